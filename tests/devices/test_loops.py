@@ -46,6 +46,14 @@ def test_random_kernels_give_the_same_bytes():
             "a loop that waits for other threads",
         ),
         ("for (;;) { if (atomicOr(out, 0)) break; }", "a loop that waits for other threads"),
+        (
+            "if (threadIdx.x == 1) { while (atomicAdd(out, 0) == 0) { } } out[0] = 1;",
+            "a loop that waits for other threads",
+        ),
+        (
+            "if (threadIdx.x < 5) { while (atomicAdd(out, 0) == 0) { } } __syncthreads();",
+            "a loop that waits for other threads",
+        ),
     ],
 )
 def test_what_is_not_covered_keeps_its_fibers_and_says_why(body, reason):

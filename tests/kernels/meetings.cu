@@ -61,3 +61,105 @@ extern "C" __global__ void conditional(const int* in, int* out) {
     const bool odd = warp == 1 && !(warp == 7 || __any_sync(0xffffffffu, value & 1));
     out[THREAD] = sum + 1000 * rounds + odd;
 }
+
+// Braces around what ends a loop or the kernel for the whole block.
+extern "C" __global__ void braces(const int* in, int* out) {
+    __shared__ int cells[96];
+    int value = in[THREAD];
+    for (int i = 0;; ++i) {
+        cells[threadIdx.x] = value;
+        __syncthreads();
+        value += cells[95 - threadIdx.x];
+        __syncthreads();
+        if (i == 1) {
+            {
+                out[THREAD] = value;
+                if (blockIdx.x == 1) {
+                    {
+                        return;
+                    }
+                }
+                {
+                    break;
+                }
+            }
+        }
+    }
+    __syncthreads();
+    out[THREAD] += 1 + cells[(threadIdx.x + 1) % 96];
+}
+
+// The rows of a matrix, one for each warp of the grid.
+extern "C" __global__ void rows(const int* in, int* out) {
+    const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    const unsigned i = threadIdx.x + blockDim.x * blockIdx.x;
+    int sum = -1;
+    if (row % 5 < 3) sum = sum_of_warp(in[THREAD]);
+    if (i >> 5 != 4) sum += __shfl_sync(0xffffffffu, sum, 3);
+    out[THREAD] = sum;
+}
+
+// Lambdas for functions in which threads meet, and objects in their place.
+struct Plus {
+    int more;
+    __device__ int operator()(int value) const { return value + more; }
+};
+template <class Get, class Put>
+__device__ int hand_on(Get get, const Put& put, int value) {
+    const int own = get(value);
+    __syncthreads();
+    put(__shfl_xor_sync(0xffffffffu, own, 1));
+    __syncthreads();
+    return get(value + 1);
+}
+template <class Get>
+__device__ int twice(const Get& get, int value) {
+    return hand_on(get, [&](int other) { value += other; }, 1) + hand_on(Plus{3}, get, value);
+}
+extern "C" __global__ void lambdas(const int* in, int* out) {
+    __shared__ int cells[96];
+    const int t = threadIdx.x, lane = t % 32;
+    int value = in[THREAD], calls = 0;
+    cells[t] = value;
+    __syncthreads();
+    const auto get = [&](int at) {
+        ++calls;
+        return cells[(t + lane + (at & 31)) % 96] + value;
+    };
+    value = hand_on(get, [&](int other) { value += other + threadIdx.x; }, 7);
+    const Plus plus{value & 3};
+    value += hand_on(plus, [](int) {}, 2);
+    value ^= twice(get, lane) + twice(plus, 5);
+    out[THREAD] = value + 1000 * calls;
+}
+
+// One thread, and one warp, of each block waits for the block before it.
+__device__ int flags[8], sums[8], rounds;
+extern "C" __global__ void after_another(const int* in, int* out) {
+    __shared__ int before, run;
+    const int warp = threadIdx.x / 32;
+    if (threadIdx.x == 0) run = atomicAdd(&rounds, 1) / 6 + 1;
+    __syncthreads();
+    out[THREAD] = in[THREAD];
+    if (threadIdx.x == 0) {
+        while (blockIdx.x > 0 && atomicAdd(&flags[blockIdx.x - 1], 0) != run) __nanosleep(20);
+        __threadfence();
+        before = blockIdx.x > 0 ? sums[blockIdx.x - 1] : run;
+    }
+    __syncthreads();
+    if (warp == 0) {
+        const int sum = sum_of_warp(in[THREAD]);
+        if (threadIdx.x == 0) sums[blockIdx.x] = before + sum;
+        __threadfence();
+        if (threadIdx.x == 0) *(volatile int*)&flags[blockIdx.x] = run;
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        bool known;
+        do {
+            known = blockIdx.x == 0 || ((const volatile int*)flags)[blockIdx.x - 1] == run;
+        } while (!__all_sync(0xffffffffu, known));
+    }
+    __syncthreads();
+    out[THREAD] += before;
+}

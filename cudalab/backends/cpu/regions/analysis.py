@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.conditional import branched
 from cudalab.backends.cpu.regions.levels import Level, Levels, changes_of, has_lambda
 from cudalab.backends.cpu.regions.names import renamed
@@ -33,15 +34,30 @@ INTO = ("::", "cudalab", "::", "into", "(")
 class Facts:
     """What is known of one function."""
 
-    def __init__(self, unit: Unit, function: Function) -> None:
-        """Begin with parameters that are the same for the whole block."""
-        self.unit, self.function = unit, function
-        self.statements = branched(renamed(parsed(function)), unit.collective | BUILT_IN)
+    def __init__(self, unit: Unit, function: Function, results: dict[str, Level]) -> None:
+        """Begin with parameters that are the same for the whole block.
+
+        `results` are the levels of what the functions return, as far as they are known.
+        """
+        self.unit, self.function, self.results = unit, function, results
+        named = lambdas.named(renamed(parsed(function)), unit.collective)
+        self.statements = branched(named, unit.collective | BUILT_IN)
         self.in_step = function.name in unit.in_step
         self.meets = unit.is_collective(function.body) or self.in_step  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]
         self.own: set[str] = set()  # parameters of which each thread has one
         self.lambdas = {local.name for local in self._locals() if has_lambda(local.value)}
+        self.lambda_parameters: set[str] = set()  # which are handed some
+        passed = {
+            name
+            for statement in self.statements
+            for name in lambdas.handed_over(statement.words, unit.collective)
+        }
+        self.handed_over = {  # lambdas for functions in which threads meet
+            local.name: set(texts(local.value))
+            for local in self._locals()
+            if local.name in passed and lambdas.is_lambda(local.initializer)
+        }
         self.pointers = {local.name for local in self._locals() if "*" in texts(local.pointer)} | {
             parameter.name for parameter in function.parameters if "*" in texts(parameter.words)
         }
@@ -55,17 +71,18 @@ class Facts:
         }
         self.pointed = {
             name for statement in self.statements for name in self._find_pointed(statement)
-        }
+        }.union(*self.handed_over.values())
         self.changed_inside = self._changed_inside()
         self.changed = set(self.changed_inside)
         for statement in self.statements:
             for each in statement.walk():
                 self.changed |= self._changes(each.first) | self._changes(each.step)
-        self.look()
 
     def look(self) -> None:
         """Find the levels and scalars, by what is known of the parameters so far."""
-        self.levels = Levels(self.unit, self.function, self.statements, self.parameters)
+        self.levels = Levels(
+            self.unit, self.function, self.statements, self.parameters, self.results
+        )
         self.loose = set(self.own)
         before = None
         while before != self.loose:
@@ -84,7 +101,19 @@ class Facts:
 
     def is_uniform_parameter(self, name: str) -> bool:
         """Whether all threads of a block hand over the same value."""
-        return name not in self.own
+        return name not in self.own or name in self.lambda_parameters
+
+    def is_lambda(self, argument: Words) -> bool:
+        """Whether an argument is a lambda that is one object of the block."""
+        name = argument[0].text if len(argument) == 1 else ""
+        return name in self.handed_over or name in self.lambda_parameters
+
+    def referred(self, argument: Words) -> set[str]:
+        """The variables that an argument names, or a lambda that it is."""
+        names = {word.text for word in argument if word.kind == "name"}
+        for name in names & self.lambda_parameters:
+            names |= {*self.arrays} - {name}  # whatever it is
+        return names.union(*(self.handed_over.get(name, set()) for name in names))
 
     def is_scalar_name(self, name: str) -> bool:
         """Whether the block has one variable `name` for all threads."""
@@ -260,14 +289,18 @@ class Analysis:
             reached += [each for each in unit.called_by(kernel) if each not in reached]
         self.reached = reached
         together = [each for each in reached if each.is_kernel or each.name in unit.collective]
-        self.facts = {function: Facts(unit, function) for function in together}
-        waiting = dict.fromkeys(together)  # functions whose calls have not been followed
+        results: dict[str, Level] = {}
+        self.facts = {function: Facts(unit, function, results) for function in together}
+        waiting = dict.fromkeys(together)  # functions to look at
         while waiting:
             function = next(iter(waiting))
             del waiting[function]
-            for called in self._hand_over(function):
-                self.facts[called].look()
-                waiting[called] = None
+            self.facts[function].look()
+            result = self.facts[function].levels.of_result()
+            if result > results.get(function.name, Level.BLOCK):
+                results[function.name] = result
+                waiting |= {each: None for each in together if calls(each.body, {function.name})}
+            waiting |= dict.fromkeys(self._hand_over(function))
         self._need_current = self._names_that_need_current()
         self.with_arrays = self._with_arrays()
         self.with_loops = {"for", "while", "do"}  # words, and functions that have them
@@ -318,17 +351,21 @@ class Analysis:
         for call in calls(words, self.unit.collective):
             callee = self.unit.by_name[words[call.name].text][0]
             known = self.facts[callee]
-            before = set(known.own), list(known.parameters)
+            before = set(known.own), list(known.parameters), set(known.lambda_parameters)
             arguments = split(words[call.opening + 1 : call.closing])
-            known.pointed |= _referred_twice(callee, arguments)
+            known.pointed |= _referred_twice(callee, [*map(facts.referred, arguments)])
             for i, parameter in enumerate(callee.parameters):
                 argument = arguments[i] if i < len(arguments) else parameter.default
+                if facts.is_lambda(argument):
+                    known.lambda_parameters.add(parameter.name)
+                    known.parameters[i] = Level.THREAD
+                    continue
                 if i < len(arguments) and (
                     parameter.is_reference or not facts.is_scalar_value(argument)
                 ):
                     known.own.add(parameter.name)
                 known.parameters[i] = max(facts.levels.of(argument), known.parameters[i])
-            if before != (known.own, known.parameters):
+            if before != (known.own, known.parameters, known.lambda_parameters):
                 news.append(callee)
         return news
 
@@ -338,8 +375,7 @@ class Analysis:
 
     def _names_that_need_current(self) -> set[str] | None:
         """Names of functions and methods that need the position; None if any text may."""
-        used = {word.text for function in self.reached for word in function.body}
-        classes = self.unit.classes(used)
+        classes = self.unit.classes(self.reached)
         names = set(_CURRENT)
         before: set[str] = set()
         while before != names:
@@ -385,17 +421,11 @@ def _is_small_array(name: str, words: Words) -> bool:
     return prod(lengths) <= _SMALL
 
 
-def _referred_twice(callee: Function, arguments: list[Words]) -> set[str]:
+def _referred_twice(callee: Function, names: list[set[str]]) -> set[str]:
     """The reference parameters that may be of the same variable as another argument."""
-    names = [set(texts(argument)) for argument in arguments]
     return {
         parameter.name
-        for i, parameter in enumerate(callee.parameters[: len(arguments)])
+        for i, parameter in enumerate(callee.parameters[: len(names)])
         if parameter.is_reference
-        and any(
-            word.kind == "name" and word.text in others
-            for j, others in enumerate(names)
-            if j != i
-            for word in arguments[i]
-        )
+        and any(names[i] & others for j, others in enumerate(names) if j != i)
     }

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.in_step import is_guard, one_by_one
 from cudalab.backends.cpu.regions.levels import Level, has_lambda
 from cudalab.backends.cpu.regions.parts import (
@@ -25,6 +26,7 @@ from cudalab.backends.cpu.regions.parts import (
 )
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BUILT_IN
+from cudalab.backends.cpu.regions.waiting import may_wait
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
     Words,
@@ -35,6 +37,8 @@ from cudalab.backends.cpu.regions.words import (
 from cudalab.backends.cpu.regions.writer import Piece, Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from cudalab.backends.cpu.regions.analysis import Analysis
     from cudalab.backends.cpu.regions.syntax import Function, Parameter
 
@@ -107,6 +111,7 @@ class Body(ABC):
         """Whether threads change a parameter that is handed over once for all of them."""
         uniform = self.function.is_kernel or self.facts.is_uniform_parameter(parameter.name)
         changes = parameter.name in self.facts.changed | self.levels.escaping
+        uniform &= parameter.name not in self.facts.lambda_parameters
         return uniform and changes and not self.facts.is_scalar_name(parameter.name)
 
     def _parameter(self, parameter: Parameter) -> list[Piece]:
@@ -130,6 +135,9 @@ class Body(ABC):
         if self._is_kept(parameter):
             home = self.keep(name, f"::cudalab::Kept<decltype({name}_0_)>")
             self.writer.add(f"CUDALAB_EACH {{ CUDALAB_THREAD {home}[t_] = {name}_0_; }}")
+        elif name in facts.lambda_parameters:
+            self.writer.add(lambdas.known(name))
+            self.homes[name] = Home([lambdas.binding(name)])
         elif not self.function.is_kernel and not facts.is_uniform_parameter(name):
             pointed = "*" if parameter.is_reference else ""
             binding: list[Piece] = [f"auto& {name} = {pointed}{name}_p_[t_];"]
@@ -175,6 +183,9 @@ class Body(ABC):
                 self.flush()
                 self.construct(piece.statement, last=is_last)
             else:
+                if piece.cuts:  # others need not wait for what they have done before
+                    self.flush()
+                    self.region.ordered = True
                 self._plain(piece.statement, used, last=is_last)
         self.flush(last=last)
 
@@ -182,6 +193,9 @@ class Body(ABC):
         """Note that a lambda, which is written anew in each region, needs what it names."""
         for piece in pieces:
             for local in locals_of(piece.statement.words) if piece.kind == "plain" else ():
+                if local.name in self.facts.handed_over:
+                    for word in local.value:
+                        used.setdefault(word.text, set()).update({-1, -2})  # beyond any region
                 if local.name in self.facts.lambdas:
                     for word in local.value:
                         used.setdefault(word.text, set()).update(used.get(local.name, ()))
@@ -193,6 +207,7 @@ class Body(ABC):
                 return [Part("construct", statement)]
             scalar = statement.kind == "simple" and self._is_scalar(words)
             cuts = scalar and not (locals_of(words) and not self.levels.reads_memory(words))
+            cuts |= statement.kind != "simple" and may_wait(words)
             return [Part("scalar" if scalar else "plain", statement, cuts=cuts)]
         if statement.kind == "other":
             raise NotCoveredError(f"{words[0].place}: a barrier in a switch or a loop over a range")
@@ -209,15 +224,21 @@ class Body(ABC):
         """Whether a statement without barriers ends a loop around regions, or the function."""
         if self.facts.in_step and (statement.kind == "for" or is_guard(statement)):
             return True
-        if statement.kind in ("simple", "other", "block"):
-            return statement.kind == "block" and any(map(self._must_be_cut, statement.parts))
-        if not statement.kind.startswith("if") or self.levels.of(statement.condition) > Level.BLOCK:
-            return False
         if self.mask.startswith("m_"):
             return False
-        leaves = {part.words[0].text for part in statement.walk() if part.kind == "simple"}
-        in_loop = bool(self.loops) and not self.loops[-1].mask and leaves & {"break", "continue"}
-        return bool(in_loop) or ("return" in leaves and self.unit.is_collective(self.function.body))
+        if statement.kind == "block":
+            return any(self._leaves([part]) or self._must_be_cut(part) for part in statement.parts)
+        if not statement.kind.startswith("if") or self.levels.of(statement.condition) > Level.BLOCK:
+            return False
+        return self._leaves(statement.walk())
+
+    def _leaves(self, statements: Iterable[Statement]) -> bool:
+        """Whether one of the statements leaves a loop around regions, or the function."""
+        words = {each.words[0].text for each in statements if each.kind == "simple"}
+        in_loop = bool(self.loops) and not self.loops[-1].mask
+        return (in_loop and bool(words & {"break", "continue"})) or (
+            "return" in words and self.unit.is_collective(self.function.body)
+        )
 
     def hoisted(self, words: Words) -> tuple[list[Part], Words]:
         """The calls of a statement in which threads meet, and what is left of the statement."""
@@ -248,18 +269,19 @@ class Body(ABC):
             return
         each = f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH"
         each = "CUDALAB_EACH_ROW" if self.facts.in_step and not region.ordered else each
-        names = self._needed(region)
+        names = self._needed(region.names)
         loops = bool(names & self.analysis.with_loops)
         near = loops and any(self.homes[name].nearby for name in names & self.homes.keys())
         private = near or self._has_private_arrays(region.names)
-        if private or region.ordered or region.leaves:
+        current = self.analysis.needs_current(names)  # which is one variable
+        if private or current or region.ordered or region.leaves:
             each = each.replace("SOME", "SOME_ORDERED").replace("EACH", "EACH_ORDERED")
         self.writer.add(each, "{ CUDALAB_THREAD")
-        if self.analysis.needs_current(names):
+        if current:
             self.writer.add("::cudalab::set_thread(threadIdx, (unsigned)t_);")
         label = f"next_{region.number}_: ;" if region.number else ""
         apart = private and loops
-        bindings = self._bindings(region, names, nearby=near)
+        bindings = self._bindings(names, region.declared, nearby=near)
         self.writer.add("[&]() CUDALAB_APART {" if apart else "", bindings, "{")
         self.writer.add(with_indices(region.pieces), "}", label, "}(); }" if apart else "}")
         if region.leaves and not last:
@@ -274,18 +296,18 @@ class Body(ABC):
         if self.masks == ["live_"] and not self.loops:
             self.writer.add("if (!live_.any()) return;")
 
-    def _needed(self, region: Region) -> set[str]:
-        """The names in a region, and in what makes a thread's own values known to it."""
-        needed = set(region.names)
+    def _needed(self, names: set[str]) -> set[str]:
+        """The names, and those in what makes a thread's own values known."""
+        needed = set(names)
         for name in reversed(self.homes):
             if name in needed:
                 needed |= self.homes[name].needs
         return needed
 
-    def _bindings(self, region: Region, needed: set[str], *, nearby: bool) -> list[Piece]:
+    def _bindings(self, needed: set[str], declared: set[str], *, nearby: bool) -> list[Piece]:
         bound: list[Piece] = []
         for name, home in self.homes.items():
-            if name in needed and name not in region.declared:
+            if name in needed and name not in declared:
                 bound += (home.nearby if nearby else []) or home.binding
         return bound
 
@@ -435,6 +457,15 @@ class Body(ABC):
         words = self.unit.handing_over(
             [*local.spec, *local.pointer, *named(local), *local.array, *local.value]
         )
+        if local.name in self.facts.handed_over:
+            names = self._needed(set(texts(local.value)))
+            bindings = self._bindings(names, set(), nearby=False)
+            if self.analysis.needs_current(names):
+                bindings.append("::cudalab::set_thread(threadIdx, (unsigned)t_);")
+            value = self.unit.handing_over(local.initializer)
+            self.writer.add(lambdas.definition(local, value, bindings))
+            self.homes[local.name] = Home([lambdas.binding(local.name)])
+            return
         crosses = len(used.get(local.name, ())) > 1
         if not crosses:
             self.region.add(*words, ";")

@@ -85,7 +85,9 @@ def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
 
 def _refuse(body: Body, statement: Statement, level: Level, what: str) -> None:
     """NotCoveredError if not all that meet in a statement come into it together."""
-    words = statement.words
+    words = [word for part in statement.parts for word in part.words]
+    if what == "loop":
+        words += [*statement.condition, *statement.step]
     blocks = calls(words, BLOCK_WIDE | body.unit.block_wide)
     if blocks:
         place = words[blocks[0].name].place

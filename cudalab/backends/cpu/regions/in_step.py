@@ -48,7 +48,9 @@ def settle_loops(unit: Unit, functions: list[Function]) -> None:
     own = parsed(kernel).statements
     kernel.statements = _returning_early(own)
     unit.in_step.add(kernel.name)
-    if not _Kernel(Facts(unit, kernel)).suits(functions[1:]):
+    facts = Facts(unit, kernel, {})
+    facts.look()
+    if not _Kernel(facts).suits(functions[1:]):
         unit.in_step.remove(kernel.name)
         kernel.statements = own
         raise NotCoveredError(f"{kernel.head[0].place}: {NEEDLESS}")

@@ -52,11 +52,17 @@ class Levels:
     """The levels of a function's variables."""
 
     def __init__(
-        self, unit: Unit, function: Function, statements: list[Statement], parameters: list[Level]
+        self,
+        unit: Unit,
+        function: Function,
+        statements: list[Statement],
+        parameters: list[Level],
+        results: dict[str, Level],
     ) -> None:
         """Raise the levels until they hold for every assignment."""
         self.unit = unit
         self.statements = statements
+        self.results = results
         self.changed = {
             name
             for statement in self._all_statements()
@@ -128,11 +134,8 @@ class Levels:
             return Level.BLOCK
         after = texts(words[i + 1 : i + 2])
         if before in (".", "->"):
-            return (
-                Level.THREAD
-                if after == ["("] and self._is_placed_member(word.text)
-                else Level.BLOCK
-            )
+            placed = after == ["("] and word.text in self.unit.placed_members
+            return Level.THREAD if placed else Level.BLOCK
         if word.text == "threadIdx":
             if texts(words[i + 2 : i + 3]) != ["x"]:
                 return Level.WARP
@@ -174,35 +177,28 @@ class Levels:
 
     def _of_call(self, words: Words, i: int) -> Level:
         name = words[i].text
-        if name in BLOCK_VOTES:
-            return Level.BLOCK
         if name in VOTES | OTHER_WARP_WIDE:
             return Level.THREAD if name == "__match_any_sync" else Level.WARP
         if name == "__shfl_sync":
             end = close(words, i + 1)
             arguments = split(words[i + 2 : end])
             return self.of(arguments[2]) if len(arguments) == 3 else Level.THREAD
-        if name in self.unit.collective | self.unit.placed or name.startswith(("__shfl", "atomic")):
+        if name in self.unit.collective:
+            return self.results.get(name, Level.BLOCK)
+        if name in self.unit.placed or name.startswith(("__shfl", "atomic")):
             return Level.THREAD
-        if name in ("__lane_id", "clock", "clock64"):
-            return Level.THREAD
-        return Level.BLOCK
+        return Level.THREAD if name in ("__lane_id", "clock", "clock64") else Level.BLOCK
 
     def _after(self, words: Words, i: int) -> int:
         """Skip the arguments of calls whose results do not depend on them."""
         name = words[i].text
-        if name in BLOCK_VOTES | VOTES | OTHER_WARP_WIDE | {"__shfl_sync"}:
+        if name in BLOCK_VOTES | VOTES | OTHER_WARP_WIDE | {"__shfl_sync"} | self.unit.collective:
             opening = i + 1
-            if words[opening].text == "<":
+            if texts(words[opening : opening + 1]) == ["<"]:
                 opening = (close_angle(words, opening) or opening) + 1
-            return close(words, opening) + 1
+            if texts(words[opening : opening + 1]) == ["("]:
+                return close(words, opening) + 1
         return i + 1
-
-    def _is_placed_member(self, name: str) -> bool:
-        outside = self.unit.outside
-        return any(word.text == "threadIdx" for word in outside) and any(
-            word.text == name for word in outside
-        )
 
     # What raises a level --------------------------------------------------------------------------
 
@@ -262,6 +258,22 @@ class Levels:
             self._assign(statement.step, level)
         for part in statement.parts:
             self._visit(part, level)
+
+    def of_result(self) -> Level:
+        """The level of what the function returns."""
+        return max(self._of_returned(self.statements, Level.BLOCK), default=Level.BLOCK)
+
+    def _of_returned(self, statements: list[Statement], control: Level) -> Iterator[Level]:
+        for statement in statements:
+            if statement.kind == "simple" and statement.own[0].text == "return":
+                yield max(control, self.of(statement.own[1:]))
+            elif statement.kind == "other" and "return" in texts(statement.own):
+                yield Level.THREAD
+            elif statement.kind in ("for", "while", "do"):
+                yield from self._of_returned(statement.parts, max(control, self.of_loop(statement)))
+            else:
+                level = max(control, self.of(statement.condition))
+                yield from self._of_returned(statement.parts, level)
 
     def of_loop(self, loop: Statement) -> Level:
         """The threads that go through a loop together, those that return early left out."""

@@ -98,9 +98,15 @@ class MeetingBody(Body):
         self, function: Function, parameter: Parameter, argument: Words, temporary: str
     ) -> list[Piece]:
         facts = self.analysis.facts[function]
+        scalar = parameter.name not in facts.own or self.facts.is_scalar_value(argument)
+        if parameter.name in facts.lambda_parameters and not self.facts.is_lambda(argument):
+            if scalar:
+                return [*argument]
+            kind = f"std::decay_t<decltype({spaced(self.unit.handing_over(argument))})>"
+            return ["::cudalab::of_threads(", *self._temporary(argument, kind, temporary), ")"]
         if facts.is_uniform_parameter(parameter.name):
             return [*argument]
-        if has_lambda(argument) or (argument and argument[0].text in self.facts.lambdas):
+        if has_lambda(argument) or (len(argument) == 1 and argument[0].text in self.facts.lambdas):
             raise NotCoveredError(f"{argument[0].place}: a lambda for a function with barriers")
         if parameter.is_reference:
             value = spaced(self.unit.handing_over(argument))
@@ -110,8 +116,7 @@ class MeetingBody(Body):
             self.region.add(f"{temporary}[t_] = &(", *self.unit.handing_over(argument), ");")
             self.region.names |= set(texts(argument))
             return [f"&{temporary}[0]"]
-        template = set(texts(function.template))
-        if template & set(texts(parameter.words)):
+        if function.template_names & set(texts(parameter.words)):
             kind = f"std::decay_t<decltype({spaced(self.unit.handing_over(argument))})>"
         else:
             kind = f"::cudalab::Kept<{type_of(parameter)}>"

@@ -71,7 +71,7 @@ class Part:
     call: Words = field(default_factory=list)
     result: str = ""
     _: KW_ONLY
-    cuts: bool = False  # a scalar that ends the region before it
+    cuts: bool = False  # it ends the region before it
 
 
 def type_of(parameter: Parameter) -> str:

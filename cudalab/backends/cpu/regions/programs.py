@@ -48,7 +48,7 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
     """
     kernel = reached[0]
     used = {word.text for function in reached for word in function.body}
-    classes = [word for each in unit.classes(used) for word in each[texts(each).index("{") :]]
+    classes = [word for each in unit.classes(reached) for word in each[texts(each).index("{") :]]
     _refuse_form(unit, kernel)
     _refuse_hidden(unit, kernel)
     declared = _declared_only(unit)

@@ -139,6 +139,12 @@ class Function:
         return any(word.text in ("__device__", "__global__") for word in self.head)
 
     @property
+    def template_names(self) -> set[str]:
+        """The names of its template's parameters."""
+        names = {word.text for word in self.template if word.kind == "name"}
+        return names - _TYPES - {"template", "class", "typename"}
+
+    @property
     def returns_nothing(self) -> bool:
         return texts(self.returns) == ["void"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.groups import is_row, translate
@@ -17,7 +18,7 @@ from cudalab.backends.cpu.regions.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
 BLOCK_WIDE = BLOCK_VOTES | {"__syncthreads"}
@@ -35,7 +36,6 @@ POSITION = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
 # Words whose meaning depends on threads that run by turns.
 _ONLY_FIBERS = {
     "goto": "goto",
-    "__nanosleep": "__nanosleep: threads wait for others",
     "clock64": "a clock, which threads may wait by",
     "clock": "a clock, which threads may wait by",
     "__activemask": "__activemask",
@@ -58,6 +58,8 @@ class Unit:
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
         self.all_functions = functions(self.words)
         self.functions = [each for each in self.all_functions if each.is_device or not is_program]
+        for each in self.all_functions:
+            each.body = _capturing(each.body)
         self.by_name: dict[str, list[Function]] = {}
         for function in self.functions:
             self.by_name.setdefault(function.name, []).append(function)
@@ -134,12 +136,13 @@ class Unit:
                 )
             if function.name in self.collective and function in self._callees(function):
                 raise NotCoveredError(f"{function.head[0].place}: a recursion with barriers")
-        used = {word.text for function in reached for word in function.body}
-        classes = [word for each in self.classes(used) for word in each]
-        _check_words(classes)
-        loop = next((word for word in classes if word.text in ("while", "for", "do")), None)
-        if loop and any(word.text.startswith(_YIELDING) for word in classes):
-            raise NotCoveredError(f"{loop.place}: a class whose loops may wait for other threads")
+        for each in self.classes(reached):
+            _check_words(each)
+            for loop in _loops_of(each):
+                if any(word.text.startswith(_YIELDING) for word in loop):
+                    raise NotCoveredError(
+                        f"{loop[0].place}: a class whose loops may wait for other threads"
+                    )
         return reached
 
     def has_shared(self, name: str) -> bool:
@@ -148,8 +151,8 @@ class Unit:
 
     def is_flat(self, kernel: Function) -> bool:
         """Whether a kernel uses threadIdx.x alone."""
-        bodies = [function.body for function in self.called_by(kernel)]
-        bodies += self.classes({word.text for body in bodies for word in body})
+        functions = self.called_by(kernel)
+        bodies = [*(function.body for function in functions), *self.classes(functions)]
         return all(
             texts(body[i + 1 : i + 3]) == [".", "x"]
             for body in bodies
@@ -170,15 +173,15 @@ class Unit:
         return result
 
     def _callees(self, function: Function) -> list[Function]:
-        names = {word.text for word in function.body} & self.by_name.keys()
+        names = {word.text for word in function.body} & self.by_name.keys() - own_names(function)
         return [
             each for name in names for other in self.by_name[name] for each in self.called_by(other)
         ]
 
-    def classes(self, used: set[str]) -> list[Words]:
-        """The classes and specializations whose names a kernel may use."""
+    def classes(self, functions: Iterable[Function]) -> list[Words]:
+        """The classes and specializations that the functions, or other such classes, name."""
         classes: list[Words] = []
-        seen = set(used)
+        seen = {word.text for each in functions for word in [*each.head, *each.body]}
         left = list(self._definitions)
         while found := [words for names, words in left if seen & names]:
             left = [each for each in left if not seen & each[0]]
@@ -202,6 +205,18 @@ class Unit:
             i += 1
         return found
 
+    @cached_property
+    def placed_members(self) -> set[str]:
+        """The names of methods of which some may use threadIdx."""
+        names: set[str] = set()
+        before = None
+        while before != names:
+            before = set(names)
+            for _, each in self._definitions:
+                if {"threadIdx", *self.placed, *names} & set(texts(each)):
+                    names |= {w.text for w, after in pairwise(each) if after.text == "("}
+        return names
+
     def _spread(self, seeds: frozenset[str], *, called: bool = True) -> set[str]:
         """The names of the device functions that name one of `seeds`, or call such a function."""
         names: set[str] = set()
@@ -217,6 +232,30 @@ class Unit:
                 f.name for f in self.functions if not f.is_kernel and calls(f.body, names)
             } | names
         return names
+
+
+def _capturing(words: Words) -> Words:
+    """The words, in which lambdas that capture nothing may use threadIdx, a local variable here."""
+    result: Words = []
+    for word, after in pairwise([*words, words[-1]] if words else []):
+        before = result[-1] if result else word
+        is_lambda = before.kind == "sign" and before.text not in (")", "]")
+        result.append(word)
+        if word.text == "[" and after.text == "]" and is_lambda:
+            result.append(word._replace(text="&"))
+    return result
+
+
+def _loops_of(words: Words) -> Iterator[Words]:
+    """The loops in the methods of a class."""
+    for i, word in enumerate(words):
+        if word.text not in ("for", "while", "do"):
+            continue
+        end = i if word.text == "do" else close(words, i + 1)
+        while end + 1 < len(words) and words[end].text not in (";", "}"):
+            end += 1
+            end = close(words, end) if words[end].text in ("(", "{", "[") else end
+        yield words[i : end + 1]
 
 
 def _is_cast(words: list[Word], i: int) -> bool:

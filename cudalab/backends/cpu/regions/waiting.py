@@ -1,16 +1,22 @@
-"""Finds loops in which a thread may wait for others: loops over threads would never end there."""
+"""Finds loops in which a thread may wait for others: loops over threads would never end there.
+
+A wait for another block ends, as blocks start in order and run on threads of the system. So one
+thread or one warp may wait if the rest of its block is at a barrier behind the wait: then only
+another block can end it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.levels import changes_of
+from cudalab.backends.cpu.regions.levels import changes_of, has_lambda
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, split, texts
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement
+    from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
 # In the names of what reads memory that other threads may change, besides atomic functions.
@@ -18,10 +24,12 @@ _POLLING = frozenset(
     {"compare_exchange_weak", "compare_exchange_strong", "fetch_add", "exchange", "test_and_set"}
     | {"volatile", "__ldcv"}
 )
+_PAUSE = "__nanosleep"
+_FIRST_LANES = (["<", "32"], ["<", "32u"], ["/", "32", "==", "0"], ["/", "32u", "==", "0"])
 
 
 def refuse_waiting(unit: Unit, functions: list[Function]) -> None:
-    """NotCoveredError for a loop that ends when another thread has changed memory.
+    """NotCoveredError for a loop that ends when a thread of the same block has changed memory.
 
     Such memory is read by an atomic operation or as volatile. In a loop with a block-wide barrier
     no thread runs ahead: such a loop waits at most for other blocks.
@@ -31,15 +39,114 @@ def refuse_waiting(unit: Unit, functions: list[Function]) -> None:
     while before != polling:  # functions that have such operations, or call one that has
         before = set(polling)
         polling |= {function.name for function in functions if _polls(function.body, polling)}
-    for function in functions:
-        for statement in function.statements:
-            for loop in statement.walk():
-                if loop.kind not in ("for", "while", "do"):
-                    continue
-                together = calls(loop.words, BLOCK_WIDE | unit.block_wide)
-                if not together and _waits(loop, polling, function):
-                    place = loop.own[0].place
+    polling |= _polling_parameters(functions, polling)
+    _Waits(unit, functions, polling).refuse(functions[0])
+
+
+def may_wait(words: Words) -> bool:
+    """Whether a statement that is not refused may wait for another block."""
+    return any(word.text == _PAUSE or word.text in _POLLING for word in words)
+
+
+class _Waits:
+    """Follows the calls of a kernel to the loops that wait."""
+
+    def __init__(self, unit: Unit, functions: list[Function], polling: set[str]) -> None:
+        self.unit, self.polling = unit, polling
+        self.functions = {function.name: function for function in functions}
+        self.seen: set[tuple[str, str]] = set()
+
+    def refuse(self, kernel: Function) -> None:
+        self._function(kernel, "")
+
+    def _function(self, function: Function, alone: str) -> None:
+        """Look at a function that a whole block calls, or a `thread` or `warp` alone."""
+        if (function.name, alone) in self.seen:
+            return
+        self.seen.add((function.name, alone))
+        places = {
+            local.name: texts(local.initializer)
+            for statement in function.statements
+            for each in statement.walk()
+            for local in each.declared
+        }
+        self._list(function, function.statements, alone, places)
+
+    def _list(
+        self,
+        function: Function,
+        statements: list[Statement],
+        alone: str,
+        places: dict[str, list[str]],
+    ) -> None:
+        for i, statement in enumerate(statements):
+            after = statements[i + 1].words if i + 1 < len(statements) else []
+            is_last = not after and function.is_kernel and statements is function.statements
+            apart = is_last or texts(after[:1]) == ["__syncthreads"]
+            self._statement(function, statement, alone, places, apart=apart)
+
+    def _statement(
+        self,
+        function: Function,
+        statement: Statement,
+        alone: str,
+        places: dict[str, list[str]],
+        *,
+        apart: bool,
+    ) -> None:
+        for words in (statement.own, statement.first, statement.condition, statement.step):
+            for call in calls(words, self.functions.keys()):
+                self._function(self.functions[words[call.name].text], alone)
+        inside = alone
+        if statement.kind == "if" and apart and len(statement.parts) == 1:
+            inside = alone or _who(statement.condition, places)
+        elif statement.kind in ("for", "while", "do"):
+            together = calls(statement.words, BLOCK_WIDE | self.unit.block_wide)
+            if not together and _waits(statement, self.polling, function):
+                by_vote = alone == "warp" and self.unit.is_collective(statement.words)
+                if alone != "thread" and not by_vote:
+                    place = statement.own[0].place
                     raise NotCoveredError(f"{place}: a loop that waits for other threads")
+        for part in statement.parts:
+            self._list(function, part.inside, inside, places)
+
+
+def _who(condition: Words, places: dict[str, list[str]]) -> str:
+    """Whether a `thread` or a `warp` alone meets a condition; nothing if it may be more."""
+    for part in split(condition, "&&"):
+        words = texts(part)
+        name = words[0] if words else ""
+        if places.get(name, [""])[0] == "threadIdx":
+            words = [*places[name], *words[1:]]
+        if words[:3] != ["threadIdx", ".", "x"]:
+            continue
+        if words[3:4] == ["=="] and len(words) == 5:
+            return "thread"
+        if words[3:] in _FIRST_LANES:
+            return "warp"
+    return ""
+
+
+def _polling_parameters(functions: list[Function], polling: set[str]) -> set[str]:
+    """The parameters to which lambdas are handed that read what other threads may change."""
+    found: set[str] = set()
+    by_name = {function.name: function for function in functions}
+    for function in functions:
+        lambdas = {
+            local.name
+            for statement in function.statements
+            for each in statement.walk()
+            for local in each.declared
+            if has_lambda(local.value) and _polls(local.value, polling)
+        }
+        for call in calls(function.body, by_name.keys()):
+            parameters = by_name[function.body[call.name].text].parameters
+            arguments = split(function.body[call.opening + 1 : call.closing])
+            for parameter, argument in zip(parameters, arguments, strict=False):
+                direct = has_lambda(argument) and _polls(argument, polling)
+                if direct or (len(argument) == 1 and argument[0].text in lambdas):
+                    found.add(parameter.name)
+    return found
 
 
 def _polls(words: Words, functions: set[str]) -> bool:
@@ -51,6 +158,8 @@ def _polls(words: Words, functions: set[str]) -> bool:
 
 def _waits(loop: Statement, polling: set[str], function: Function) -> bool:
     """Whether what other threads change may decide when a loop ends."""
+    if any(word.text == _PAUSE for word in loop.words):
+        return True
     names = {
         local.name
         for statement in function.statements

@@ -200,6 +200,42 @@ struct Nearby<T, false> {
     T& value;
     explicit Nearby(T& array) : value(array) {}
 };
+// What threads call, handed to a function of the block: a lambda that is told the thread, an object
+// of each thread, or one for all.
+template <class F>
+struct Lambda {
+    F call;
+    template <class... A>
+    auto operator()(A&&... a) const -> decltype(call(uint3(), size_t(), a...));  // for its type
+};
+template <class F>
+inline Lambda<F> lambda(F call) {
+    return {call};
+}
+template <class T>
+struct OfThreads {
+    T* values;
+    template <class... A>
+    auto operator()(A&&... a) const -> decltype(values[0](a...));  // for its type
+};
+template <class T>
+inline OfThreads<T> of_threads(T* values) {
+    return {values};
+}
+template <class F>
+CUDALAB_INLINE auto of_thread(const Lambda<F>& lambda, const uint3& index, size_t t) {
+    return [&lambda, index, t](auto&&... a) -> decltype(auto) {
+        return lambda.call(index, t, a...);
+    };
+}
+template <class T>
+CUDALAB_INLINE T& of_thread(const OfThreads<T>& objects, const uint3&, size_t t) {
+    return objects.values[t];
+}
+template <class T>
+CUDALAB_INLINE const T& of_thread(const T& object, const uint3&, size_t) {
+    return object;
+}
 // One value for all threads.
 template <class T>
 struct Uniform {

@@ -1,0 +1,117 @@
+"""Lambdas that are handed to functions in which threads meet.
+
+Such a lambda is one object of the block, which is called for a thread: `f` is handed over, and a
+region of either function calls `of_thread(f, threadIdx, t_)`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.syntax import Statement
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, close, split, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
+
+    from cudalab.backends.cpu.regions.syntax import Local
+    from cudalab.backends.cpu.regions.words import Words
+    from cudalab.backends.cpu.regions.writer import Piece
+
+
+def named(statements: list[Statement], meeting: AbstractSet[str]) -> list[Statement]:
+    """The statements, in which each lambda that is handed to a call of `meeting` has a name."""
+    names = (f"lambda_{number}_" for number in range(1, 1000))
+    return [each for statement in statements for each in _named(statement, meeting, names)]
+
+
+def _named(
+    statement: Statement, meeting: AbstractSet[str], names: Iterator[str]
+) -> list[Statement]:
+    if statement.kind == "block":
+        inside = [each for part in statement.parts for each in _named(part, meeting, names)]
+        return [Statement("block", statement.own, parts=inside)]
+    if statement.kind != "simple":
+        parts = []
+        for part in statement.parts:
+            inside = _named(part, meeting, names)
+            braces = [part.words[0]._replace(text=text, kind="sign") for text in ("{", "}")]
+            parts.append(
+                inside[0] if len(inside) == 1 else Statement("block", braces, parts=inside)
+            )
+        return [
+            Statement(
+                statement.kind,
+                statement.own,
+                statement.condition,
+                first=statement.first,
+                step=statement.step,
+                parts=parts,
+            )
+        ]
+    before, words = [], statement.own
+    while (lambda_ := _argument(words, meeting)) is not None:
+        start, end = lambda_
+        name, place = next(names), words[start]
+        head = [place._replace(text=text, kind="name") for text in ("const", "auto", name)]
+        head.append(place._replace(text="=", kind="sign"))
+        semicolon = place._replace(text=";", kind="sign")
+        before.append(Statement("simple", [*head, *words[start:end], semicolon]))
+        words = [*words[:start], head[2], *words[end:]]
+    return [*before, Statement("simple", words)] if before else [statement]
+
+
+def _argument(words: Words, meeting: AbstractSet[str]) -> tuple[int, int] | None:
+    """Where a lambda begins and ends that is an argument of a call of `meeting`."""
+    for call in calls(words, meeting):
+        start = call.opening + 1
+        for argument in split(words[start : call.closing]):
+            end = start + len(argument)
+            if is_lambda(argument):
+                return start, end
+            start = end + 1
+    return None
+
+
+def is_lambda(words: Words) -> bool:
+    """Whether the words are one lambda, which is not called at once."""
+    if texts(words[:1]) != ["["] or texts(words[-1:]) != ["}"]:
+        return False
+    opening = next((i for i, word in enumerate(words) if word.text == "{"), 0)
+    return bool(opening) and close(words, opening) == len(words) - 1
+
+
+def handed_over(words: Words, meeting: AbstractSet[str]) -> Iterator[str]:
+    """The names that are whole arguments of calls of `meeting`."""
+    for call in calls(words, meeting):
+        for argument in split(words[call.opening + 1 : call.closing]):
+            if len(argument) == 1:
+                yield argument[0].text
+
+
+def definition(local: Local, value: Words, bindings: list[Piece]) -> list[Piece]:
+    """The one object of the block; `bindings` make a thread's own values known to it."""
+    if texts(local.value[1:4]) != ["[", "&", "]"] and texts(local.value[1:3]) != ["[", "]"]:
+        place = local.value[0].place
+        raise NotCoveredError(f"{place}: a lambda that copies, for a function with barriers")
+    name = local.name
+    head = "::cudalab::lambda([&](const uint3 threadIdx, const size_t t_, auto&&... a_)"
+    return [
+        f"const auto {name} = {head} -> decltype(auto) {{ (void)threadIdx, (void)t_;",
+        *bindings,
+        f"auto {name}_1_ =",
+        *value,
+        f"; return {name}_1_(a_...); }});",
+        known(name),
+    ]
+
+
+def known(name: str) -> str:
+    """Give the object a second name, by which regions know it."""
+    return f"const auto& {name}_all_ = {name}; (void){name}_all_;"
+
+
+def binding(name: str) -> str:
+    """The lambda of one thread, in a region."""
+    return f"const auto& {name} = ::cudalab::of_thread({name}_all_, threadIdx, t_);"
