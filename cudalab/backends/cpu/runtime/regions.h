@@ -224,9 +224,8 @@ inline OfThreads<T> of_threads(T* values) {
 }
 template <class F>
 CUDALAB_INLINE auto of_thread(const Lambda<F>& lambda, const uint3& index, size_t t) {
-    return [&lambda, index, t](auto&&... a) -> decltype(auto) {
-        return lambda.call(index, t, a...);
-    };
+    return
+        [&lambda, index, t](auto&&... a) -> decltype(auto) { return lambda.call(index, t, a...); };
 }
 template <class T>
 CUDALAB_INLINE T& of_thread(const OfThreads<T>& objects, const uint3&, size_t t) {
