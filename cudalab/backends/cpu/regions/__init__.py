@@ -4,10 +4,11 @@ A kernel is cut where its threads meet: at barriers and warp operations. What li
 is a region, a loop over the threads that the compiler can vectorise. All typing is left to the
 compiler. A kernel about which anything is unclear keeps its fibers; the reason is recorded.
 
-The steps: `words` reads the preprocessed text, `syntax` its functions and statements. `unit` and
-`waiting` say what is refused. `conditional` writes calls under `?:` as branches, and `lambdas` says
-how lambdas get into functions with barriers. `names` and `levels` find for which threads a value is the same, and `analysis` where each variable lives.
-`in_step` and `strides` look for kernels without barriers that loops over threads make faster.
+The steps: `words` reads the preprocessed text, `syntax` its functions and statements, `groups` and
+`programs` what whole programs have besides. `unit` and `waiting` say what is refused. `conditional`
+writes calls under `?:` as branches; `lambdas` says how lambdas get into functions with barriers.
+`names` and `levels` find for which threads a value is the same, and `analysis` where each variable
+lives. `in_step` and `strides` look for kernels without barriers that loops over threads make faster.
 `body`, `meeting` and `control` write the functions anew.
 """
 

@@ -142,7 +142,7 @@ class Function:
     def template_names(self) -> set[str]:
         """The names of its template's parameters."""
         names = {word.text for word in self.template if word.kind == "name"}
-        return names - _TYPES - {"template", "class", "typename"}
+        return names - TYPES - {"template", "class", "typename"}
 
     @property
     def returns_nothing(self) -> bool:

@@ -137,12 +137,7 @@ class Unit:
             if function.name in self.collective and function in self._callees(function):
                 raise NotCoveredError(f"{function.head[0].place}: a recursion with barriers")
         for each in self.classes(reached):
-            _check_words(each)
-            for loop in _loops_of(each):
-                if any(word.text.startswith(_YIELDING) for word in loop):
-                    raise NotCoveredError(
-                        f"{loop[0].place}: a class whose loops may wait for other threads"
-                    )
+            _check_class(each)
         return reached
 
     def has_shared(self, name: str) -> bool:
@@ -256,6 +251,14 @@ def _loops_of(words: Words) -> Iterator[Words]:
             end += 1
             end = close(words, end) if words[end].text in ("(", "{", "[") else end
         yield words[i : end + 1]
+
+
+def _check_class(words: Words) -> None:
+    _check_words(words)
+    for loop in _loops_of(words):
+        if any(word.text.startswith(_YIELDING) for word in loop):
+            place = loop[0].place
+            raise NotCoveredError(f"{place}: a class whose loops may wait for other threads")
 
 
 def _is_cast(words: list[Word], i: int) -> bool:
