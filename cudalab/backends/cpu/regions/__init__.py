@@ -8,7 +8,7 @@ The steps: `words` reads the preprocessed text, `syntax` its functions and state
 `programs` what whole programs have besides. `unit` and `waiting` say what is refused. `conditional`
 writes calls under `?:` as branches; `lambdas` says how lambdas get into functions with barriers.
 `names` and `levels` find for which threads a value is the same, and `analysis` where each variable
-lives. `in_step` and `strides` look for kernels without barriers that loops over threads make faster.
+lives. `in_step` and `strides` look for kernels without barriers that loops over threads speed up.
 `body`, `meeting` and `control` write the functions anew.
 """
 
