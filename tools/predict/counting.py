@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,18 +15,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.results import commit
-from cudalab.bench.suite import shown_case
+from cudalab.bench.suite import own_variant, shown_case
 from cudalab.labs import registry
 from cudalab.labs.sizes import in_words
 from cudalab.predict import growth, ladder
 from cudalab.predict.counts import Generated
 from cudalab.predict.ladder import Prediction, Rung
 from tools import results
-from tools.predict.stored import FOLDER, gpu_of
+from tools.predict.stored import FITTED_ON, FOLDER, gpu_of
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
+
+PLANTED = results.ROOT / "tests" / "predict" / "planted_stride.cu"
+PLANTED_IN = "reduce"
+PLANTED_SIZES = (1 << 22, 1 << 26)
+STRIDES = (1, 2, 4, 8, 16, 32)
 
 
 def count(shares: dict[str, list[int]]) -> None:
@@ -73,21 +81,58 @@ def predicted(gpu_names: list[str], job: Job) -> list[Rung]:
 
 def store(gpu_name: str, rungs: dict[Job, Rung]) -> None:
     """Write one GPU's predictions: a document for each lab and size."""
-    gpu = gpu_of(gpu_name)
+    ladders: dict[tuple[str, Size], list[Rung]] = {}
+    for job, rung in rungs.items():
+        ladders.setdefault((job.lab, job.size), []).append(rung)
+    write(gpu_name, results.slug(gpu_of(gpu_name).name), ladders)
+
+
+def planted(gpu_name: str) -> None:
+    """Store predictions for a student's kernel with strides planted in it, as a ladder."""
+    lab = labs.get(PLANTED_IN)
+    case, gpu = lab.complete({}), gpu_of(gpu_name)
+    ladders: dict[tuple[str, Size], list[Rung]] = {}
+    for size in PLANTED_SIZES:
+        rungs = ladders.setdefault((lab.name, size), [])
+        for stride in STRIDES:
+            variant = with_stride(stride)
+            with tempfile.TemporaryDirectory() as folder:
+                data = Generated(lab, case, lab.distributions[0], 0, folder=Path(folder))
+                rungs += ladder.predict(lab, variant, case, size, data, [gpu])
+    write(gpu_name, f"{results.slug(gpu.name)}-planted", ladders)
+
+
+def with_stride(stride: int) -> Variant:
+    """The kernel with that stride, called as in a sweep of bench."""
+    lab = labs.get(PLANTED_IN)
+    own = own_variant(lab, lab.complete({}), PLANTED)
+    return replace(
+        own,
+        name=f"{own.name}[STRIDE={stride}]",
+        label=PLANTED.name,
+        order=stride,
+        defines=own.defines | {"STRIDE": stride},
+    )
+
+
+def write(gpu_name: str, name: str, ladders: dict[tuple[str, Size], list[Rung]]) -> None:
+    """Write the file of one GPU's predictions; those of a GPU that is not fitted on stay."""
+    gpu, path = gpu_of(gpu_name), FOLDER / f"{name}.json"
+    if path.exists() and name != FITTED_ON:
+        sys.exit(f"{path} has been predicted: predictions do not change any more")
     documents = [
         Prediction(
             gpu=gpu.name,
             assumed=gpu.origins("assumed"),
-            lab=name,
-            case=shown_case(labs.get(name), labs.get(name).complete({})),
+            lab=lab,
+            case=shown_case(labs.get(lab), labs.get(lab).complete({})),
             size=in_words(size, ","),
-            rungs=[rung for job, rung in rungs.items() if (job.lab, job.size) == (name, size)],
+            rungs=rungs,
             notes=[],
         )
-        for name, size in dict.fromkeys((job.lab, job.size) for job in rungs)
+        for (lab, size), rungs in ladders.items()
     ]
     head = {"gpu": gpu_name, "date": results.today(), "commit": commit()}
-    path = FOLDER / f"{results.slug(gpu.name)}.json"
     rows = [_short(each.to_json()) for each in documents]
     results.write_rows(path, head, rows, "predictions")
 

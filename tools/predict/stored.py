@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudalab.bench.document import load
+from cudalab.errors import CudalabError
 from cudalab.predict import gpus
 from cudalab.predict.ladder import Prediction, Rung
 from cudalab.system import records
@@ -13,8 +14,8 @@ from tools import results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
+    from cudalab.bench.document import Document
     from cudalab.predict.gpus import Gpu
 
 FOLDER = results.FOLDER / "predict"
@@ -85,26 +86,27 @@ def measured(name: str) -> dict[tuple[str, str, str], float]:
     }
 
 
-def add(paths: Sequence[Path]) -> None:
-    """Store the times of one GPU's ladders in the place of the last ones."""
-    documents = [load(path) for path in paths]
-    tables = [
-        {
-            "lab": table.lab,
-            "size": table.size,
-            "rows": [
+def add(name: str, documents: Sequence[Document]) -> None:
+    """Store times beside the predictions of that name, in the place of those of equal sizes."""
+    if not (FOLDER / f"{name}.json").exists():
+        raise CudalabError(f"nothing was predicted for {name}: that comes first")
+    path = FOLDER / f"measured-{name}.json"
+    known = results.read(path) if path.exists() else {"tables": []}
+    head = {key: value for key, value in known.items() if key != "tables"}
+    tables = {(table["lab"], table["size"]): table for table in known["tables"]}
+    for document in documents:
+        environment = document.environment
+        names = "device_name", "date", "driver", "commit"
+        about = {key: getattr(environment, key) for key in names}
+        head = head or about
+        for table in document.tables:
+            rows = [
                 {"name": row.name, "median_ms": figures.median_ms}
                 for row, figures in table.timed
                 if row.kind == "variant"
-            ],
-        }
-        for document in documents
-        for table in document.tables
-        if any(row.kind == "variant" for row, _ in table.timed)
-    ]
-    environment = documents[0].environment
-    head = {
-        name: getattr(environment, name) for name in ("device_name", "date", "driver", "commit")
-    }
-    name = results.slug(environment.device_name)
-    results.write_rows(FOLDER / f"measured-{name}.json", head, tables, "tables")
+            ]
+            if rows:
+                when = {key: value for key, value in about.items() if head[key] != value}
+                each = {"lab": table.lab, "size": table.size, **when, "rows": rows}
+                tables[table.lab, table.size] = each
+    results.write_rows(path, head, list(tables.values()), "tables")
