@@ -437,7 +437,9 @@ PARTS = {
     "predict-gpus": predict_tables.known_gpus,
     "predict-scores": predict_tables.scores,
     "predict-terms": predict_tables.without_terms,
+    "predict-below": predict_tables.below,
     "predict-misses": predict_tables.misses,
+    "predict-others": predict_tables.of_others,
 }
 
 

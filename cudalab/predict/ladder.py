@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -96,22 +96,27 @@ def rung(counts: Counts, codes: dict[str, Code], gpu: Gpu, about: dict[str, Any]
         model.work(each, codes.get(name), gpu, is_first=i == 0)
         for i, (name, each) in enumerate(counts.items())
     ]
-    interval = INTERVAL if codes else INTERVAL_WITHOUT_NVCC
+    return timed(Rung(**about, compiled=bool(codes), kernels=works), gpu)
+
+
+def timed(one: Rung, gpu: Gpu) -> Rung:
+    """A rung with the times that follow from its kernels' work."""
+    works, k = one.kernels or [], Constants()
+    interval = INTERVAL if one.compiled else INTERVAL_WITHOUT_NVCC
     terms: dict[str, float] = defaultdict(float)
     for each in works:
-        for name, seconds in model.terms(each, gpu, Constants()).items():
+        for name, seconds in model.terms(each, gpu, k).items():
             terms[name] += 1e3 * seconds
-    terms["launches"] += 1e-3 * gpu.launch_us * sum(each.launches for each in works)
-    ms = 1e3 * model.seconds(works, gpu, Constants())
-    return Rung(
-        **about,
+    launches = sum(each.launches for each in works)
+    terms["launches"] += 1e-3 * (k.begin_us + gpu.launch_us * launches)
+    ms = 1e3 * model.seconds(works, gpu, k)
+    return replace(
+        one,
         ms=ms,
         low_ms=ms / interval,
         high_ms=ms * interval,
         limit=max(terms, key=lambda name: terms[name]),
         terms_ms=dict(terms),
-        compiled=bool(codes),
-        kernels=works,
     )
 
 

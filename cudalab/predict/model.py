@@ -32,9 +32,10 @@ WITHOUT_CODE = Code(blocks=[], registers=32, shared_bytes=0, local_bytes=0)
 class Constants:
     """What no GPU's manual says; fitted on the H100's stored results by tools/predict."""
 
-    overlap: float = 2.38  # 1: the parts wait for one another; large: the slowest alone counts
-    barrier_cycles: float = 186.0  # for a warp to wait for its block
+    overlap: float = 2.36  # 1: the parts wait for one another; large: the slowest alone counts
+    barrier_cycles: float = 181.0  # for a warp to wait for its block
     partial_per_cycle: float = 29.0  # stored sectors of which a request covers a part; whole GPU
+    begin_us: float = 2.6  # of a step: until its first launch is under way, with nothing in caches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,8 +216,8 @@ def terms(w: Work, gpu: Gpu, k: Constants) -> dict[str, float]:
 
 
 def seconds(works: Iterable[Work], gpu: Gpu, k: Constants) -> float:
-    """The time of a step: its kernels one after another."""
-    result = 0.0
+    """The time of a step: it begins, and then its kernels run one after another."""
+    result = k.begin_us * 1e-6
     for w in works:
         powers = sum(term**k.overlap for term in terms(w, gpu, k).values())
         result += w.launches * gpu.launch_us * 1e-6 + powers ** (1 / k.overlap)

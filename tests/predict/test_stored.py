@@ -13,7 +13,18 @@ from cudalab import labs, runner
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.errors import CudalabError
 from cudalab.labs.inputs import HostInputs
+from cudalab.predict import ladder, model
+from cudalab.predict.model import Constants
 from tools.predict import counting, outside, part, stored, tables
+
+FOLDER = stored.FOLDER
+
+
+def real():
+    """The rungs that are stored for the H100."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored, "FOLDER", FOLDER)
+        return stored.pairs(stored.FITTED_ON)
 
 
 @pytest.fixture
@@ -98,3 +109,35 @@ def test_a_kernel_of_others_becomes_a_kernel_file():
 def test_published_rates():
     readme = "| 1: Naive | `309.0` | 1.3% |\n| 10: Tiles (of warps) |  `21779.3` | 93.7% |\n"
     assert outside.published(readme) == {1: 309.0, 10: 21779.3}
+
+
+def test_times_follow_the_model_until_they_are_measured(folder):
+    _, (first, *_) = real()
+    ladders = {("reduce", 1024): [replace(first.rung, ms=1.0)]}
+    counting.write("h200", "gpu", ladders)
+    counting.again("gpu")
+    (rung,) = json.loads((folder / "gpu.json").read_text())["predictions"][0]["rungs"]
+    expected = ladder.timed(first.rung, stored.gpu_of("h200"))
+    assert rung["ms"] == pytest.approx(expected.ms, rel=1e-5)
+    assert rung["ms"] != 1.0
+    stored.add("gpu", [document(table([row("serial", 1.0)]))])
+    with pytest.raises(SystemExit, match="has been measured"):
+        counting.again("gpu")
+
+
+def test_a_step_takes_time_to_begin():
+    gpu = stored.gpu_of("h100")
+    assert model.seconds([], gpu, Constants()) == pytest.approx(1e-6 * Constants().begin_us)
+
+
+def test_the_other_sizes_are_those_of_the_usual_case():
+    sizes = {key[:2] for key in stored.targets()}
+    assert ("reduce", "65,536") in sizes
+    assert all(1e-7 < time < 100 for time in stored.targets().values())
+
+
+def test_ladders_with_a_low_tau_are_named():
+    text = tables.below(0.85)
+    assert text.startswith("Ladders with a tau below 0.85: ")
+    assert "`radixsort` at 4,194,304 on an NVIDIA H200 (0.84)" in text
+    assert tables.below(-1).endswith("none.\n")

@@ -5,6 +5,9 @@ python -m tools.predict count GPU=SHARE,... ...   predict all ladders of a GPU a
                                                   part of a GPU: h200:88=1
 python -m tools.predict planted GPU               predict a kernel with planted strides:
                                                   tests/predict/planted_stride.cu
+python -m tools.predict targets                   add predictions of the H100 at the other sizes of
+                                                  docs/results/targets
+python -m tools.predict again NAME                compute times anew from the stored work
 python -m tools.predict fit                       fit the constants on the H100's ladders
 python -m tools.predict add NAME BENCH.json...    store what `cudalab bench --json` has measured
                                                   beside the predictions of NAME: nvidia-h200
@@ -24,37 +27,43 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cudalab.bench.document import load
 from tools.predict import outside, part, tables
-from tools.predict.counting import count, planted
+from tools.predict.counting import again, count, count_targets, planted
 from tools.predict.fitting import fit
 from tools.predict.stored import add, gpu_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def main() -> None:
+COMMANDS: dict[str, Callable[..., object]] = {
+    "count": lambda *texts: count(dict(map(shares, texts))),
+    "planted": planted,
+    "targets": count_targets,
+    "again": again,
+    "fit": lambda: print(fit()),
+    "add": lambda name, *paths: add(name, [load(Path(path)) for path in paths]),
+    "part": lambda some, seconds, *names: part.measure(int(some), float(seconds), names),
+    "outside": lambda folder: outside.predict(Path(folder)),
+    "compare": lambda path, name: print(tables.compared(gpu_of(path), gpu_of(name)), end=""),
+    "score": lambda: print(tables.scores(), tables.without_terms(), tables.misses(), sep="\n"),
+}
+
+
+def shares(text: str) -> tuple[str, list[int]]:
+    """Read a GPU and the shares of the sizes: h200=1,4,16."""
+    gpu, _, numbers = text.partition("=")
+    return gpu, [int(number) for number in numbers.split(",")]
+
+
+def main(command: str = "", *words: str) -> None:
     """Run one of the commands."""
-    match sys.argv[1:]:
-        case ["count", *gpus_and_shares]:
-            named = (each.partition("=") for each in gpus_and_shares)
-            count({gpu: [int(share) for share in text.split(",")] for gpu, _, text in named})
-        case ["planted", name]:
-            planted(name)
-        case ["add", name, *paths]:
-            add(name, [load(Path(path)) for path in paths])
-        case ["part", some, seconds, *names]:
-            part.measure(int(some), float(seconds), names)
-        case ["outside", folder]:
-            outside.predict(Path(folder))
-        case ["compare", path, name]:
-            print(tables.compared(gpu_of(path), gpu_of(name)), end="")
-        case ["fit"]:
-            print(fit())
-        case ["score"]:
-            print(tables.scores(), tables.without_terms(), tables.misses(), sep="\n")
-        case _:
-            sys.exit(__doc__)
+    if command not in COMMANDS:
+        sys.exit(__doc__)
+    COMMANDS[command](*words)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -21,8 +21,9 @@ from cudalab.labs.sizes import in_words
 from cudalab.predict import growth, ladder
 from cudalab.predict.counts import Generated
 from cudalab.predict.ladder import Prediction, Rung
+from cudalab.system import records
 from tools import results
-from tools.predict.stored import FITTED_ON, FOLDER, gpu_of
+from tools.predict.stored import FITTED_ON, FOLDER, gpu_of, number_of, targets
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
@@ -53,6 +54,50 @@ def count(shares: dict[str, list[int]]) -> None:
         rungs = dict(zip(jobs, pool.map(partial(predicted, list(shares)), jobs), strict=True))
     for i, (name, own) in enumerate(shares.items()):
         store(name, {job: each[i] for job, each in rungs.items() if job.share in own})
+
+
+def count_targets() -> None:
+    """Add predictions at smaller sizes that were measured on the GPU that is fitted on."""
+    document = results.read(FOLDER / f"{FITTED_ON}.json")
+    known = {each["lab"]: number_of(each["size"]) for each in document["predictions"]}
+    able = {
+        (each["lab"], rung["variant"])
+        for each in document["predictions"]
+        for rung in each["rungs"]
+        if rung["kernels"]
+    }
+    jobs = []
+    for name, size_text, variant in sorted(targets()):
+        numbers = [int(n) for n in size_text.replace(",", "").split("x")]
+        if (name, variant) in able and numbers[0] < known[name]:
+            size = tuple(numbers) if len(numbers) > 1 else numbers[0]
+            jobs.append(Job(name, variant, 1, size))
+    ladders: dict[tuple[str, Size], list[Rung]] = {}
+    for job in jobs:
+        ladders.setdefault((job.lab, job.size), []).extend(predicted([document["gpu"]], job))
+    rows = [_short(each.to_json()) for each in documents(document["gpu"], ladders)]
+    head = {name: document[name] for name in ("gpu", "date", "commit")}
+    path = FOLDER / f"{FITTED_ON}.json"
+    results.write_rows(path, head, document["predictions"] + rows, "predictions")
+
+
+def again(name: str) -> None:
+    """Compute the times of stored predictions anew, from the work that was counted.
+
+    Those of a GPU that was measured, and not fitted on, do not change any more.
+    """
+    path = FOLDER / f"{name}.json"
+    if name != FITTED_ON and (FOLDER / f"measured-{name}.json").exists():
+        sys.exit(f"{path} has been measured: predictions do not change any more")
+    document = results.read(path)
+    gpu = gpu_of(document["gpu"])
+    rows = []
+    for each in document["predictions"]:
+        one = records.read(Prediction, each)
+        rungs = [ladder.timed(rung, gpu) if rung.kernels else rung for rung in one.rungs]
+        rows.append(_short(replace(one, rungs=rungs).to_json()))
+    head = {"gpu": document["gpu"], "date": results.today(), "commit": commit()}
+    results.write_rows(path, head, rows, "predictions")
 
 
 class Job(NamedTuple):
@@ -117,10 +162,18 @@ def with_stride(stride: int) -> Variant:
 
 def write(gpu_name: str, name: str, ladders: dict[tuple[str, Size], list[Rung]]) -> None:
     """Write the file of one GPU's predictions; those of a GPU that is not fitted on stay."""
-    gpu, path = gpu_of(gpu_name), FOLDER / f"{name}.json"
+    path = FOLDER / f"{name}.json"
     if path.exists() and name != FITTED_ON:
         sys.exit(f"{path} has been predicted: predictions do not change any more")
-    documents = [
+    head = {"gpu": gpu_name, "date": results.today(), "commit": commit()}
+    rows = [_short(each.to_json()) for each in documents(gpu_name, ladders)]
+    results.write_rows(path, head, rows, "predictions")
+
+
+def documents(gpu_name: str, ladders: dict[tuple[str, Size], list[Rung]]) -> list[Prediction]:
+    """A document for each lab and size."""
+    gpu = gpu_of(gpu_name)
+    return [
         Prediction(
             gpu=gpu.name,
             assumed=gpu.origins("assumed"),
@@ -132,9 +185,6 @@ def write(gpu_name: str, name: str, ladders: dict[tuple[str, Size], list[Rung]])
         )
         for (lab, size), rungs in ladders.items()
     ]
-    head = {"gpu": gpu_name, "date": results.today(), "commit": commit()}
-    rows = [_short(each.to_json()) for each in documents]
-    results.write_rows(path, head, rows, "predictions")
 
 
 def _short(value: Any) -> Any:

@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.predict import model
+from tools.predict.stored import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -92,8 +93,4 @@ def ladders(
     result: dict[tuple[str, str], list[tuple[Pair, float]]] = {}
     for pair, time in sorted(zip(found, times, strict=True), key=lambda one: one[0].order):
         result.setdefault((pair.lab, pair.size), []).append((pair, time))
-    return dict(sorted(result.items(), key=lambda one: (one[0][0], _number(one[0][1]))))
-
-
-def _number(size: str) -> int:
-    return int(size.split("x", maxsplit=1)[0].replace(",", ""))
+    return dict(sorted(result.items(), key=lambda one: (one[0][0], number_of(one[0][1]))))

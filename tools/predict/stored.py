@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cudalab import labs
 from cudalab.bench.document import load
+from cudalab.bench.suite import shown_case
 from cudalab.errors import CudalabError
 from cudalab.predict import gpus
 from cudalab.predict.ladder import Prediction, Rung
@@ -67,12 +69,12 @@ def pairs(name: str) -> tuple[Gpu, list[Pair]]:
 def measured(name: str) -> dict[tuple[str, str, str], float]:
     """The seconds of the rungs of one GPU, by lab, size and variant; none if it was not measured.
 
-    Those of the GPU that is fitted on are in docs/results/bench. Others count only if they were
-    measured after the predictions.
+    Those of the GPU that is fitted on are in docs/results/bench and, at other sizes, in
+    docs/results/targets. Others count only if they were measured after the predictions.
     """
     if name == FITTED_ON:
         document = load(results.FOLDER / "bench" / f"{name}.json")
-        return {
+        return targets() | {
             (table.lab, table.size, row.name): figures.median_ms / 1e3
             for table in document.tables
             for row, figures in table.timed
@@ -84,6 +86,24 @@ def measured(name: str) -> dict[tuple[str, str, str], float]:
         for table in (results.read(path)["tables"] if path.exists() else [])
         for row in table["rows"]
     }
+
+
+def number_of(size: str) -> int:
+    """The first dimension of a size in words."""
+    return int(size.split("x", maxsplit=1)[0].replace(",", ""))
+
+
+def targets() -> dict[tuple[str, str, str], float]:
+    """The seconds of the variants of the GPU that is fitted on, in the case that is predicted."""
+    times = {}
+    for table in results.read(results.FOLDER / "targets" / f"{FITTED_ON}.json")["tables"]:
+        lab = labs.get(table["lab"])
+        usual = shown_case(lab, lab.complete({})), lab.distributions[0]
+        for row in table["rows"] if (table["case"], table["dist"]) == usual else []:
+            if (row["kind"], row["cache"], row["status"]) == ("variant", "cold", "ok"):
+                key = table["lab"], table["size"], row["name"]
+                times[key] = row["statistics"]["median_ms"] / 1e3
+    return times
 
 
 def add(name: str, documents: Sequence[Document]) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from cudalab.predict import gpus, model
 from cudalab.predict.model import Constants
 from tools import results
+from tools.predict import outside
 from tools.predict.scores import NEAR, Score, ladders, off, score, total
-from tools.predict.stored import FITTED_ON, FOLDER, Pair, pairs
+from tools.predict.stored import FITTED_ON, FOLDER, Pair, gpu_of, pairs
 
 if TYPE_CHECKING:
     from cudalab.predict.gpus import Gpu
@@ -19,6 +20,7 @@ CONSTANTS = {
     "overlap": ("*p*", "how far the parts of the GPU overlap"),
     "barrier_cycles": ("*b*", "cycles that a warp waits at a barrier for its block"),
     "partial_per_cycle": ("*s*", "partly stored sectors in a cycle, of the whole GPU"),
+    "begin_us": ("*f*", "µs until the first launch of a step is under way"),
     "launch_us": ("*c*", "µs from launch to launch; in the H100's file"),
 }
 GPU_COLUMNS = {
@@ -110,7 +112,8 @@ def without_terms() -> str:
 
 
 def _seconds_without(pair: Pair, gpu: Gpu, names: list[str]) -> float:
-    k, result = Constants(), 0.0
+    k = Constants()
+    result = k.begin_us * 1e-6
     for work in pair.rung.kernels or []:
         terms = model.terms(work, gpu, k)
         powers = sum(term**k.overlap for name, term in terms.items() if name not in names)
@@ -145,3 +148,40 @@ def compared(measured: Gpu, filed: Gpu) -> str:
         rows.append([name, f"{one:g}", f"{other:g}", f"{one / other:.2f}", kind, other_kind])
     columns = ["number", measured.name, "in the file", "ratio", "here", "there"]
     return results.table(columns, rows)
+
+
+def of_others() -> str:
+    """The rates of kernels that nobody here wrote: published ones, and predicted ones."""
+    stored = results.read(outside.PATH)
+    gpu, rows = gpu_of(stored["gpu"]), stored["rows"]
+    whole = score([(1 / row["predicted_gflops"], 1 / row["published_gflops"]) for row in rows])
+    head = (
+        f"{gpu.name}, matrices of order {stored['order']:,}; predictions of {stored['date']}, "
+        f"commit `{stored['commit']}`; GFLOP/s:\n\n"
+    )
+    lines = [
+        [
+            str(row["kernel"]),
+            row["technique"],
+            f"{row['published_gflops']:,.0f}",
+            f"{row['predicted_gflops']:,.0f}",
+            f"{row['predicted_gflops'] / row['published_gflops']:.2f}",
+        ]
+        for row in rows
+    ]
+    tau, near, error = _cells(whole)[1:]
+    text = f"\ntau {tau}; neighbours within 1.5: {near}; median error of a time: {error}.\n"
+    columns = ["kernel", "technique", "published", "predicted", "ratio"]
+    return head + results.table(columns, lines, numbers=3) + text
+
+
+def below(limit: float = 0.85) -> str:
+    """The ladders whose order is worse than that, by name."""
+    names = [
+        f"`{lab}` at {size} on an {gpu.name} ({one.tau:.2f})"
+        for gpu, found in map(pairs, stored_names())
+        for (lab, size), rungs in ladders(found, [(p.rung.ms or 0.0) for p in found]).items()
+        for one in [score([(time / 1e3, pair.measured_s) for pair, time in rungs])]
+        if round(one.tau, 2) < limit
+    ]
+    return f"Ladders with a tau below {limit:g}: {'; '.join(names) or 'none'}.\n"
