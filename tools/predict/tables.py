@@ -10,10 +10,12 @@ from cudalab.predict import gpus, model
 from cudalab.predict.model import Constants
 from tools import results
 from tools.predict import outside
-from tools.predict.scores import NEAR, Score, ladders, off, score, total
+from tools.predict.scores import NEAR, Score, ladders, off, recomputed, score, total
 from tools.predict.stored import FITTED_ON, FOLDER, Pair, gpu_of, pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cudalab.predict.gpus import Gpu
 
 CONSTANTS = {
@@ -84,7 +86,21 @@ def scores_of(name: str) -> str:
     head = (
         f"{gpu.name}, {fitted}; predictions of {stored['date']}, commit `{stored['commit']}`:\n\n"
     )
-    return head + results.table(COLUMNS, rows, numbers=4)
+    return head + results.table(COLUMNS, rows, numbers=4) + _anew(name, gpu, found)
+
+
+def _anew(name: str, gpu: Gpu, found: Sequence[Pair]) -> str:
+    """The score of the model as it is now, if it was not fitted on the GPU."""
+    if name == FITTED_ON:
+        return ""
+    times = [recomputed(pair, gpu, Constants()) for pair in found]
+    each = ladders(found, times).values()
+    whole = total(score([(t, pair.measured_s) for pair, t in rungs]) for rungs in each)
+    tau, near, error = _cells(whole)[1:]
+    return (
+        f"\nThe model of today, from the same counts: tau {tau}, neighbours within 1.5 {near}, "
+        f"median error {error}. It was changed after the measurement, so these are no predictions.\n"
+    )
 
 
 def _cells(one: Score) -> list[str]:
