@@ -99,7 +99,7 @@ def _anew(name: str, gpu: Gpu, found: Sequence[Pair]) -> str:
     tau, near, error = _cells(whole)[1:]
     return (
         f"\nThe model of today, from the same counts: tau {tau}, neighbours within 1.5 {near}, "
-        f"median error {error}. It was changed after the measurement, so these are no predictions.\n"
+        f"median error {error}. It was changed after the measurement: these are no predictions.\n"
     )
 
 
