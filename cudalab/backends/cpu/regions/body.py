@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
-from cudalab.backends.cpu.regions.in_step import is_guard, one_by_one
+from cudalab.backends.cpu.regions.in_step import arguments, is_guard, one_by_one
 from cudalab.backends.cpu.regions.levels import Level, has_lambda
 from cudalab.backends.cpu.regions.parts import (
     Home,
@@ -21,9 +21,9 @@ from cudalab.backends.cpu.regions.parts import (
     nearby,
     regions_of,
     widths,
-    with_indices,
     without_defaults,
 )
+from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BUILT_IN
 from cudalab.backends.cpu.regions.waiting import may_wait
@@ -54,6 +54,7 @@ class Body(ABC):
         self.analysis, self.unit = analysis, analysis.unit
         self.function, self.facts = function, analysis.facts[function]
         self.levels = self.facts.levels
+        self.strides = Strides(self.facts)
         self.masked = masked
         self.leaving = analysis.has_early_returns(function)
         self.writer = Writer()
@@ -78,7 +79,7 @@ class Body(ABC):
         writer.add(without_defaults(template) if function.is_kernel else template)
         writer.add(f"static inline void {self.analysis.name_for(function, self.masked)} (")
         writer.add(self._parameters(), ") { CUDALAB_ENTER ;")
-        for width in widths(function.body, self.unit.known):
+        for width in widths(function):
             writer.add(f"::cudalab::assume_no_wrap(blockIdx.x, {width});")
         if self.leaving:
             before = "mask_" if self.masked else "B_"
@@ -154,8 +155,7 @@ class Body(ABC):
     @property
     def one_by_one(self) -> str:
         """Text that runs the kernel's threads one after another."""
-        names = ", ".join(parameter.name for parameter in self.function.parameters)
-        return f"return {self.function.name}_one_by_one_(B_, {names});"
+        return f"return {self.function.name}_one_by_one_{arguments(self.function, 'B_')});"
 
     def number(self) -> int:
         """A number that no other name in this function has."""
@@ -283,7 +283,8 @@ class Body(ABC):
         apart = private and loops
         bindings = self._bindings(names, region.declared, nearby=near)
         self.writer.add("[&]() CUDALAB_APART {" if apart else "", bindings, "{")
-        self.writer.add(with_indices(region.pieces), "}", label, "}(); }" if apart else "}")
+        pieces = self.strides.with_neighbours(region.pieces)
+        self.writer.add(pieces, "}", label, "}(); }" if apart else "}")
         if region.leaves and not last:
             self._after_leaving()
 

@@ -29,8 +29,8 @@ _LOOPS = frozenset({"for", "while", "do"})
 _LEAVING = frozenset({"break", "continue", "return"})
 # What stands before a bracket in code that only computes: functions without effects, and types.
 _PURE = re.compile(
-    r"if|for|return|sizeof|\w+_cast|unsigned|int|float|double|\w+_t|make_\w+[1-4]|__\w+_as_\w+"
-    r"|abs|f?min|f?max|f(?:abs|min|max)f?|fmaf?|r?sqrtf?|__ldg|__f\w+_r[nzud]"
+    r"if|for|return|sizeof|decltype|\w+_cast|unsigned|int|float|double|\w+_t|make_\w+[1-4]|__\w+_as_\w+"
+    r"|fit|into|abs|f?min|f?max|f(?:abs|min|max)f?|fmaf?|r?sqrtf?|__ldg|__f\w+_r[nzud]"
 )
 _NOT_PURE = frozenset({"asm", "__asm__", "volatile", "switch", "new", "delete", "->", "static"})
 
@@ -65,17 +65,21 @@ def is_guard(statement: Statement) -> bool:
 
 def one_by_one(function: Function) -> list[Piece]:
     """A function that runs the threads of a kernel one after another."""
-    pieces: list[Piece] = [*function.template]
-    pieces += ["CUDALAB_COLD static void", f"{function.name}_one_by_one_ (::cudalab::Block& B_"]
+    pieces: list[Piece] = [*function.template, "CUDALAB_COLD static void"]
+    pieces += [f"{function.name}_one_by_one_ (::cudalab::Block& B_"]
     for parameter in function.parameters:
         pieces += [",", *parameter.words]
-    names = ", ".join(parameter.name for parameter in function.parameters)
     pieces += [") { CUDALAB_ENTER ; CUDALAB_EACH_ORDERED { CUDALAB_THREAD"]
-    pieces += [
-        "::cudalab::set_thread(threadIdx, (unsigned)t_);",
-        f"{function.name}({names}); }} }}\n",
-    ]
-    return pieces
+    pieces += ["::cudalab::set_thread(threadIdx, (unsigned)t_);"]
+    return [*pieces, function.name, f"{arguments(function)}); }} }}\n"]
+
+
+def arguments(function: Function, *first: str) -> str:
+    """What a kernel is handed if it calls itself with its own arguments, after others."""
+    own = [texts(part) for part in split(function.template[2:-1])]
+    names = [(part[: part.index("=")] if "=" in part else part)[-1] for part in own]
+    of_template = f"<{', '.join(names)}>" if names else ""
+    return f"{of_template}({', '.join([*first, *(each.name for each in function.parameters)])}"
 
 
 def _returning_early(statements: list[Statement]) -> list[Statement]:
@@ -102,7 +106,9 @@ class _Kernel:
         facts, levels = self._facts, self._facts.levels
         if levels.arrays or levels.shared or levels.escaping or facts.lambdas:
             return False
-        if facts.function.template or "" in self._parameters or self._parameters & facts.changed:
+        if "" in self._parameters or self._parameters & facts.changed:
+            return False
+        if "..." in texts(facts.function.template):
             return False
         bodies = [facts.function.body, *(function.body for function in called)]
         if any(_LOOPS & set(texts(body)) for body in bodies[1:]):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.words import NotCoveredError, Word, close, spaced, texts
+from cudalab.backends.cpu.regions.words import Word, close, spaced, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,49 +136,14 @@ def is_argument(words: Words, i: int) -> bool:
     return False
 
 
-def widths(words: Words, constants: set[str]) -> list[str]:
+def widths(function: Function) -> list[str]:
     """The widths of blocks in a function's text, as in `blockIdx.x * 16`."""
-    found = set[str]()
-    for i, word in enumerate(words):
-        width = words[i + 4 : i + 5]
-        if word.text == "blockIdx" and texts(words[i + 1 : i + 4]) == [".", "x", "*"]:
-            found |= {
-                each.text for each in width if each.kind == "number" or each.text in constants
-            }
-    return sorted(found)
-
-
-def with_indices(pieces: list[Piece]) -> list[Piece]:
-    """The text of a region, with what the compiler may count on about its indices."""
-    result, ends = list(pieces), list[int]()
-    for i, piece in enumerate(pieces):
-        before = pieces[i - 1] if i else ""
-        if not isinstance(piece, Word) or not isinstance(before, Word) or piece.text != "[":
-            continue
-        end = _end_of_index(pieces, i)
-        inside = [word for word in pieces[i + 1 : end] if isinstance(word, Word)]
-        names = [a for a, b in pairwise([*inside, piece]) if a.kind == "name" and b.text != "."]
-        is_index = (before.kind == "name" and before.text not in ("auto", "return")) or (
-            before.text in (")", "]")
-        )
-        if is_index and names and "," not in texts(inside):
-            result[i] = piece._replace(text="[ ::cudalab::index(")
-            ends.append(end)
-    for end in ends:
-        result[end] = ") ]"
-    return result
-
-
-def _end_of_index(pieces: list[Piece], opening: int) -> int:
-    """The index of the bracket that closes another one."""
-    depth = 0
-    for i in range(opening, len(pieces)):
-        piece = pieces[i]
-        if isinstance(piece, Word):
-            depth += (piece.text == "[") - (piece.text == "]")
-            if depth == 0:
-                return i
-    raise NotCoveredError("a bracket that does not close")
+    words, constants = function.body, texts(function.template)
+    places = [i for i in range(len(words) - 4) if texts(words[i : i + 4]) == _BLOCK]
+    factors = [words[i + 4] for i in places]
+    return sorted(
+        {each.text for each in factors if each.kind == "number" or each.text in constants}
+    )
 
 
 def in_lambda(words: Words, i: int) -> bool:

@@ -6,8 +6,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.levels import Level
-from cudalab.backends.cpu.regions.words import calls, close, close_angle, split, texts
+from cudalab.backends.cpu.regions.levels import Level, has_lambda
+from cudalab.backends.cpu.regions.words import Word, calls, close, close_angle, split, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.analysis import Facts
     from cudalab.backends.cpu.regions.syntax import Function, Statement
     from cudalab.backends.cpu.regions.words import Words
+    from cudalab.backends.cpu.regions.writer import Piece
 
 _TYPE = re.compile(r"\w+_t|unsigned|signed|char|short|int|long|const")
 _WEAKER = frozenset(  # operators that bind less than a sum does
@@ -32,7 +33,7 @@ class Strides:
         for statement in facts.statements:
             for each in statement.walk():
                 for local in each.declared:
-                    same = facts.levels.names[local.name] == Level.BLOCK
+                    same = facts.levels.names.get(local.name) == Level.BLOCK
                     value = None if local.name in facts.changed else self.of(local.initializer)
                     self._names[local.name] = 0 if same else value
 
@@ -57,6 +58,28 @@ class Strides:
             for each in self._unit.called_by(function)
             for i, word in enumerate(each.body)
         )
+
+    def with_neighbours(self, pieces: list[Piece]) -> list[Piece]:
+        """The text of a region, in which indices say that neighbours have the next ones."""
+        words = [piece for piece in pieces if isinstance(piece, Word)]
+        if has_lambda(words) or any(" " in word.text for word in words):
+            return pieces
+        opening, closing = set[int](), set[int]()
+        for i, (before, word) in enumerate(pairwise(words), start=1):
+            if word.text == "[" and (before.kind == "name" or before.text == "]"):
+                end = close(words, i)
+                inside = words[i + 1 : end]
+                if len(inside) > 0 and "," not in texts(inside) and self.of(inside) == 1:
+                    opening.add(id(word))
+                    closing.add(id(words[end]))
+        result: list[Piece] = []
+        for piece in pieces:
+            if id(piece) in closing:
+                result.append(", threadIdx.x)")
+            result.append(piece)
+            if id(piece) in opening:
+                result.append("::cudalab::index(")
+        return result
 
     def of(self, words: Words) -> int | None:
         """The stride of an expression."""
@@ -142,6 +165,8 @@ def _signs(words: Words, outside: list[int]) -> list[int]:
 
 def _after_cast(words: Words) -> int:
     """The index behind a cast at the beginning; 0 if there is none."""
+    if texts(words[:4]) == ["::", "cudalab", "::", "fit"]:  # a GPU's conversion, in whole programs
+        return (close_angle(words, 4) or 0) + 1
     if words[0].text == "static_cast":
         return (close_angle(words, 1) or 0) + 1
     end = close(words, 0) if words[0].text == "(" else 0

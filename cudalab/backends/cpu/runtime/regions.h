@@ -85,17 +85,17 @@ CUDALAB_INLINE void assume_small(unsigned first, unsigned threads) {
     if (first > 0x7fffffffu - 1024 || threads > 1024) __builtin_unreachable();
 }
 
-// An int that is an index has one above it: the next thread's does not wrap around.
-constexpr CUDALAB_INLINE int index(int i) {
-    if (i == 0x7fffffff) __builtin_unreachable();
-    return i;
+// An index that is one more for the thread with the next x. The compiler need not know that an int
+// does not wrap around.
+CUDALAB_INLINE ptrdiff_t index(int i, unsigned x) {
+    return (ptrdiff_t)(int)(i - (int)x) + x;
 }
 template <class T>
-constexpr CUDALAB_INLINE const T& index(const T& i) {
+CUDALAB_INLINE const T& index(const T& i, unsigned) {
     return i;
 }
 
-// Nor does the index of a block's last thread, though a kernel may name another width of the block.
+// Neither does the index of a block's last thread, whatever a kernel takes for the block's width.
 CUDALAB_INLINE void assume_no_wrap(unsigned block, unsigned width) {
     if (width <= 1024 && block * width > ~0u - 4096) __builtin_unreachable();
 }
