@@ -216,3 +216,20 @@ def test_threads_with_other_loops_run_one_after_another(body):
         {body}
     }}"""
     assert "each thread has loops of its own" in loops(text).reasons["k"]
+
+
+def test_kernels_of_whole_programs_go_through_loops_in_step():
+    text = """# 1 "k.cu"
+    template <typename T, int WIDTH = 16>
+    __global__ void k(const T* a, T* out, int n) {
+        const int x = ::cudalab::fit<int>(blockIdx.x * WIDTH + threadIdx.x);
+        if (x < n) {
+            T sum = 0;
+            for (int k = 0; k < n; k++) ::cudalab::into(sum) += a[k * n + x];
+            out[x] = ::cudalab::fit<decltype(out[x])>(sum);
+        }
+    }"""
+    written = loops(text, is_program=True)
+    assert written.kernels == ["k"]
+    assert "return k_one_by_one_<T, WIDTH>(B_, a, out, n);" in written.text
+    assert "a [ ::cudalab::index( k * n + x , threadIdx.x) ]" in written.text
