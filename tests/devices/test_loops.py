@@ -225,11 +225,11 @@ def test_kernels_of_whole_programs_go_through_loops_in_step():
         const int x = ::cudalab::fit<int>(blockIdx.x * WIDTH + threadIdx.x);
         if (x < n) {
             T sum = 0;
-            for (int k = 0; k < n; k++) ::cudalab::into(sum) += a[k * n + x];
+            for (int i = 0; i < n; i++) ::cudalab::into(sum) += a[i * n + x];
             out[x] = ::cudalab::fit<decltype(out[x])>(sum);
         }
     }"""
     written = loops(text, is_program=True)
     assert written.kernels == ["k"]
     assert "return k_one_by_one_<T, WIDTH>(B_, a, out, n);" in written.text
-    assert "a [ ::cudalab::index( k * n + x , threadIdx.x) ]" in written.text
+    assert "a [ ::cudalab::index( i * n + x , threadIdx.x) ]" in written.text
