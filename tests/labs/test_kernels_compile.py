@@ -1,9 +1,10 @@
 """Every variant of every lab, for every element type it computes, through nvcc without a warning.
 
 Needs no GPU. The oldest architecture in use and that of consumer GPUs, which have fewer threads a
-multiprocessor, see each variant once, for its first element type. That type alone is optimized as
-it is for a run: warnings do not depend on it, and optimizing takes nine tenths of the time. Of each
-other type, one case is assembled; the rest are only translated to PTX.
+multiprocessor, see each variant once, for its first element type. One case of each type is
+assembled, the rest are only translated to PTX. Nothing is optimized as it is for a run, which takes
+nine tenths of the time and changes no warning, but instructions of one architecture alone (wgmma),
+whose warnings come from the optimizer. On a GPU, test_variants.py compiles all variants for a run.
 """
 
 from __future__ import annotations
@@ -24,42 +25,41 @@ from cudalab.language import source
 
 ARCHITECTURE = "sm_90"
 ALSO = ("sm_75", "sm_89")
-LINES = 6_000  # of a file: nvcc reads CUDA's headers once for many variants
+# Of a file: nvcc reads CUDA's headers once for many variants. To translate them takes little time.
+LINES = {"optimized": 6_000, "fast": 6_000, "translated": 40_000}
 
 
 def compilations():
-    """Variants with their defines by the ids of cases, an architecture, and whether to optimize."""
+    """Variants with their defines by the ids of cases, an architecture, and how to compile them."""
     for name in labs.names():
         lab = labs.get(name)
         pieces = defaultdict(list)
         for variant in registry.variants(lab):
             required = variant.architecture
-            first, *others = [(variant, *found) for found in distinct_defines(lab, variant)]
+            every = [(variant, *found) for found in distinct_defines(lab, variant)]
             target = required if capability(required) >= 90 else ARCHITECTURE
-            pieces[target, "optimized"].append(first)
-            # Instructions of one architecture alone (wgmma) draw warnings where not optimized.
-            types = {first[2].get("T")}
-            for piece in others:
+            types = set()
+            for piece in every:
                 how = "translated" if piece[2].get("T") in types else "fast"
                 pieces[target, "optimized" if target.endswith("a") else how].append(piece)
                 types.add(piece[2].get("T"))
             for target in ALSO:
                 if capability(required) <= capability(target):
-                    pieces[target, "fast"].append(first)
+                    pieces[target, "fast"].append(every[0])
         for (target, how), wanted in pieces.items():
-            for number, some in enumerate(batches(wanted)):
+            for number, some in enumerate(batches(wanted, LINES[how])):
                 id_ = f"{name}-{target}-{how}-{number}"
                 group = pytest.mark.xdist_group(id_)  # each is long
                 yield pytest.param(some, target, how, id=id_, marks=group)
 
 
-def batches(pieces):
-    """The pieces in batches of about LINES lines."""
+def batches(pieces, size):
+    """The pieces in batches of about `size` lines."""
     batch, lines = [], 0
     for piece in pieces:
         batch.append(piece)
         lines += lines_of(piece[0].path, piece[0].label)
-        if lines >= LINES:
+        if lines >= size:
             yield batch
             batch, lines = [], 0
     if batch:
@@ -99,8 +99,8 @@ def compiler():
 def flags(compiler):
     """Flags for code that is optimized as it is for a run, and for code that need not be.
 
-    Some of that is not even assembled: as other code of its element type, it has the same
-    instructions and as much shared memory.
+    What is translated only has the same instructions and as much shared memory as other code of its
+    element type.
     """
     every = (*nvcc.FLAGS, "-Werror", "all-warnings")
     manual = subprocess.run([compiler, "--help"], capture_output=True, text=True, check=True).stdout

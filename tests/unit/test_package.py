@@ -25,8 +25,9 @@ pytestmark = pytest.mark.skipif(find_spec("pip") is None, reason="pip is not ins
 
 
 def pip(*args: object, python: Path | str = sys.executable) -> None:
-    """Run pip. Skips the test where no package index can be reached."""
-    command = [python, "-m", "pip", "--disable-pip-version-check", "-q", *map(str, args)]
+    """Run pip for `python`. Skips the test where no package index can be reached."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    command += ["--python", str(python), *map(str, args)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
     if done.returncode != 0 and any(words in done.stderr for words in OFFLINE):
         pytest.skip(f"no package index can be reached: {done.stderr.strip().splitlines()[-1]}")
@@ -35,7 +36,7 @@ def pip(*args: object, python: Path | str = sys.executable) -> None:
 
 def clean_venv(folder: Path) -> Path:
     """The Python of a new virtual environment."""
-    venv.create(folder, with_pip=True)
+    venv.create(folder)  # to install pip in it would take longer than all else
     return folder / "bin" / "python"
 
 
