@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -36,18 +38,25 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    gc.disable()  # collecting tests makes many objects and no garbage
     sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a script's background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Zig compiles its C++ library for a minute if a program needs it: tests share that.
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
-    with suppress(NoDeviceError):
-        runtime_library()  # before a test that expects no note of it on stderr
-        if config.getoption("numprocesses", None):  # or else each of the workers would do so
-            check_runtime_library()
-            runtime_objects()
+    made = [runtime_library]  # before a test that expects no note of it on stderr
+    if config.getoption("numprocesses", None):  # or else each of the workers would do so
+        made += [check_runtime_library, runtime_objects]
+    with suppress(NoDeviceError), ThreadPoolExecutor() as pool:
+        for compiling in [pool.submit(make) for make in made]:
+            compiling.result()
     config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
     config.addinivalue_line("markers", "quick: a verdict on every lab and command in a minute")
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_xdist_auto_num_workers():

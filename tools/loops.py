@@ -244,4 +244,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(__doc__ if sys.argv[1:] else main())

@@ -234,6 +234,9 @@ def main(*chosen: str) -> None:
         for variant in registry.variants(lab)
         if not variant.missing(CpuDevice.features)
     }
+    unknown = set(chosen) - {*variants, *labs.names(), *(name for name, *_ in programs())}
+    if unknown:
+        sys.exit(f"{', '.join(sorted(unknown))}: no lab, variant or program\n\n{__doc__}")
     ready = by_nvidia()
     found: dict[str, list[Kinds]] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:

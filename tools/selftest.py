@@ -134,7 +134,7 @@ def with_cheats(stored: Sequence[results.Json]) -> list[results.Json]:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case [device, *rest]:
+        case ["cpu" | "cuda" as device, *rest]:
             run(device, *rest)
         case _:
             sys.exit(__doc__)

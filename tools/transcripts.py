@@ -1,7 +1,7 @@
 """Run the commands of README.md and the tutorials, and put in what they print.
 
-python -m tools.transcripts [DOCUMENT...]   rewrite the outputs
-python -m tools.transcripts --check exit 1 and show the outputs that have changed
+python -m tools.transcripts [DOCUMENT...]           rewrite the outputs
+python -m tools.transcripts --check [DOCUMENT...]   exit 1 and show the outputs that have changed
 
 A block ```console is a transcript: lines after `$ ` are commands, the others are what they print.
 A block with a title is a file, which the commands below it find. `<!-- varies -->` above a
@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -115,19 +116,26 @@ def replay(document: Path) -> tuple[str, list[Difference]]:
         return rewritten(document.read_text(encoding="utf-8"), folder)
 
 
-def main(arguments: list[str]) -> int:
-    check = arguments == ["--check"]
+def main() -> int:
+    parser = ArgumentParser(
+        "python -m tools.transcripts",
+        description=__doc__,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("documents", nargs="*", type=Path, metavar="DOCUMENT")
+    options = parser.parse_args()
     changed = False
-    for document in DOCUMENTS if check or not arguments else map(Path, arguments):
+    for document in options.documents or DOCUMENTS:
         text, differences = replay(document)
         for command, documented, printed in differences:
             changed = True
             print(f"{document.name}: $ {command}")
             print(*difflib.ndiff(documented.splitlines(), printed.splitlines()), sep="\n")
-        if not check:
+        if not options.check:
             document.write_text(text, encoding="utf-8")
-    return int(check and changed)
+    return int(options.check and changed)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

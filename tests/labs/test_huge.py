@@ -1,11 +1,13 @@
 """Arrays of more than 2^31 bytes: where 32-bit byte offsets and signed indices end.
 
 Every variant on a GPU; on the CPU device the default alone, the others would take minutes. Cases
-share the bytes that they read: it takes seconds to draw them, and to get memory for them.
+share the bytes that they read and the memory that they write: it takes seconds to draw the bytes,
+and to get the memory.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 import numpy as np
@@ -31,11 +33,7 @@ pytestmark = [
         available_memory() < NEEDED_BYTES, reason="needs 12 GiB of free memory on the host"
     ),
 ]
-DRAWN = {  # by labs, for themselves and for others
-    "floats": ("transpose", {}, (23_171, 23_173), "uniform"),
-    "classes": ("histogram", {"dtype": "uint32"}, WORDS, "uniform"),
-    "top bytes": ("radixsort", {}, WORDS, "top-byte"),
-}
+KINDS = ("floats", "classes", "top bytes")
 CASES = [
     ("reduce", {}, WORDS, "floats"),
     ("reduce", {"along": "rows", "op": "max"}, (3, WORDS // 3), "floats"),
@@ -51,20 +49,42 @@ CASES = [
 ]
 
 
+M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8  # of malloc.h
+
+
+@pytest.fixture(scope="module", autouse=True)
+def freed_memory_is_kept():
+    """Arrays take the memory of earlier ones: new memory has to be cleared by the system first."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallopt"):  # not the GNU C library
+        yield
+        return
+    for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, -1), (M_ARENA_MAX, 1)):
+        libc.mallopt(option, value)
+    yield
+    for option, value in ((M_MMAP_MAX, 65_536), (M_TRIM_THRESHOLD, 128 << 10), (M_ARENA_MAX, 0)):
+        libc.mallopt(option, value)
+    libc.malloc_trim(0)
+
+
 @pytest.fixture(scope="module")
 def drawn():
-    """A function that returns the bytes of what is DRAWN; it keeps the last of them only."""
+    """A function that returns the bytes of a kind; it makes the later KINDS of floats, in place."""
     kept = {}
 
     def data(kind):
-        if kind not in kept:
+        if not kept or KINDS.index(kind) < KINDS.index(kept["kind"]):
             kept.clear()
-            name, given, size, dist = DRAWN[kind]
-            lab = labs.get(name)
-            inputs = drawn_through_a_pipe(lab, lab.complete(given), size, dist)
-            (array,) = inputs.arrays.values()
-            kept[kind] = array.reshape(-1).view(np.uint8)
-        return kept[kind]
+            lab = labs.get("transpose")
+            inputs = drawn_through_a_pipe(lab, lab.complete({}), (23_171, 23_173), "uniform")
+            kept["words"] = inputs.arrays["matrix"].reshape(-1).view(np.uint32)
+        words = kept["words"]
+        if kind == "classes":
+            words &= np.uint32(255)
+        elif kind == "top bytes" and kept.get("kind") != kind:
+            words <<= np.uint32(24)
+        kept["kind"] = kind
+        return words.view(np.uint8)
 
     return data
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter, defaultdict
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import SimpleQueue
@@ -39,10 +39,17 @@ if TYPE_CHECKING:
     from tools.mutants.rules import Mutant
 
 
-def main(words: Sequence[str]) -> None:
+def main() -> None:
     """Judge the mutants, a variant at a time; store the counts and the survivors of each."""
-    again = "--survivors" in words
-    chosen = [word for word in words if not word.startswith("-")]
+    parser = ArgumentParser(
+        "python -m tools.mutants",
+        description=__doc__,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--survivors", action="store_true", help="only what survived last time")
+    parser.add_argument("chosen", nargs="*", metavar="LAB[/VARIANT]")
+    options = parser.parse_args()
+    again, chosen = options.survivors, options.chosen
     machine = results.machine("cpu")
     known = tables.known_survivors() if again else set()
     # Processes, for a child that is forked while other threads hold locks may wait for ever.
@@ -91,4 +98,4 @@ def variants(chosen: Sequence[str]) -> list[tuple[Lab, Variant]]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
