@@ -146,7 +146,7 @@ extern "C" __global__ void product_in_branch(const float* a, const float* b, flo
     if (x < n && y < n) {
         float sum = 0, greatest = 0;
         for (unsigned k = 0; k < n; ++k) {
-            const size_t at = (size_t)k * n + x;
+            const size_t at = 0 ? (size_t)x * n + k : k < 3 ? (size_t)k * n + x : k * n + x;
             const float x = a[y * n + k] * b[at];
             sum += x;
             greatest = x > greatest ? x : greatest;

@@ -101,8 +101,12 @@ class Strides:
         return stride
 
     def _of_choice(self, words: Words, question: int) -> int | None:
-        colon = max(i for i in _outside(words) if words[i].text == ":")
-        condition = words[:question]
+        condition, colon, open_choices = words[:question], question, 0
+        for i in _outside(words):
+            open_choices += (words[i].text == "?") - (words[i].text == ":")
+            if i > question and open_choices == 0:
+                colon = i
+                break
         choices = [self.of(words[question + 1 : colon]), self.of(words[colon + 1 :])]
         if texts(condition) in (["0"], ["1"]):  # a macro, perhaps
             return choices[condition[0].text == "0"]
