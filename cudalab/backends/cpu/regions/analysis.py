@@ -250,7 +250,9 @@ class Facts:
             for part in statement.parts:
                 self._find_loose(part)
         elif statement.kind == "simple":
-            if not statement.declared and self.scalar_change(statement.own) is None:
+            if has_lambda(statement.own) or (
+                not statement.declared and self.scalar_change(statement.own) is None
+            ):
                 self.loose |= self._changes(statement.own)
         elif not self.is_cut(statement) or statement.kind == "other":
             for each in statement.walk():

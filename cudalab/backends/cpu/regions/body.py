@@ -469,7 +469,7 @@ class Body(ABC):
             return
         crosses = len(used.get(local.name, ())) > 1
         if not crosses:
-            self.region.add(*words, ";")
+            self.region.add(*local.align, *words, ";")
             self.region.names |= set(texts(words))
             self.region.declared.add(local.name)
             return
@@ -503,6 +503,9 @@ class Body(ABC):
         else:
             kind = spaced([*spec, *local.pointer, *local.array])
         home = self.keep(name, f"::cudalab::Kept<{kind}>")
+        if local.align:  # of each thread's value
+            size = spaced(local.align[2:-1])
+            self.writer.add(f"static_assert(sizeof(::cudalab::Kept<{kind}>) % ({size}) == 0);")
         if self.facts.is_nearby(name):
             self.homes[name].nearby = nearby(name, f"{home}[t_]")
         region.add(f"auto& {name} = {home}[t_];")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import Statement
+from cudalab.backends.cpu.regions.syntax import Statement, parameter_of, statements
 from cudalab.backends.cpu.regions.words import NotCoveredError, calls, close, split, texts
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.writer import Piece
 
 
-def named(statements: list[Statement], meeting: AbstractSet[str]) -> list[Statement]:
+def named(written: list[Statement], meeting: AbstractSet[str]) -> list[Statement]:
     """The statements, in which each lambda that is handed to a call of `meeting` has a name."""
     names = (f"lambda_{number}_" for number in range(1, 1000))
-    return [each for statement in statements for each in _named(statement, meeting, names)]
+    return [each for statement in written for each in _named(statement, meeting, names)]
 
 
 def _named(
@@ -80,6 +80,27 @@ def is_lambda(words: Words) -> bool:
         return False
     opening = next((i for i, word in enumerate(words) if word.text == "{"), 0)
     return bool(opening) and close(words, opening) == len(words) - 1
+
+
+def taken_apart(words: Words) -> tuple[list[str], list[Statement]]:
+    """The names of a lambda's parameters, and its statements; NotCoveredError if it returns early.
+
+    So what it changes, it changes whenever it is called.
+    """
+    opening = next(i for i, word in enumerate(words) if word.text == "{")
+    body = statements(words[opening + 1 : -1])
+    early = [word for statement in body[:-1] for word in statement.words if word.text == "return"]
+    if early or (body and body[-1].kind != "simple" and "return" in texts(body[-1].words)):
+        raise NotCoveredError(f"{words[0].place}: a lambda that returns early")
+    names = [
+        (parameter.name if (parameter := parameter_of(part)) else "")
+        for part in (
+            split(words[close(words, 0) + 2 : opening - 1])
+            if words[opening - 1].text == ")"
+            else []
+        )
+    ]
+    return names, body
 
 
 def handed_over(words: Words, meeting: AbstractSet[str]) -> Iterator[str]:

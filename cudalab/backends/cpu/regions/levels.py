@@ -7,12 +7,23 @@ a value of a low level is the same in all threads unless the kernel has a data r
 from __future__ import annotations
 
 import re
+from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.lambdas import is_lambda, taken_apart
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES
-from cudalab.backends.cpu.regions.words import CHANGING, Words, close, close_angle, split, texts
+from cudalab.backends.cpu.regions.words import (
+    CHANGING,
+    NotCoveredError,
+    Words,
+    calls,
+    close,
+    close_angle,
+    split,
+    texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +81,7 @@ class Levels:
             for name, _, _ in changes_of(words)
         }
         self.names: dict[str, Level] = {}
+        self.lambdas: dict[str, tuple[list[str], list[Statement]]] = {}  # called, not handed over
         self.arrays: set[str] = set()  # of a thread
         self.pointers: set[str] = set()  # to memory that all threads see the same way
         self.shared: set[str] = set()
@@ -93,6 +105,7 @@ class Levels:
                 self._declare(local)
             if statement.kind == "simple":
                 self._declare_outside(statement.words)
+        self._find_lambdas()
         before = None
         while before != self.names:
             before = dict(self.names)
@@ -201,6 +214,42 @@ class Levels:
         return i + 1
 
     # What raises a level --------------------------------------------------------------------------
+
+    def _find_lambdas(self) -> None:
+        """Read the local lambdas that are only called: they change what they name where they are.
+
+        Others are taken for calls by each thread for itself, wherever they are declared.
+        """
+        words = [word for statement in self.statements for word in statement.words]
+        called = Counter(words[call.name].text for call in calls(words, self.names.keys()))
+        named = Counter(word.text for word in words)
+        for statement in self._all_statements():
+            for local in statement.declared:
+                value = local.initializer
+                if not is_lambda(value) or named[local.name] != called[local.name] + 1:
+                    continue
+                try:
+                    parameters, body = taken_apart(value)
+                except NotCoveredError:
+                    continue
+                self.lambdas[local.name] = parameters, body
+                for each in (inner for part in body for inner in part.walk()):
+                    for declared in each.declared:
+                        self._declare(declared)
+                for parameter in parameters:
+                    self.names.setdefault(parameter, Level.BLOCK)
+
+    def _enter(self, words: Words, control: Level) -> None:
+        """Raise what lambdas change that are called."""
+        for call in calls(words, self.lambdas.keys()):
+            name = words[call.name].text
+            parameters, body = self.lambdas[name]
+            arguments = split(words[call.opening + 1 : call.closing])
+            for parameter, argument in zip(parameters, arguments, strict=False):
+                self._raise(parameter, max(control, self.of(argument)))
+            self._raise(name, max(self._of_returned(body, control), default=control))
+            for statement in body:
+                self._visit(statement, control)
 
     def _all_statements(self) -> Iterator[Statement]:
         for statement in self.statements:
@@ -318,6 +367,9 @@ class Levels:
 
     def _assign(self, words: Words, control: Level) -> None:
         """Raise what a statement declares or changes."""
+        self._enter(words, control)
+        if any(local.name in self.lambdas for local in locals_of(words)):
+            return
         if has_lambda(words):
             control = Level.THREAD
         for local in locals_of(words):
@@ -356,7 +408,7 @@ class Levels:
                 k
                 for function in functions
                 for k, p in enumerate(function.parameters)
-                if p.is_reference
+                if p.is_reference and not p.is_constant
             }
             unknown = not functions and not _is_pure(word.text)
             for k, argument in enumerate(split(words[opening + 1 : close(words, opening)])):

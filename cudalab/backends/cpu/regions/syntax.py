@@ -95,6 +95,7 @@ class Local:
     name: str
     array: Words
     value: Words  # with its `=` or brackets
+    align: Words = field(default_factory=list)  # `__align__(16)`, say
 
     @property
     def is_reference(self) -> bool:
@@ -117,6 +118,11 @@ class Parameter:
     @property
     def is_reference(self) -> bool:
         return "&" in texts(self.words)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the function cannot change what is passed by reference."""
+        return "const" in texts(self.words) and "*" not in texts(self.words)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -231,6 +237,7 @@ def locals_of(words: Words) -> list[Local]:
     i, typed = 0, False
     while i < len(words) and words[i].text in ("__align__", "alignas"):
         i = close(words, i + 1) + 1
+    align = words[:i]
     while texts(words[i : i + 2]) == ["[", "["]:  # an attribute
         i = close(words, i) + 1
     start = i
@@ -248,6 +255,7 @@ def locals_of(words: Words) -> list[Local]:
         local = _declared(words[start:i], part)
         if local is None:
             return []
+        local.align = align
         result.append(local)
     return result
 
@@ -343,7 +351,7 @@ def _function(head: Words, body: Words) -> Function | None:
     parameters = [
         parameter
         for part in split(typed[opening + 1 : close(typed, opening)])
-        if (parameter := _parameter(part))
+        if (parameter := parameter_of(part))
     ]
     return Function(
         name=typed[opening - 1].text,
@@ -358,7 +366,8 @@ def _function(head: Words, body: Words) -> Function | None:
     )
 
 
-def _parameter(part: Words) -> Parameter | None:
+def parameter_of(part: Words) -> Parameter | None:
+    """The parameter that the words declare; None if they are `void`."""
     words = texts(part)
     default: Words = []
     if "=" in words:

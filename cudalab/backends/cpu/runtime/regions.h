@@ -183,7 +183,7 @@ CUDALAB_INLINE void construct(T* at, const T& value) {
 const size_t NEARBY = 1024;
 template <class T, bool small = (sizeof(T) <= NEARBY)>
 struct Nearby {
-    T value;
+    alignas(64) T value;
     T& home;
     CUDALAB_INLINE explicit Nearby(T& array) : home(array) {
         __builtin_memcpy((void*)&value, &array, sizeof value);
