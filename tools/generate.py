@@ -28,6 +28,7 @@ from tools import (
     sanitizers,
     selftest,
     targets,
+    tiers,
 )
 from tools.counters import JUDGED, agreeing
 from tools.mutants import tables as mutants
@@ -433,6 +434,7 @@ PARTS = {
     "inputs": inputs,
     "loops": loops.compared,
     "small-kernels": loops.beside_pocl,
+    "tiers": tiers.counted,
     "predict-constants": predict_tables.constants,
     "predict-gpus": predict_tables.known_gpus,
     "predict-scores": predict_tables.scores,
