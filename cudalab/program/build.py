@@ -192,7 +192,8 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             else [*compiler.compile, *flags, *_named(folder, name, file), "-o", compiled]
             for i, (name, file, compiled) in enumerate(zip(names, files, objects, strict=False))
         }
-        by = Preprocessor([*compiler.compile, *own, "-include", str(macros)], Path(folder, "read"))
+        read = [*compiler.compile, *own, "-include", str(macros)]
+        by = Preprocessor(read, Path(folder, "read"), host.macros)
         with stage(f"compiling {files[0].label}"):
             ways = _compile(files, names, commands, Path(runtime.folder), by)
         with stage("compiling the runtime of whole programs, once"):

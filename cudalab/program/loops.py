@@ -9,6 +9,7 @@ function for a whole block is declared behind the kernel.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from cudalab.language.tokens import Token
     from cudalab.program.parsed import Launch, Parsed
 
+MOST_LAUNCHES = 8  # of a template, each perhaps an instance of its own
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*$", re.MULTILINE)
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)", re.DOTALL)
@@ -78,6 +80,7 @@ class Preprocessor:
 
     command: Sequence[str]
     folder: Path
+    options: str = ""  # the macros of the command line, as directives
 
     def text(self, name: str, texts: dict[str, str]) -> str | None:
         """The file `name` with what it includes of `texts`; None if that fails."""
@@ -121,10 +124,15 @@ def add(
     done = {name for each in written.values() for name in each.kernels}
     for name in ways.reasons.keys() - done:
         ways.reasons[name] = ways.reasons[name] or "no source has its text"
-    ways.any_loops = bool(done)
-    if done:
-        own = {match[1] for each in _directives(files) if (match := _DEFINE.match(each.text))}
-        _weave(files, written, own)
+    launches = Counter(launch.name for file in files for launch in file.launches)
+    often = {name for name, count in launches.items() if count > MOST_LAUNCHES}
+    for name in often & done:
+        ways.reasons[name] = f"launched in {launches[name]} places, each to be compiled twice"
+    ways.any_loops = bool(done - often)
+    if ways.any_loops:
+        lines = [*(each.text for each in _directives(files)), *by.options.splitlines()]
+        own = {match[1] for line in lines if (match := _DEFINE.match(line))}
+        _weave(files, written, own, often)
     return ways
 
 
@@ -154,8 +162,13 @@ def _without_headers(text: str, own: Iterable[str]) -> str:
     return _INCLUDE.sub(kept, text)
 
 
-def _weave(files: Sequence[Parsed], written: dict[int, Loops], macros: Iterable[str]) -> None:
-    """Put the loops behind the sources, and what calls them where templates are launched."""
+def _weave(
+    files: Sequence[Parsed], written: dict[int, Loops], macros: Iterable[str], often: set[str]
+) -> None:
+    """Put the loops behind the sources, and what calls them where templates are launched.
+
+    Templates that are launched often keep their fibers.
+    """
     flat = all(each.flat for each in written.values())
     head = [f"#undef {name}" for name in sorted(macros)]  # they are expanded
     head += ["#define CUDALAB_PROGRAM", *["#define CUDALAB_FLAT"] * flat, '#include "../regions.h"']
@@ -163,7 +176,8 @@ def _weave(files: Sequence[Parsed], written: dict[int, Loops], macros: Iterable[
     for i, each in written.items():
         if each.functions:
             plain = [function for function in each.functions if not function.template]
-            templates |= {kernel.name: kernel for kernel in each.functions if kernel.template}
+            others = [function for function in each.functions if function.template]
+            templates |= {kernel.name: kernel for kernel in others if kernel.name not in often}
             files[i].tail = "\n".join([*head, each.text, *map(_registered, plain), ""])
     for file in files:
         for kernel in file.structure.kernels:

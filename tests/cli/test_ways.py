@@ -11,6 +11,8 @@ from cudalab.backends.cpu import regions
 from cudalab.cli.run import run
 from cudalab.program import loops
 from cudalab.program.build import executable
+from cudalab.program.files import File
+from cudalab.program.rewrite import edited
 
 PLACED = "__device__ int f() { return threadIdx.x; }"
 PROGRAMS = Path(__file__).parents[1] / "programs"
@@ -78,6 +80,12 @@ def reason(text, name="k"):
             "a class with barriers",
         ),
         (
+            "__global__ void k(int* p) { while (*p == 0) __threadfence(); __syncthreads(); }",
+            "a loop that waits for other threads",
+        ),
+        ("__global__ void k(int* p) { while (p[0] > 0) p[0] -= 2; __syncthreads(); }", ""),
+        ("__global__ void k(int* p) { int i = 0; while (p[i]) ++i; __syncthreads(); }", ""),
+        (
             '__global__ void k() { printf(""); __syncwarp(); }',
             "printf between warp operations",
         ),
@@ -111,3 +119,25 @@ def test_conditions_on_the_systems_macros_keep_the_fibers(tmp_path):
     )
     done = CliRunner().invoke(run, ["--tier", str(program)], catch_exceptions=False)
     assert done.output == "k: fibers: a condition on M_PI, which the system's headers define\n"
+
+
+class AsItIs:
+    """A preprocessor for a text without directives."""
+
+    options = ""
+
+    def text(self, name, texts):
+        return f'# 1 "a.cu"\n{texts[name].partition(chr(10))[2]}'
+
+
+@pytest.mark.parametrize(
+    ("launches", "way"), [(8, "loops over"), (9, "fibers: launched in 9 places")]
+)
+def test_templates_that_are_launched_often_keep_their_fibers(launches, way):
+    kernel = "template <int N> __global__ void k(int* p) { p[threadIdx.x] = N; __syncthreads(); }"
+    calls = "".join(f"k<{i}><<<1, 32>>>(p); " for i in range(launches))
+    file = File("a.cu", "a.cu", f"{kernel}\nvoid f(int* p) {{ {calls}}}\n")
+    parsed = edited([file], ["0-a.cpp"])
+    ways = loops.add(parsed, ["0-a.cpp"], [0], AsItIs())
+    assert ways.lines()[0].startswith(f"k: {way}")
+    assert ("two_ways" in parsed[0].rewritten()) == ways.any_loops == (launches == 8)

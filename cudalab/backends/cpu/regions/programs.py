@@ -10,12 +10,13 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.levels import changes_of
 from cudalab.backends.cpu.regions.syntax import TYPES
-from cudalab.backends.cpu.regions.unit import BUILT_IN
+from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, calls, split, texts
 
 if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.syntax import Function, Statement
     from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
@@ -58,6 +59,9 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
     warps = False
     for function in reached:
         _refuse_words(unit, function.body, declared)
+        for statement in parsed(function).statements:
+            for each in statement.walk():
+                _refuse_polling(each)
         warps |= any(word.text.startswith(("__shfl", "__syncwarp")) for word in function.body)
     _refuse_words(unit, classes, declared)
     if calls(classes, BUILT_IN | unit.collective):
@@ -93,6 +97,26 @@ def _refuse_hidden(unit: Unit, kernel: Function) -> None:
             for word in function.body:
                 if word.text in own | {"threadIdx", "__syncthreads"}:
                     raise NotCoveredError(f"{word.place}: {word.text} in host code")
+
+
+def _refuse_polling(loop: Statement) -> None:
+    """Refuse a loop until memory changes, if the thread itself changes nothing that it asks for."""
+    if loop.kind not in ("for", "while", "do"):
+        return
+    condition = loop.condition
+    reads = any(
+        word.text in ("[", "->")
+        or (word.text == "*" and (i == 0 or condition[i - 1].text in ("(", "!", "&&", "||", "==")))
+        for i, word in enumerate(condition)
+    )
+    names = {word.text for word in condition}
+    left = set(names)
+    for each in loop.walk():
+        for words in (each.own, each.condition, each.step):
+            left -= {name for name, _, _ in changes_of(words)}
+            left -= {after.text for word, after in pairwise(words) if word.text == "&"}
+    if reads and left == names:
+        raise NotCoveredError(f"{loop.own[0].place}: a loop that waits for other threads")
 
 
 def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
