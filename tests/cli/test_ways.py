@@ -90,7 +90,7 @@ def reason(text, name="k"):
             "printf between warp operations",
         ),
         (
-            "__global__ void k(int* p) { while (*p) { __syncthreads(); } }",
+            "__global__ void k(int* p) { if (*p) __syncthreads(); }",
             "a condition that is read from memory",
         ),
         (
