@@ -206,6 +206,7 @@ def test_threads_go_through_loops_in_step(block):
         "out[t] = 1; if (t > n) return; for (int k = 0; k < n; ++k) out[t] += k;",
         "int own[9]; for (int k = 0; k < n; ++k) own[k] = k; out[t] = own[n - 1];",
         "while (n-- > 0) out[t] += n;",
+        "int flag; flag = t; if (flag) while (n-- > 0) out[t] += n;",
     ],
 )
 def test_threads_with_other_loops_run_one_after_another(body):

@@ -116,7 +116,7 @@ def _who(condition: Words, places: dict[str, list[str]]) -> str:
     for part in split(condition, "&&"):
         words = texts(part)
         name = words[0] if words else ""
-        if places.get(name, [""])[0] == "threadIdx":
+        if places.get(name, [])[:1] == ["threadIdx"]:
             words = [*places[name], *words[1:]]
         if words[:3] != ["threadIdx", ".", "x"]:
             continue
