@@ -442,6 +442,7 @@ PARTS = {
     "predict-below": predict_tables.below,
     "predict-misses": predict_tables.misses,
     "predict-others": predict_tables.of_others,
+    "predict-waiting": predict_tables.waiting,
 }
 
 

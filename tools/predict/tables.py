@@ -11,7 +11,7 @@ from cudalab.predict.model import Constants
 from tools import results
 from tools.predict import outside
 from tools.predict.scores import NEAR, Score, ladders, off, recomputed, score, total
-from tools.predict.stored import FITTED_ON, FOLDER, Pair, gpu_of, pairs
+from tools.predict.stored import FITTED_ON, FOLDER, Pair, gpu_of, measured, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,3 +201,19 @@ def below(limit: float = 0.85) -> str:
         if round(one.tau, 2) < limit
     ]
     return f"Ladders with a tau below {limit:g}: {'; '.join(names) or 'none'}.\n"
+
+
+def waiting() -> str:
+    """The ladders that were predicted and have not been measured."""
+    lines = []
+    for path in sorted(FOLDER.glob("nvidia-*.json")):
+        stored, times = results.read(path), measured(path.stem)
+        sizes: dict[str, list[str]] = {}
+        for each in stored["predictions"]:
+            names = [rung["variant"] for rung in each["rungs"] if rung["kernels"]]
+            if names and not any((each["lab"], each["size"], name) in times for name in names):
+                sizes.setdefault(each["lab"], []).append(each["size"])
+        ladders = "; ".join(f"`{lab}` at {' and '.join(some)}" for lab, some in sizes.items())
+        if ladders:
+            lines.append(f"* `{path.stem}`, {gpu_of(stored['gpu']).name}: {ladders}\n")
+    return "".join(lines) or "Nothing.\n"
