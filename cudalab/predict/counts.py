@@ -6,6 +6,7 @@ import math
 import re
 import tempfile
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from cudalab.predict.code import Key
 
 SAMPLE = 16  # blocks of a launch to trace
-BUDGET_S = 4.0  # for tracing a variant
+MAX_TRACED = 512  # blocks of all launches: of many launches, each has a smaller sample
+BUDGET_S = 10.0  # for tracing a variant; on a slow machine, the last launches have no sample
 KILL_AFTER_S = 30.0  # for one launch
 MANY = 8  # blocks, of which one does not read half of a buffer unless it draws its work
 SMALL_BYTES = 1 << 17  # of buffers that any block may read
@@ -127,8 +129,11 @@ class _AsGpu(WrappedDevice):
 
 
 def traced(subject: Subject, inputs: HostInputs, blocks: int | None = SAMPLE) -> list[LaunchTrace]:
-    """Run a variant once, with so many blocks of each launch traced; None: all."""
-    budget_s = None if blocks is None else BUDGET_S
+    """Run a variant once, with so many blocks of each launch traced at most; None: all."""
+    budget_s = None
+    if blocks is not None:
+        budget_s, launches = BUDGET_S, num_launches(subject, inputs)
+        blocks = max(1, min(blocks, MAX_TRACED // launches))
     with CheckDevice(
         detect=False, count=True, blocks=blocks, budget_s=budget_s, kill_after=KILL_AFTER_S
     ) as device:
@@ -170,6 +175,13 @@ def recorded(subject: Subject, inputs: HostInputs) -> list[LaunchTrace]:
     device.launches.clear()
     step.run()
     return device.launches
+
+
+def num_launches(subject: Subject, inputs: HostInputs) -> int:
+    """How many launches a step has; 1 where only a run can tell."""
+    with suppress(CudalabError):
+        return max(1, len(recorded(subject, inputs)))
+    return 1
 
 
 def counted(traces: Sequence[LaunchTrace]) -> Counts:

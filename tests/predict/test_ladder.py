@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -51,6 +52,26 @@ def test_an_answer_is_refused():
     recorder = Recorder("cpu", frozenset(), 1)
     with pytest.raises(CudalabError, match="only recorded"):
         recorder.to_host(recorder.empty(1, np.int32))
+
+
+@pytest.mark.parametrize(("launches", "blocks"), [(1, 16), (100, 5), (10_000, 1)])
+def test_of_many_launches_each_has_a_small_sample(monkeypatch, launches, blocks):
+    """So that all of them are seen, not only the first ones."""
+    seen = []
+
+    class Stop(Exception):  # noqa: N818 - nothing has failed
+        """Raised when the device is opened."""
+
+    def opened(**options):
+        seen.append(options["blocks"])
+        raise Stop
+
+    monkeypatch.setattr(counts, "recorded", lambda *_: [trace()] * launches)
+    monkeypatch.setattr(counts, "CheckDevice", opened)
+    for chosen in (counts.SAMPLE, None):
+        with pytest.raises(Stop):
+            counts.traced(SimpleNamespace(), HostInputs({}), chosen)
+    assert seen == [blocks, None]
 
 
 def counted(requests, barriers):
