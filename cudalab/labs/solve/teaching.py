@@ -24,6 +24,14 @@ REFINED_FROM = ("FP32", "TF32", "FP16")  # cuSOLVER's arithmetic for factors tha
 CONVERGES = "dominant"  # the distribution for which all of the course's iterations converge
 # Launch plans that solve any system, and their numbers of operations for n unknowns.
 DIRECT = {"lu": lambda n: 2 * n**3 // 3, "gauss_jordan": lambda n: n**3}
+# Launch plans of iterations, and the other distributions of the tests that they solve.
+ITERATIONS = {
+    "richardson": ("tridiagonal", "unsymmetric", "spd"),
+    "jacobi": ("unsymmetric",),
+    "chebyshev": ("tridiagonal", "spd"),
+    "conjugate_gradient": ("tridiagonal", "spd"),
+    "descent": ("tridiagonal", "spd"),
+}
 
 
 class SolveLibraries(Libraries):
@@ -99,6 +107,7 @@ class Teaching(Base):
         PublicTest("zeros on the diagonal", 40, "pivot"),
         PublicTest("symmetric", 64, "spd"),
         PublicTest("several blocks", 260, "random"),
+        PublicTest("more than a thousand equations", 1025, "random", large=True),
     )
     mutants = (Mutant("jacobi", "x0[row] + (f", "x0[row] - (f", "the wrong sign"),)
     showcases = (Showcase("richardson", "richardson_coalesced", "lanes that read far apart"),)
@@ -107,10 +116,11 @@ class Teaching(Base):
     scattered = True
 
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
-        """All tests for programs and direct methods; for iterations, the tests that converge."""
-        if dispatch is None or dispatch in DIRECT:
+        """The tests; an iteration gets other systems where it would not converge."""
+        if dispatch not in ITERATIONS:
             return super().public_tests(case, dispatch)
-        return [one._replace(dist=CONVERGES) for one in self.tests if one.dist != "tridiagonal"]
+        solved = ITERATIONS[dispatch]
+        return [one if one.dist in solved else one._replace(dist=CONVERGES) for one in self.tests]
 
     def flops(self, params: Params) -> int:
         """2/3 n^3 for LU factors and 2 n^2 for the substitutions."""
