@@ -50,8 +50,10 @@ CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the varian
     "reduce": (
         {"dtype": "float32", "op": "max"},
         {"op": "min"},
+        {"along": "rows"},
         {"along": "rows", "op": "max"},
         {"along": "rows", "op": "min"},
+        {"along": "cols"},
         {"along": "cols", "op": "mean"},
     ),
     "scan": (
@@ -95,7 +97,7 @@ def verdict(one: Mutant) -> str:
 def cases_of(lab: Lab, variant: Variant) -> list[Tested]:
     """The cases that a variant is tested in, and the public list for each.
 
-    Large inputs show limits on the size; the first case suffices for that.
+    Large inputs show limits on the size; the first case that has one suffices for that.
     """
     usual = [
         options
@@ -103,9 +105,12 @@ def cases_of(lab: Lab, variant: Variant) -> list[Tested]:
         if variant.computes(lab.complete(options))
     ]
     tested: list[Tested] = []
+    large: set[str] = set()
     for options in usual or [cases.case_for(lab, {}, variant)]:
         tests = cases.public(lab, options, variant, quick=False).tests
-        tested.append((options, tuple(one for one in tests if not (one.large and tested))))
+        chosen = [one for one in tests if one.name not in large]
+        tested.append((options, tuple(sorted(chosen, key=lambda one: one.large))))  # cheap first
+        large |= {one.name for one in tests if one.large}
     return tested
 
 
@@ -117,7 +122,7 @@ def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> 
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGSEGV, signal.SIG_DFL)
-    signal.alarm(10 * CPU_SECONDS)  # one that waits for ever
+    signal.alarm(patience(CPU_SECONDS))
     word = "equivalent"
     with open_device("cpu", 1) as opened:
         device = worker.LoadsOnce(opened).as_device()
@@ -136,10 +141,19 @@ def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> 
         if word == "survived":
             seconds = CPU_SECONDS + SANITIZER_SECONDS  # more than that is an endless loop, too
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
-            signal.alarm(2 * seconds)
+            signal.alarm(patience(seconds))
             if not is_clean(lab, variant, lab.complete(all_cases[0][0])):
                 return "rejected"
     return word
+
+
+def patience(cpu_seconds: int) -> int:
+    """The seconds after which a child that has not used its CPU time waits for ever.
+
+    Long after it would have used that time on this machine, busy as it is.
+    """
+    crowd = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return int(10 * cpu_seconds * max(1.0, crowd))
 
 
 class Builder(WrappedDevice):

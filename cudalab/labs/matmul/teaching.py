@@ -66,18 +66,22 @@ class Teaching(Base):
         PublicTest("many tiles", 260, "uniform"),
     )
     # For kernels: the stream of the course's programs has square matrices. A long sum has positive
-    # terms, so that a lost part of it exceeds the bound.
+    # terms, so that a lost part of it exceeds the bound; split into about 264 pieces, the last one
+    # is short.
     shaped_tests = (
         PublicTest("tall", (150, 33, 70), "uniform"),
         PublicTest("wide", (20, 100, 190), "integers"),
+        PublicTest("very tall, whole vectors", (70_001, 2, 4), "integers"),
+        PublicTest("very wide, no whole vectors", (2, 3, 70_001), "integers"),
         PublicTest("a million rows", (1_100_000, 1, 1), "uniform", large=True),
         PublicTest("a million columns", (1, 1, 1_100_000), "uniform", large=True),
-        PublicTest("sums of 70,000 terms", (1, 70_000, 1), "positive", large=True),
+        PublicTest("sums of 69,916 terms", (1, 69_916, 1), "positive", large=True),
     )
     symmetric_tests = (
         PublicTest("tall", (150, 33), "uniform"),
         PublicTest("wide", (20, 100), "integers"),
         PublicTest("a thousand rows", (1100, 1), "uniform"),
+        PublicTest("a thousand rows, no whole vectors", (1101, 2), "integers"),
         PublicTest("sums of 70,000 terms", (1, 70_000), "positive", large=True),
     )
     mutants = (

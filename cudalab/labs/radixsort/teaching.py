@@ -18,8 +18,9 @@ class Teaching(SortTeaching):
         *TESTS,
         PublicTest("only the top byte differs", 5000, "top-byte"),
         PublicTest("small numbers", 20_001, "bounded"),
-        PublicTest("whole tiles, half of the keys equal", 32_768, "half-equal"),
+        PublicTest("whole tiles, half of the keys equal", 65_536, "half-equal"),
         PublicTest("many blocks", 65_537, "uniform"),
+        PublicTest("many blocks, few values", 200_003, "few"),
         PublicTest("more than 20 bits count", (1 << 20) + 70_001, "uniform", large=True),
     )
     mutants = (
