@@ -80,8 +80,8 @@ class Teaching(Base):
     symmetric_tests = (
         PublicTest("tall", (150, 33), "uniform"),
         PublicTest("wide", (20, 100), "integers"),
-        PublicTest("a thousand rows", (1100, 1), "uniform"),
-        PublicTest("a thousand rows, no whole vectors", (1101, 2), "integers"),
+        PublicTest("a thousand rows", (1200, 1), "uniform"),
+        PublicTest("a thousand rows, no whole vectors", (1201, 2), "integers"),
         PublicTest("sums of 70,000 terms", (1, 70_000), "positive", large=True),
     )
     mutants = (

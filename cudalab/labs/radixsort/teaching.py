@@ -18,6 +18,7 @@ class Teaching(SortTeaching):
         *TESTS,
         PublicTest("only the top byte differs", 5000, "top-byte"),
         PublicTest("small numbers", 20_001, "bounded"),
+        PublicTest("many equal keys", 20_001, "equal"),
         PublicTest("whole tiles, half of the keys equal", 65_536, "half-equal"),
         PublicTest("many blocks", 65_537, "uniform"),
         PublicTest("many blocks, few values", 200_003, "few"),
