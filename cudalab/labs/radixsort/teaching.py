@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cudalab.labs.keys_teaching import TESTS, SortTeaching
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.labs.inputs import Case
 
 
 class Teaching(SortTeaching):
@@ -18,11 +25,14 @@ class Teaching(SortTeaching):
         *TESTS,
         PublicTest("only the top byte differs", 5000, "top-byte"),
         PublicTest("small numbers", 20_001, "bounded"),
-        PublicTest("many equal keys", 20_001, "equal"),
         PublicTest("whole tiles, half of the keys equal", 65_536, "half-equal"),
         PublicTest("many blocks", 65_537, "uniform"),
-        PublicTest("many blocks, few values", 200_003, "few"),
         PublicTest("more than 20 bits count", (1 << 20) + 70_001, "uniform", large=True),
+    )
+    # For kernels that sort buckets: one is too large for a block, or several are.
+    bucket_tests = (
+        PublicTest("many equal keys", 20_001, "equal"),
+        PublicTest("many blocks, few values", 200_003, "few"),
     )
     mutants = (
         Mutant("split_1bit", "const bool one = ", "const bool one = !", "ones first"),
@@ -32,3 +42,8 @@ class Teaching(SortTeaching):
     )
     showcases = (Showcase("split_1bit", "digit_8bit", "a pass over all keys for each bit"),)
     skeleton = Skeleton("split_1bit")
+
+    def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
+        """More tests for kernels."""
+        del case
+        return self.tests if dispatch is None else (*self.tests, *self.bucket_tests)
