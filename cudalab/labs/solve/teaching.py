@@ -24,13 +24,14 @@ REFINED_FROM = ("FP32", "TF32", "FP16")  # cuSOLVER's arithmetic for factors tha
 CONVERGES = "dominant"  # the distribution for which all of the course's iterations converge
 # Launch plans that solve any system, and their numbers of operations for n unknowns.
 DIRECT = {"lu": lambda n: 2 * n**3 // 3, "gauss_jordan": lambda n: n**3}
-# Launch plans of iterations, and the other distributions of the tests that they solve.
-ITERATIONS = {
+# The other launch plans, and the distributions of the tests that they solve besides CONVERGES.
+SOME = {
     "richardson": ("tridiagonal", "unsymmetric", "spd"),
     "jacobi": ("unsymmetric",),
     "chebyshev": ("tridiagonal", "spd"),
     "conjugate_gradient": ("tridiagonal", "spd"),
     "descent": ("tridiagonal", "spd"),
+    "cholesky": ("spd",),
 }
 
 
@@ -116,18 +117,18 @@ class Teaching(Base):
     scattered = True
 
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
-        """The tests, one more for kernels; an iteration gets systems for which it converges."""
+        """The tests, one more for kernels; a kernel gets systems that its method solves."""
         if dispatch is None:
             return super().public_tests(case, dispatch)
-        if dispatch not in ITERATIONS:
+        if dispatch not in SOME:
             return self.kernel_tests
-        solved = ITERATIONS[dispatch]
+        solved = SOME[dispatch]
 
-        def converging(dist: str) -> str:
+        def solvable(dist: str) -> str:
             dist = "spd" if dist == "random" else dist
             return dist if dist in solved else CONVERGES
 
-        return [one._replace(dist=converging(one.dist)) for one in self.kernel_tests]
+        return [one._replace(dist=solvable(one.dist)) for one in self.kernel_tests]
 
     def flops(self, params: Params) -> int:
         """2/3 n^3 for LU factors and 2 n^2 for the substitutions."""
