@@ -10,13 +10,16 @@ import sys
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from together import compile_together
 
 from cudalab import labs, runner
+from cudalab.backends import emulated
 from cudalab.errors import (
     InputError,
     KernelCompileError,
@@ -131,18 +134,34 @@ def test_impossible_numbers_of_bins(given_case, message):
 # Variants on the device ------------------------------------------------------------------------
 
 
+def computed(variant):
+    """The numbers of bins that a variant computes, each with its type."""
+    every = [(dtype, bins) for dtype in BINS for bins in BINS[dtype]]
+    return [each for each in every if variant.computes(case(*each))]
+
+
+@pytest.fixture(scope="module")
+def kernels_of(device):
+    """A function that compiles a variant for all BINS at once."""
+
+    @cache
+    def kernels(name):
+        variant = registry.find(LAB, name)
+        every = computed(variant)
+        cases = [case(*each) for each in every]
+        return dict(zip(every, compile_together(device, LAB, variant, cases), strict=True))
+
+    return kernels
+
+
 @pytest.mark.parametrize(
     ("name", "dtype", "bins"),
-    [
-        (name, dtype, bins)
-        for name in VARIANTS
-        for dtype in BINS
-        for bins in BINS[dtype]
-        if registry.find(LAB, name).computes(case(dtype, bins))
-    ],
+    [(name, *each) for name in VARIANTS for each in computed(registry.find(LAB, name))],
 )
-def test_any_number_of_bins(device, name, dtype, bins):
+def test_any_number_of_bins(device, kernels_of, monkeypatch, name, dtype, bins):
     chosen, variant = case(dtype, bins), registry.find(LAB, name)
+    if emulated(device.name):
+        monkeypatch.setattr(LAB, "compiled", lambda *_: kernels_of(name)[dtype, bins])
     for n, dist in ((1, "equal"), (1023, "zipf"), (16_129, "uniform"), (70_003, "one-hot")):
         data = drawn(chosen, n, dist)
         found = LAB.compare(count(device, variant, data, chosen), inputs(data), chosen)

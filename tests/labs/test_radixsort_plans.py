@@ -109,7 +109,6 @@ by_sample = pytest.mark.parametrize("variant", [BY_SAMPLE, HEAVY])
         (1, "uint32", {}),
         (1025, "uint32", {}),
         (70_001, "uint32", {}),
-        (70_001, "int32", {}),
         (70_001, "float32", {}),
         (N, "uint32", SMALL_BUCKETS),
     ],
