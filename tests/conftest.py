@@ -38,7 +38,6 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    gc.disable()  # collecting tests makes many objects and no garbage
     sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a script's background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,6 +46,8 @@ def pytest_configure(config):
     made = [runtime_library]  # before a test that expects no note of it on stderr
     if config.getoption("numprocesses", None):  # or else each of the workers would do so
         made += [check_runtime_library, runtime_objects]
+    else:
+        gc.disable()  # collecting tests makes many objects and no garbage
     with suppress(NoDeviceError), ThreadPoolExecutor() as pool:
         for compiling in [pool.submit(make) for make in made]:
             compiling.result()
