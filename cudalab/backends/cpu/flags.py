@@ -36,6 +36,7 @@ KERNEL = (
 )
 PROGRAM = (
     *_COMMON,
+    "-ffp-contract=off",  # as for kernels; -Xcompiler -ffp-contract=fast follows it
     "-g1",  # the line of a crash
     "-pthread",
     "-w",  # nvcc, which graders run, has other warnings
