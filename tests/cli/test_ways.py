@@ -83,6 +83,14 @@ def reason(text, name="k"):
             "__global__ void k(int* p) { while (*p == 0) __threadfence(); __syncthreads(); }",
             "a loop that waits for other threads",
         ),
+        (
+            "__global__ void k() { __nanosleep(9); }",
+            "a wait",
+        ),
+        (
+            "__global__ void k(int* p) { if (threadIdx.x == 0) { while (!atomicAdd(p, 0)) p++; } }",
+            "a loop that waits for other threads",
+        ),
         ("__global__ void k(int* p) { while (p[0] > 0) p[0] -= 2; __syncthreads(); }", ""),
         ("__global__ void k(int* p) { int i = 0; while (p[i]) ++i; __syncthreads(); }", ""),
         (

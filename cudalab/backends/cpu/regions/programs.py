@@ -36,6 +36,7 @@ _REASONS = {
         "a question where memory lies",
     ),
     "_Pragma": "a pragma",
+    "__nanosleep": "a wait",
 }
 _LIBRARIES = frozenset({"cub", "cuda", "nvcuda", "wmma", "thrust"})
 _WAITING = frozenset({"wait", "acquire", "arrive_and_wait", "test_and_set", "lock"})

@@ -102,9 +102,11 @@ class _Waits:
             inside = alone or _who(statement.condition, places)
         elif statement.kind in ("for", "while", "do"):
             together = calls(statement.words, BLOCK_WIDE | self.unit.block_wide)
+            together = [] if self.unit.is_program else together
             if not together and _waits(statement, self.polling, function):
                 by_vote = alone == "warp" and self.unit.is_collective(statement.words)
-                if alone != "thread" and not by_vote:
+                of_host = self.unit.is_program  # which fibers notice, and deadlocks
+                if of_host or (alone != "thread" and not by_vote):
                     place = statement.own[0].place
                     raise NotCoveredError(f"{place}: a loop that waits for other threads")
         for part in statement.parts:

@@ -521,7 +521,7 @@ static void let_others_run(const Worker& w) {
 // The running thread waits in a loop, `at` an instruction: the block's other threads get a turn.
 static __attribute__((noinline)) void give_way(Worker& w, const void* at) {
     if (has_failed()) abandon(w);                       // what it waits for may never come
-    if (!w.kernel->thread) return (void)sched_yield();  // loops wait for nothing
+    if (!w.kernel->thread) return (void)sched_yield();  // loops wait for other blocks alone
     if (!w.fibers) promote(w);
     if (pool.on_wait) pool.on_wait(w, at);
     unsigned thread = current.thread;
