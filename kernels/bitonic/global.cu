@@ -3,7 +3,6 @@
 // order    = 2
 // adds     = "the first step of a merge is mirrored: no directions"
 // dispatch = "steps"
-// default  = ["cpu"]
 // defines  = { THREADS_PER_BLOCK = 256 }
 // ///
 //
