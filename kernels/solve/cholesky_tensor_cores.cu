@@ -32,8 +32,8 @@
 //   subtract_below   the tiles on and below the diagonal minus their product
 //   substitute_lower_chain, substitute_upper_chain   with L and U, both of which are there
 //
-// A pivot of another sign than the first says that A is not definite, and `lu_look_ahead` takes
-// over; so it does if A is not symmetric, which the residual shows.
+// A pivot whose sign differs from that of A's first element shows that A is not definite, and
+// `lu_look_ahead` takes over. It also does if A is not symmetric, which the residual shows.
 //
 // Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE, BK,
 // STAGES, SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
@@ -73,8 +73,8 @@ extern "C" __global__ void load_symmetric(const T* a, const T* scales, T* work, 
 
 // One block: L and U of the panel's triangle, in a warp's registers, a row for each lane; then its
 // rows of U up to strip_end, a column for each thread. status[0]: 0, or the number (from 1) of the
-// first column whose pivot has not the sign of A's first element or a size above `threshold`,
-// negative if it is not finite; status[1]: that pivot.
+// first column whose pivot, times the sign of A's first element, is not above `threshold`, negative
+// if the pivot is not finite; status[1]: that pivot.
 extern "C" __global__ void __launch_bounds__(CORNER_THREADS) factor_corner(
     T* lu, double* status, double threshold, unsigned ld, unsigned start, unsigned strip_end) {
     __shared__ __align__(16) T factors[PANEL][PANEL + 4];  // [column][row]
