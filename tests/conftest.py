@@ -15,13 +15,17 @@ import pytest
 # Before NumPy is imported, here and in each command that a test runs: the threads of its linear
 # algebra spin while they wait, on cores that other tests need.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Long kernels with fibers compile in half of the time, and are as fast. Loops have other flags, as
+# in a run; so have all kernels in test_first_run.py, and those of a build in test_cpu_device.py.
+os.environ.setdefault("CUDALAB_CXXFLAGS", "-O2")
 # Python keeps what it has compiled: each of a thousand processes would compile it again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from cudalab import backends
-from cudalab.backends.cpu.compiler import check_runtime_library, runtime_library
+from cudalab.backends.cpu.compiler import runtime_library
 from cudalab.errors import NoDeviceError
 from cudalab.program.build import runtime_objects
+from cudalab.program.observe import host_library
 from cudalab.system.cache import cache_dir
 from cudalab.system.machine import usable_cores
 
@@ -45,7 +49,7 @@ def pytest_configure(config):
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
     made = [runtime_library]  # before a test that expects no note of it on stderr
     if config.getoption("numprocesses", None):  # or else each of the workers would do so
-        made += [check_runtime_library, runtime_objects]
+        made += [host_library, runtime_objects]
     else:
         gc.disable()  # collecting tests makes many objects and no garbage
     with suppress(NoDeviceError), ThreadPoolExecutor() as pool:

@@ -9,15 +9,19 @@ from __future__ import annotations
 import random
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.language.source import Source, find_kernels
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 BLOCKS, THREADS = 2, 96
 SLOTS = 4  # words of the output for each thread
-_HEADER = f"""
+HEADER = f"""
 __device__ int mixed(int a, int b) {{ return a * 31 + (b ^ (a >> 3)); }}
 __device__ int placed(int a) {{ return a + (int)threadIdx.x * 3 - (int)blockIdx.x; }}
 template <class V>
@@ -125,6 +129,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) {name}(const int* in, int*
         return text
 
     def statement(self) -> str:
+        return self.random.choice(self.kinds())()
+
+    def kinds(self) -> list[Callable[[], str]]:
+        """What a statement may be here."""
         kinds = [self.local, self.local, self.change, self.change, self.exchange, self.shuffle]
         kinds += [self.call, self.plain_branch, self.plain_loop, self.vote, self.array]
         kinds += [self.toggle, self.reference]
@@ -133,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) {name}(const int* in, int*
             kinds += [self.warp_loop]
         if self.returns and self.depth == 0:
             kinds += [self.early_return]
-        return self.random.choice(kinds)()
+        return kinds
 
     def local(self) -> str:
         name, value = self.new(), self.value()
@@ -287,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) {name}(const int* in, int*
 
 def source(kernels: list[Kernel]) -> Source:
     """A file of kernels."""
-    text = _HEADER + "".join(kernel.text for kernel in kernels)
+    text = HEADER + "".join(kernel.text for kernel in kernels)
     text = f'#line 1 "random.cu"\n{text}'
     return Source(Path("random.cu"), "random.cu", text, kernels=find_kernels(text))
 

@@ -365,10 +365,15 @@ def mutated() -> str:
     run = results.read(mutants.VERDICTS)
     return "\n".join(
         [
-            f"{run['device']}, {run['date']}, commit `{run['commit']}`:\n",
+            (
+                f"The latest were judged on {run['date']} at commit `{run['commit']}`, on "
+                f"{run['device']}; a variant keeps its verdicts until it is judged again.\n"
+            ),
             table(["lab", *columns], mutants.lines(by_rule=False), numbers=len(columns)),
             table(["rule", *columns], mutants.lines(by_rule=True), numbers=len(columns)),
-            "Why no test rejects the others, with an example of each reason:\n",
+            "What the survivors compute:\n",
+            table(["answers", "mutants"], mutants.kinds(), numbers=1),
+            "Why no test rejects them, with an example of each reason:\n",
             table(
                 ["reason", "labs", "before", "after", "mutants"],
                 mutants.explained(),

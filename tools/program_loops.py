@@ -31,11 +31,12 @@ from tools.results import table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LIMIT_S = 5
+LIMIT_S = 60
 MEASURABLE_S = 0.05  # of kernels, and half of the host's: less is lost in the rest of the program
 TABLES_OF_TIMES = frozenset({"cudaGraphsPerfScaling"})  # are all that these print
 STORED = results.FOLDER / "program-loops" / "cpu.json"
 _SOURCES = re.compile(r"add_executable\(\s*\S+\s+([^)]*)\)")
+_MEETING = re.compile(r"\b__(?:sync|shfl|ballot|any_sync|all_sync|reduce)|\bsync\(|\.shfl")
 _OF_TIME = re.compile(
     rb"time|\b[mu]?s\b|sec\b|seconds|flop|bandwidth|throughput|clocks|elapsed|speed", re.IGNORECASE
 )
@@ -62,6 +63,7 @@ class Row:
     kernels: int
     loops: int
     alone: int  # kernels whose threads run one after another, without fibers
+    meets: bool  # its own text has barriers or warp operations
     same: bool
     host_s: float  # without kernels
     fibers_s: float
@@ -158,6 +160,7 @@ def measured(program: Program) -> Row | None:
         kernels=len(reasons.reasons),
         loops=in_loops,
         alone=sum("one thread after another" in line for line in reasons.lines()),
+        meets=_meets(program),
         same=same,
         host_s=round(host_s, 3),
         fibers_s=round(fibers_s, 3),
@@ -166,6 +169,19 @@ def measured(program: Program) -> Row | None:
     )
     print(row, flush=True)
     return row
+
+
+def _meets(program: Program) -> bool:
+    """Whether a source of a program, or a header beside one, has barriers or warp operations."""
+    sources = {path.resolve() for name in program.files for path in Path(name).parent.iterdir()}
+    if program.origin == "cudalab":  # whose folders have other programs, too
+        sources = {Path(name).resolve() for name in program.files}
+    kinds = {".cu", ".cuh", ".h", ".hpp", ".cpp"}
+    return any(
+        _MEETING.search(path.read_text(encoding="utf-8", errors="replace"))
+        for path in sources
+        if path.suffix in kinds
+    )
 
 
 def main(folders: list[str]) -> None:
@@ -214,6 +230,7 @@ def compared() -> str:
                 f"{in_loops} ({in_loops / kernels:.0%})",
                 f"{alone} ({alone / kernels:.0%})",
                 mean(long),
+                mean([row for row in long if row["meets"]]),
             ]
         )
         rows += [
@@ -228,7 +245,7 @@ def compared() -> str:
             for row in long
         ]
     head = ["programs of", "with kernels", "with loops", "print the same", "kernels", "loops"]
-    head += ["one thread after another", "times as fast (programs)"]
+    head += ["one thread after another", "times as fast (programs)", "of them with barriers"]
     columns = ["program", "in loops", "host, CPU s", "kernels, fibers", "kernels, loops", "times"]
     return f"{table(head, summary)}\n{table(columns, rows)}"
 

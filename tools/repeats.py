@@ -18,6 +18,7 @@ from cudalab import labs
 from cudalab.backends import choose_device, emulated, open_device
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure
+from cudalab.bench.candidates import make_data, variant_candidate
 from cudalab.bench.comparison import FASTER, SAME, SLOWER, UNDECIDED, judged
 from cudalab.labs import registry
 from tools import results
@@ -38,11 +39,10 @@ def run(name: str = "auto", seconds: str = "0.3") -> None:
     with open_device(device) as opened, TemporaryDirectory() as folder:
         sampler = measure.Sampler(opened, open_meter(opened))
         dist = lab.distribution(None)
-        data = measure.make_data(lab, case, size, dist, 0, opened, Path(folder))
+        data = make_data(lab, case, size, dist, 0, opened, Path(folder))
         judge = measure.Judge(lab, data.inputs, case, opened, data.buffers)
         candidates = [
-            measure.variant_candidate(lab, registry.find(lab, one), sampler, data, case)
-            for one in VARIANTS
+            variant_candidate(lab, registry.find(lab, one), sampler, data, case) for one in VARIANTS
         ]
         for _ in range(RUNS + 1):
             rows = [

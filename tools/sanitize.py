@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 from cudalab import labs
 from cudalab.backends.cpu.compiler import check_runtime_library, runtime_library
 from cudalab.backends.cpu.device import CpuDevice
-from cudalab.cli.profile import Subject, watched
+from cudalab.cli.sanitize import watched
+from cudalab.cli.subject import Subject
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source

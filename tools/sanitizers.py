@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab import labs, runner
 from cudalab.backends import open_device
-from cudalab.bench import measure as bench
+from cudalab.bench.candidates import Data, make_data
 from cudalab.labs import registry
 from cudalab.labs.sizes import in_words
 from cudalab.labs.solve.spectrum import RefusalError
@@ -99,7 +99,7 @@ def compute(lab_name: str, *names: str) -> None:
         for case in {json.dumps(case): case for of in by_name.values() for case in of}.values():
             sizes = sizes_of(lab_name, case)
             for size, dist in product(sizes, dists):
-                data = bench.make_data(lab, case, size, dist, 1, device, Path(folder))
+                data = make_data(lab, case, size, dist, 1, device, Path(folder))
                 for name in (name for name in names if case in by_name[name]):
                     if not isinstance(size, int) or size <= SLOW.get(name, size):
                         compute_one(lab, variants[name], device, data, case)
@@ -107,11 +107,11 @@ def compute(lab_name: str, *names: str) -> None:
                 for defines, size, also in BESIDES.get(name, ()):
                     variant = replace(variants[name], defines=variants[name].defines | defines)
                     for dist in also:
-                        data = bench.make_data(lab, case, size, dist, 1, device, Path(folder))
+                        data = make_data(lab, case, size, dist, 1, device, Path(folder))
                         compute_one(lab, variant, device, data, case)
 
 
-def compute_one(lab: Lab, variant: Variant, device: Device, data: bench.Data, case: Case) -> None:
+def compute_one(lab: Lab, variant: Variant, device: Device, data: Data, case: Case) -> None:
     """Compute one answer; a method may refuse a system that it is not made for."""
     step = runner.prepare(lab, variant, device, data.inputs, case)
     try:
@@ -200,13 +200,17 @@ def store(rows: list[dict[str, Any]], running: Collection[tuple[str, str]]) -> N
 
 
 def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
-    """The rows of the table: a lab, and in how many variants each tool has nothing to report."""
+    """The rows of the table: a lab, and in how many of the variants that it examined each tool has
+    nothing to report.
+    """
     clean = Counter((row["lab"], row["tool"]) for row in stored["runs"] if row["reports"] == 0)
-    variants = {(row["lab"], row["variant"]) for row in stored["runs"]}
-    all_of = Counter(lab for lab, _ in variants)
+    examined = Counter((row["lab"], row["tool"]) for row in stored["runs"])
     for lab in dict.fromkeys(row["lab"] for row in stored["runs"]):
         sizes = ", ".join(in_words(size, ",") for size in SIZES.get(lab, LENGTHS))
-        counts = [f"{clean[lab, tool]} of {all_of[lab]}" for tool in TOOLS]
+        counts = [
+            f"{clean[lab, tool]} of {examined[lab, tool]}" if examined[lab, tool] else "not run"
+            for tool in TOOLS
+        ]
         ran = {f"{row['date']}, `{row['commit']}`" for row in stored["runs"] if row["lab"] == lab}
         yield [f"`{lab}`", sizes, *counts, "; ".join(sorted(ran))]
 

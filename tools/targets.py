@@ -61,7 +61,7 @@ ITERATIONS = (
 )
 SMALL_TILES = ("group_split_k", "group_split_k_80", "group_split_k_wide")
 LARGE_TILES = ("async_copy_deep", "whole_waves")
-FACTORS = ("lu_blocked_panel", "lu_look_ahead", "lu_inverse_triangles")
+FACTORS = ("lu_blocked_panel", "lu_look_ahead")
 TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
 
 sums = partial(Target, lab="reduce", peer="cub", variants=("single_pass",))

@@ -251,7 +251,7 @@ def stream(device: Device) -> AbstractContextManager[None]:
 
 def overwrite(device: Device, buffer: Buffer, value: int) -> None:
     """Set every byte of `buffer` to `value`, on any device."""
-    device.copy(np.full(buffer.nbytes, value, np.uint8), buffer)
+    device.copy(np.broadcast_to(np.uint8(value), buffer.nbytes), buffer)
 
 
 def dim3(dim: Dim) -> tuple[int, int, int]:

@@ -103,10 +103,10 @@ class LaunchTrace:
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem in a kernel that the instrument has observed. `sanitize.py` explains it.
+    """A problem in a kernel that the instrument has observed. `explanations.py` explains it.
 
-    `kind` is one of sanitize.KINDS. The first place is where it happened; the second, if any, is
-    the other access of a race, the other barrier, or where the memory comes from.
+    `kind` is one of explanations.KINDS. The first place is where it happened; the second, if any,
+    is the other access of a race, the other barrier, or where the memory comes from.
     """
 
     kind: str

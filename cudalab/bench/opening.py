@@ -19,8 +19,8 @@ def opened_alone(name: str, threads: int | None) -> Iterator[tuple[Device, list[
     """The device, and other processes that use it. BusyError while another one measures."""
     with ExitStack() as stack:
         busy: list[str] = []
-        if not emulated(name):
-            gpu = exclusive.visible_gpu()
+        gpu = "" if emulated(name) else exclusive.visible_gpu()
+        if gpu:
             stack.enter_context(exclusive.alone(gpu))
             busy = exclusive.other_processes(gpu)
         yield stack.enter_context(open_device(name, threads)), busy

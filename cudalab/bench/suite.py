@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cudalab.backends import emulated
 from cudalab.backends.meter import open_meter
-from cudalab.bench import bounds, measure, results
+from cudalab.bench import bounds, candidates, measure, results
 from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
 from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from cudalab.backends.base import Device
-    from cudalab.bench.measure import Data
+    from cudalab.bench.candidates import Data
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
@@ -135,7 +135,7 @@ class Suite:
         self.document.tables.append(table)
         self.progress.begin(table.heading())
         self.progress.step("input")
-        data = measure.make_data(lab, case, size, dist, self.request.seed, self.device, folder)
+        data = candidates.make_data(lab, case, size, dist, self.request.seed, self.device, folder)
         entries = _Entries(self, lab, case, data, table)
         for variant in chosen[0]:
             entries.add_variant(variant)
@@ -186,7 +186,7 @@ class Suite:
         assert best.variant is not None
         self.progress.step("end to end")
         try:
-            stages = measure.end_to_end(lab, best.variant, self.device, case, data.path)
+            stages = candidates.end_to_end(lab, best.variant, self.device, case, data.path)
         except CudalabError as error:
             entries.table.notes.append(f"end to end: {error.message}")
             return None
@@ -273,7 +273,7 @@ class _Entries:
         course = self.lab.teaching.course_time(variant.name, self.case)
         row.course = str(course) if course else ""
         try:
-            candidate = measure.variant_candidate(
+            candidate = candidates.variant_candidate(
                 self.lab, variant, suite.sampler, self.data, self.case
             )
         except CudalabError as error:

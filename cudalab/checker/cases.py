@@ -42,6 +42,7 @@ class Test:
     memory_bytes: int | None = None
     file: Path | None = None  # the instructor's input instead of a random one
     refuse: bool = False  # invalid input: an error and an empty stdout are right
+    made_with: Case = field(default_factory=dict)  # options for making such an input
     cut_bytes: int = 0  # removed from the end of the input
     pipe: bool = False  # stdin is a pipe that delivers a few bytes at a time
     large: bool = False  # a kernel runs once on it, and on no second input
@@ -88,7 +89,15 @@ def public(lab: Lab, options: Case, variant: Variant | None, *, quick: bool) -> 
         PublicTest(f"{size} elements", size, lab.distributions[0]) for size in UNKNOWN_LAB_SIZES
     ]
     tests = [
-        Test(row.name, row.size, row.dist, options={**options, **row.options}, large=row.large)
+        Test(
+            row.name,
+            row.size,
+            row.dist,
+            options={**options, **row.options},
+            refuse=bool(row.made_with),
+            made_with=dict(row.made_with),
+            large=row.large,
+        )
         for row in rows
         if (variant is None or row.size not in (0, (0, 0))) and not (quick and row.large)
     ]

@@ -19,6 +19,7 @@ from cudalab.checker.explain.diagnose import examine, without_text
 from cudalab.checker.sandbox.sandbox import MiB, end_all
 from cudalab.checker.submit import commands
 from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.submit.reports import input_name
 from cudalab.checker.submit.submission import Trial
 from cudalab.checker.verdicts import Clue, ReportedAccuracy, Result, Stage, Status, Why
 from cudalab.errors import CudalabError, InputError
@@ -157,7 +158,7 @@ class Tests:
 
     def _judge(self, test: Test, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
         if test.refuse:
-            self._judge_refusal(attempt, result)
+            self._judge_refusal(case, path, attempt, result)
             return
         if attempt.outcome.survivors:
             result.notes.append(
@@ -238,10 +239,17 @@ class Tests:
             at = 0 if verdict.bare is None else len(result.clues)
             result.clues.insert(at, clue)
 
-    def _judge_refusal(self, attempt: Attempt, result: Result) -> None:
+    def _judge_refusal(self, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
         refused = attempt.why is Why.EXIT
         if attempt.why and not refused:
             _fail(result, attempt.why, attempt.says)
+        elif isinstance(self.submission, Kernel):
+            expected = refusal(self.lab, case, path)
+            if not refused:
+                _fail(result, Why.ACCEPTED_BAD_INPUT, f"not reported: {expected}")
+            elif attempt.says != expected:
+                _fail(result, Why.WRONG, "another error than that of the input")
+                result.details += [f"expected: {expected}", f"got:      {attempt.says}"]
         elif not refused:
             _fail(
                 result,
@@ -294,7 +302,8 @@ def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:
     if test.file is not None:
         path.write_bytes(test.file.read_bytes())
     else:
-        lab.write_file(path, case, test.size, test.dist, seed)
+        made = lab.complete({**test.options, **test.made_with}) if test.made_with else case
+        lab.write_file(path, made, test.size, test.dist, seed)
     if test.cut_bytes:
         with path.open("r+b") as file:
             file.truncate(max(path.stat().st_size - test.cut_bytes, 0))
@@ -304,6 +313,15 @@ def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:
                 lab.read(InputStream(file.fileno(), str(test.file or path.name)), case)
             except InputError as error:
                 raise CudalabError(f"{error.message}", "refuse = true expects an error") from None
+
+
+def refusal(lab: Lab, case: Case, path: Path) -> str:
+    """What the lab says of an invalid input, as the run of a kernel does; empty if it is valid."""
+    try:
+        lab.reference(lab.read_file(path, case, input_name(0)), case)
+    except InputError as error:
+        return error.message
+    return ""
 
 
 def digest(paths: Sequence[Path]) -> str:

@@ -278,7 +278,7 @@ class _Check:
         began = time.monotonic()
         test = None if failed is None else self.plan.tests[failed]
         usable = test is not None and commands.is_small(test) and not test.hidden
-        stage = self._sanitized(failed if usable else None)
+        stage = self._sanitized(failed if usable else None, failed=failed is not None)
         stage.seconds = time.monotonic() - began
         if failed is not None and stage.status is Status.PASSED:
             stage.status, stage.details = Status.SKIPPED, []
@@ -298,19 +298,19 @@ class _Check:
             stage.cost = rules.race_cost
             stage.says += f": {rules.race_cost:.0%} of the points"
 
-    def _sanitized(self, number: int | None) -> Stage:
+    def _sanitized(self, number: int | None, *, failed: bool) -> Stage:
         """The sanitizer's stage, on the input of a test or on inputs that suit the sanitizer."""
         if isinstance(self.submission, Kernel) and number is None:
             case, seed = self.cases[-1], self.settings.seed
             look = commands.sanitize(self.lab, self.submission, case, f"--seed {seed}")
-            return sanitizing.stage(self.submission, case, look, seed=seed)
+            return sanitizing.stage(self.submission, case, look, seed=seed, failed=failed)
         number = self._small_test() if number is None else number
         test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
         path = self.tests.make_input(number, self.folder / "sanitize.bin")
         by_hand = commands.of_test(self.lab, self.submission, test, seed)
         look = "" if test.hidden else by_hand.sanitize
         if isinstance(self.submission, Kernel):
-            return sanitizing.stage(self.submission, case, look, path)
+            return sanitizing.stage(self.submission, case, look, path, failed=failed)
         assert isinstance(self.submission, Program)
         return sanitizing.program_stage(self.submission, path, look)
 

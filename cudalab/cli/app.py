@@ -53,7 +53,7 @@ COMMANDS = {
     "profile": ("profile:profile", "Show what each line's memory accesses cost."),
     "predict": ("predict:predict", "Predict a ladder's times on a GPU that is not there."),
     "sanitize": (
-        "profile:sanitize",
+        "sanitize:sanitize",
         "Find races, missing barriers and out-of-bounds accesses.",
     ),
     "new": ("check:new", "Write the outline of a kernel file."),

@@ -13,7 +13,7 @@ import numpy as np
 from cudalab import labs
 from cudalab.backends import emulated
 from cudalab.backends.meter import open_meter
-from cudalab.bench import measure, stats
+from cudalab.bench import candidates, measure, stats
 from cudalab.bench.document import device_text
 from cudalab.bench.measure import HOT, Entry, Judge, Plan, Row, Sampler, Status
 from cudalab.bench.units import figure, unit_for
@@ -123,11 +123,11 @@ def _measured(
     lab, case, device = LAB, exercise.case, sampler.device
     with tempfile.TemporaryDirectory(prefix="cudalab-exercises-") as folder:
         dist = lab.distributions[0]
-        data = measure.make_data(lab, case, size, dist, seed, device, Path(folder))
+        data = candidates.make_data(lab, case, size, dist, seed, device, Path(folder))
         entries = {}
         for kind, name in exercise.variants.items():
             variant = registry.find(lab, name)
-            candidate = measure.variant_candidate(lab, variant, sampler, data, case)
+            candidate = candidates.variant_candidate(lab, variant, sampler, data, case)
             row = Row(name, device=device.name, emulated=emulated(device.name), cache=HOT)
             entries[kind] = Entry(row, candidate)
         judge = Judge(lab, data.inputs, case, device, data.buffers)

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.toolchain import run
 from cudalab.backends.cuda import nvcc
 from cudalab.predict import kept
+from cudalab.predict.instructions import BARRIER, Block, Instruction
+from cudalab.predict.merging import merge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from cudalab.language.source import Source
     from cudalab.predict.gpus import Gpu
-
-# File, line, space and kind of an access, as the profile names them; or "barrier" and its kind.
-Key = tuple[str, int, str, str]
+    from cudalab.predict.instructions import Key
 
 _ENTRY = re.compile(
     r"^\.(?:visible|weak) \.entry (\w+)\(.*?^\{\n(.*?)^\}", re.DOTALL | re.MULTILINE
@@ -38,95 +38,9 @@ _REGISTER = re.compile(r"%[a-z]+\d+")
 _VECTOR = re.compile(r"\.v([248])\.")
 _WIDTH = re.compile(r"\.(?:[bsuf]|bf)(\d+)$")
 _KINDS = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}
-BARRIER = ("barrier", "block")  # of a key
-SHORT = 8  # instructions
 ROUNDS = 200  # of expectation maximisation
 _WARP = ("shfl", "vote", "match", "redux")
 _JUMPS = ("bra", "ret", "exit", "brx", "trap")
-
-# Instructions of a GPU for one of PTX: those that another instruction absorbs are 0, and what has
-# no instruction of its own takes several.
-_FREE = ("mov", "cvta", "ld.param", "ld.const", "bra.uni", "ret", "cvt.u64.u32", "cvt.s64.s32")
-_SEVERAL = {
-    "div.u32": 20, "div.s32": 24, "rem.u32": 21, "rem.s32": 25, "div.u64": 90, "div.s64": 100,
-    "rem.u64": 90, "rem.s64": 100, "div.rn.f32": 9, "div.rn.f64": 12, "sqrt.rn.f32": 9,
-    "sqrt.rn.f64": 14, "mul.lo.s64": 4, "mul.lo.u64": 4, "mad.lo.s64": 4,
-}  # fmt: skip
-_SLOW = ("popc", "clz", "bfind", "brev", "ex2", "lg2", "sin", "cos", "rcp", "rsqrt", "sqrt", "tanh")
-_FLOAT = re.compile(r"(?:add|sub|mul|fma|mad)\.(?:\w+\.)*f(?:32|16x2|16)$")
-_DOUBLE = re.compile(r"\w+\.(?:\w+\.)*f64$")
-_WIDE = re.compile(r"(?:add|sub|and|or|xor|shl|shr|setp|selp|min|max)\.(?:\w+\.)*[bsu]64$")
-
-
-@dataclass
-class Instruction:
-    """One instruction of PTX."""
-
-    op: str
-    key: Key | None  # what the profile counts of it
-    _: KW_ONLY
-    bytes: int  # by a lane
-    target: tuple[str, ...]  # registers
-    sources: tuple[str, ...]
-
-    @property
-    def space(self) -> str:
-        """The memory that it accesses."""
-        return self.key[2] if self.key else "local" if ".local" in self.op else ""
-
-    @property
-    def weight(self) -> int:
-        """What it counts for its line: compilers merge neighbouring accesses into wider ones."""
-        return 1 if self.key and self.key[2] == "barrier" else self.bytes
-
-    def cost(self) -> int:
-        """How many instructions of a GPU it becomes."""
-        if self.op.startswith(_FREE):
-            return 0
-        if self.op in _SEVERAL:
-            return _SEVERAL[self.op]
-        if self.op == "add.s64" and not self.sources[1:]:
-            return 0  # a constant offset is part of the access
-        return 2 if _WIDE.match(self.op) and self.op != "add.s64" else 1
-
-    def unit(self) -> str:
-        """The part of a multiprocessor that executes it."""
-        if self.key or self.space or self.op.startswith(("bra", "bar", "ret", "exit")):
-            return "other"
-        if _DOUBLE.match(self.op):
-            return "double"
-        if self.op.startswith(_SLOW):
-            return "slow"
-        return "float" if _FLOAT.match(self.op) else "integer"
-
-
-@dataclass
-class Block:
-    """A basic block: it is entered at its begin and left at its end."""
-
-    instructions: list[Instruction] = field(default_factory=list)
-    depth: int = 0  # in loops
-    repeats: bool = False  # it is a loop of its own
-    is_joined: bool = False  # with the one before it: a short condition becomes a predicate
-
-    @property
-    def is_short(self) -> bool:
-        """Whether the assembler rather predicates it than jumps over it."""
-        length = sum(one.cost() for one in self.instructions)
-        return length <= SHORT and not self.barriers()
-
-    def counts(self) -> Counter[str]:
-        """Its instructions by the unit that executes them; those to local memory as "local"."""
-        result: Counter[str] = Counter()
-        for one in self.instructions:
-            result[one.unit()] += one.cost()
-            if one.space == "local":
-                result["local"] += one.bytes // 4
-        return result
-
-    def barriers(self) -> int:
-        """How many barriers of a thread block it has."""
-        return sum(one.key is not None and one.key[2:] == BARRIER for one in self.instructions)
 
 
 @dataclass(frozen=True)
@@ -137,6 +51,19 @@ class Code:
     registers: int
     shared_bytes: int  # static
     local_bytes: int  # of a thread
+
+    def parts(self) -> dict[Key, float]:
+        """The share of each line's accesses and warp operations that take turns in L1.
+
+        Merged loads take one turn together. Of a warp's operations only shuffles move data.
+        """
+        every: Counter[Key] = Counter()
+        left: Counter[Key] = Counter()
+        for one in (one for block in self.blocks for one in block.instructions):
+            if one.key:
+                every[one.key] += 1
+                left[one.key] += one.takes_turn
+        return {key: left[key] / number for key, number in every.items()}
 
 
 def compiled(source: Source, defines: Mapping[str, str | int], arch: str) -> dict[str, Code]:
@@ -208,13 +135,19 @@ def _blocks(body: str, files: Mapping[int, str]) -> list[Block]:
                 jumps += [(len(blocks) - 1, to) for to in re.findall(r"\$\w+", match[3] or "")]
                 blocks.append(Block())
     for at, label in jumps:
-        to = labels.get(label, len(blocks))
-        blocks[at].repeats |= to == at
-        for block in blocks[to : at + 1]:
-            block.depth += 1
-        if to == at + 2 < len(blocks) and blocks[at + 1].is_short:
-            blocks[at + 1].is_joined = blocks[to].is_joined = True
+        _jump(blocks, at, labels.get(label, len(blocks)))
+    merge(blocks)
     return blocks
+
+
+def _jump(blocks: list[Block], at: int, to: int) -> None:
+    """Note a jump from the end of a block: it ends a loop, or skips a condition."""
+    if to <= at and all(block.back is None for block in blocks[to : at + 1]):
+        blocks[at].back = to
+    for block in blocks[to : at + 1]:
+        block.depth += 1
+    if to == at + 2 < len(blocks) and blocks[at + 1].is_short:
+        blocks[at + 1].is_joined = blocks[to].is_joined = True
 
 
 def _place(match: re.Match[str], files: Mapping[int, str]) -> tuple[str, int] | None:
@@ -238,10 +171,10 @@ def _instruction(match: re.Match[str], place: tuple[str, int]) -> Instruction:
         key, num_bytes = (*place, "global", "load"), 16
         sizes = re.findall(r",\s*(\d+)", operands)
         num_bytes = int(sizes[0]) if sizes else 16
+    elif parts[0] in _WARP or op.startswith("bar.warp"):
+        key = (*place, "barrier", "warp")
     elif parts[0] in ("bar", "barrier"):
         key = (*place, "barrier", "block")
-    elif parts[0] in _WARP:
-        key = (*place, "barrier", "warp")
     writes = parts[0] not in ("st", "red", "bra", "bar", "barrier", "ret", "exit", "cp", "membar")
     first = re.match(r"\{[^}]*\}|[^,]*", operands)
     head = first[0] if first and writes else ""
@@ -252,6 +185,8 @@ def _instruction(match: re.Match[str], place: tuple[str, int]) -> Instruction:
         bytes=num_bytes,
         target=tuple(_REGISTER.findall(head)),
         sources=tuple(sources),
+        operands=operands,
+        is_guarded=bool(guard),
     )
 
 
@@ -259,24 +194,27 @@ def _instruction(match: re.Match[str], place: tuple[str, int]) -> Instruction:
 
 
 def chains(
-    code: Code, gpu: Gpu, miss: float, local: float, turns: Mapping[Key, float]
+    code: Code,
+    gpu: Gpu,
+    misses: Mapping[Key, float],
+    local: float,
+    turns: Mapping[Key, float],
 ) -> list[float]:
     """Cycles of each block in a warp that has the multiprocessor to itself.
 
-    A load from global memory takes `miss` cycles, one from local memory `local`; a request is
-    issued `turns` times. Of a loop the second turn counts; what the first one takes longer belongs
-    to the block before it.
+    A load from global memory takes the cycles of `misses`, one from local memory `local`; a request
+    is issued `turns` times. Of a loop the second turn counts; what the first one takes longer
+    belongs to the block before it.
     """
-    warp = _Warp(gpu, miss, local, turns)
+    warp = _Warp(gpu, misses, local, turns)
     cycles: list[float] = []
     for block in code.blocks:
-        first = warp.run(block)
-        if block.repeats:
-            again = warp.run(block)
-            if cycles:
-                cycles[-1] += max(0.0, first - again)
-            first = again
-        cycles.append(first)
+        cycles.append(warp.run(block))
+        if block.back is not None:
+            first = cycles[block.back :]
+            cycles[block.back :] = [warp.run(one) for one in code.blocks[block.back : len(cycles)]]
+            if block.back:
+                cycles[block.back - 1] += max(0.0, sum(first) - sum(cycles[block.back :]))
     return cycles
 
 
@@ -289,7 +227,7 @@ class _Warp:
     """
 
     gpu: Gpu
-    miss: float
+    misses: Mapping[Key, float]
     local: float
     turns: Mapping[Key, float]
     _: KW_ONLY
@@ -318,7 +256,7 @@ class _Warp:
     def _access(self, one: Instruction, key: Key, start: float) -> float:
         """When an access or a barrier can be issued."""
         if key[2:] == BARRIER:
-            self.begin = start = max(start, self.now, self.issued)
+            self.begin = self.issued = start = max(start, self.now, self.issued)
             self.stored = dict.fromkeys(("shared", "global"), start)
         if key[3] in ("load", "atomic"):
             start = max(start, self.stored.get(one.space, 0.0))
@@ -332,7 +270,8 @@ class _Warp:
         """Cycles until its result can be used."""
         gpu, cost = self.gpu, one.cost()
         if one.key and one.space == "global":
-            return 2 * gpu.l2_latency if one.key[3] == "atomic" else self.miss
+            known = self.misses.get(one.key, gpu.dram_latency)
+            return 2 * gpu.l2_latency if one.key[3] == "atomic" else known
         if one.key and one.space == "shared":
             return gpu.shared_latency * (2 if one.key[3] == "atomic" else 1)
         if one.key:
@@ -351,10 +290,12 @@ def frequencies(code: Code, executed: Mapping[Key, float], warps: float) -> list
     """How often warps execute each block: what explains the counts of all lines.
 
     `executed` has the requests of each line, times the bytes of a lane. Expectation maximisation;
-    a barrier weighs more, since no lane's predicate turns it off. A block whose lines the profile
-    never saw is a path that was not taken.
+    a barrier weighs more, since no lane's predicate turns it off. A block with an access that the
+    profile never saw is a path that was not taken.
     """
-    blocks, rows = code.blocks, _anchors(code, executed)
+    lines = {key[:2] for key in executed}
+    blocks = code.blocks
+    rows = _anchors(blocks, executed, lines)
     seen = {i for row in rows.values() for i in row}
     often = [warps * (8.0**block.depth if i in seen else 1) for i, block in enumerate(blocks)]
     for _ in range(ROUNDS):
@@ -369,10 +310,8 @@ def frequencies(code: Code, executed: Mapping[Key, float], warps: float) -> list
             often[i] *= up[i] / down[i]
             if not blocks[i].depth:
                 often[i] = min(often[i], warps)
-    lines = {key[:2] for key in executed}
     for i, block in enumerate(blocks):
-        accesses = [one.key[:2] for one in block.instructions if one.key]
-        if i not in seen and accesses and not any(place in lines for place in accesses):
+        if i not in seen and not block.is_taken(lines):
             often[i] = 0.0
         elif i not in seen and block.depth:  # without an access: as the nearest of its loop
             near = [(abs(i - j), often[j]) for j in seen if blocks[j].depth == block.depth]
@@ -380,11 +319,13 @@ def frequencies(code: Code, executed: Mapping[Key, float], warps: float) -> list
     return often
 
 
-def _anchors(code: Code, executed: Mapping[Key, float]) -> dict[Key, dict[int, int]]:
+def _anchors(
+    blocks: Sequence[Block], executed: Mapping[Key, float], lines: Collection[tuple[str, int]]
+) -> dict[Key, dict[int, int]]:
     """What each block, by its index, adds to the count of a line whenever it runs."""
     rows: dict[Key, dict[int, int]] = {}
-    for i, block in enumerate(code.blocks):
-        for one in block.instructions:
+    for i, block in enumerate(blocks):
+        for one in block.instructions if block.is_taken(lines) else ():
             if one.key is not None and one.key in executed:
                 row = rows.setdefault(one.key, {})
                 row[i] = row.get(i, 0) + one.weight

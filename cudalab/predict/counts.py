@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, HostInputs, Size
-    from cudalab.predict.code import Key
+    from cudalab.predict.instructions import Key
 
 SAMPLE = 16  # blocks of a launch to trace
 MAX_TRACED = 512  # blocks of all launches: of many launches, each has a smaller sample

@@ -92,10 +92,7 @@ def _predict(lab: Lab, variant: Variant, case: Case, size: Size, data: Generated
 
 def rung(counts: Counts, codes: dict[str, Code], gpu: Gpu, about: dict[str, Any]) -> Rung:
     """The prediction from the counts and the code of a variant's kernels."""
-    works = [
-        model.work(each, codes.get(name), gpu, is_first=i == 0)
-        for i, (name, each) in enumerate(counts.items())
-    ]
+    works = model.works(counts, codes, gpu)
     return timed(Rung(**about, compiled=bool(codes), kernels=works), gpu)
 
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from math import prod
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
 from cudalab.predict.code import Code, chains, frequencies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
-    from cudalab.predict.code import Key
+    from cudalab.backends.trace import LaunchTrace
     from cudalab.predict.counts import KernelCounts
     from cudalab.predict.gpus import Gpu
+    from cudalab.predict.instructions import Key
 
 SECTOR_BYTES, LINE_BYTES = 32, 128
 BLOCK_SHARED = 1024  # bytes that the system takes of each block's shared memory
@@ -32,10 +33,10 @@ WITHOUT_CODE = Code(blocks=[], registers=32, shared_bytes=0, local_bytes=0)
 class Constants:
     """What no GPU's manual says; fitted on the H100's stored results by tools/predict."""
 
-    overlap: float = 2.36  # 1: the parts wait for one another; large: the slowest alone counts
-    barrier_cycles: float = 181.0  # for a warp to wait for its block
-    partial_per_cycle: float = 29.0  # stored sectors of which a request covers a part; whole GPU
-    begin_us: float = 2.6  # of a step: until its first launch is under way, with nothing in caches
+    overlap: float = 2.51  # 1: the parts wait for one another; large: the slowest alone counts
+    barrier_cycles: float = 166.0  # for a warp to wait for its block
+    partial_per_cycle: float = 30.1  # stored sectors of which a request covers a part; whole GPU
+    begin_us: float = 1.77  # of a step: until its first launch is under way, with nothing in caches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class Work:
     kernel: str
     launches: int
     blocks: int  # of all launches
-    busy: float  # multiprocessors that have a block in the largest launch
+    busy: float  # multiprocessors that work at a time in the largest launch
     warps_per_block: int
     registers: int  # of a thread
     shared_bytes: int  # of a block
@@ -72,6 +73,7 @@ class _Sums:
 
     executed: dict[Key, float] = field(default_factory=lambda: defaultdict(float))  # times bytes
     turns: dict[Key, float] = field(default_factory=dict)  # of a request
+    sectors: dict[Key, float] = field(default_factory=dict)  # of a request to global memory
     traffic: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # by buffer
     l1_turns: float = 0.0
     partial: float = 0.0
@@ -79,48 +81,81 @@ class _Sums:
     is_staged: bool = False  # in shared memory
 
 
-def _sums(counts: KernelCounts) -> _Sums:
-    sums = _Sums()
+def _sums(counts: KernelCounts, code: Code) -> _Sums:
+    sums, parts = _Sums(), code.parts()
     for row, cost in counts.rows.items():
         _, _, space, kind = row.key
         sums.executed[row.key] += cost.requests * row.bytes
         if space == "global":
             sums.traffic[row.buffer] += SECTOR_BYTES * cost.sectors
+            sectors = cost.sectors / max(cost.requests, 1.0)
+            sums.sectors[row.key] = max(sums.sectors.get(row.key, 1.0), sectors)
             sums.atomics += cost.sectors if kind == "atomic" else 0.0
             sums.partial += cost.partial if kind == "store" else 0.0
         if space == "shared" or kind != "atomic":  # L2 carries out atomics of global memory
             turns = cost.wavefronts if space == "shared" else cost.lines
             each = turns / max(cost.requests, 1.0)
             sums.turns[row.key] = max(sums.turns.get(row.key, 1.0), each)
-            sums.l1_turns += turns
+            sums.l1_turns += turns * parts.get(row.key, 1.0)
         sums.is_staged |= space == "shared"
     for key, executions in counts.barriers.items():
         sums.executed[key] += executions
-        sums.l1_turns += executions if key[3] == "warp" else 0.0
+        sums.l1_turns += executions * parts.get(key, 1.0) if key[3] == "warp" else 0.0
     return sums
 
 
-def _traffic(counts: KernelCounts, sums: _Sums, gpu: Gpu, *, is_first: bool) -> tuple[float, float]:
-    """The bytes that come from DRAM, and those that L2 has from the launch before.
+def _moved(counts: KernelCounts, sums: _Sums, launch: LaunchTrace) -> float:
+    """The bytes that a launch moves: no more of a buffer than it has."""
+    part = launch.blocks / counts.blocks
+    return sum(min(part * b, launch.buffers.get(name, b)) for name, b in sums.traffic.items())
 
-    A launch reads or writes no more than a buffer has. What the one before it has used is still in
-    L2 if it fits; a larger buffer is overwritten from its begin before it is read again.
+
+def _traffic(counts: KernelCounts, sums: _Sums, gpu: Gpu, used: float) -> tuple[float, float]:
+    """The bytes that come from DRAM, and those that L2 has from the launches before.
+
+    What they have used is still there if it fits; a larger buffer is overwritten from its begin
+    before it is read again. Nothing else is there: a step begins with nothing in L2, and has used
+    `used` bytes before this kernel.
     """
     dram = kept = 0.0
-    for i, launch in enumerate(counts.launches):
-        part, footprint = launch.blocks / counts.blocks, sum(launch.buffers.values())
-        moved = sum(min(part * b, launch.buffers.get(name, b)) for name, b in sums.traffic.items())
+    for launch in counts.launches:
+        moved, footprint = _moved(counts, sums, launch), sum(launch.buffers.values())
         share = min(1.0, max(0.0, 2 - footprint / (1e6 * gpu.l2_mb)))
-        if is_first and i == 0:
-            share = 0.0
-        dram += moved * (1 - share)
-        kept += moved * share
+        here = min(moved * share, used)
+        dram += moved - here
+        kept += here
+        used += moved
     return dram, kept
 
 
-def work(counts: KernelCounts, code: Code | None, gpu: Gpu, *, is_first: bool) -> Work:
-    """Sum up the launches of a kernel; `is_first` if a step begins with it."""
-    code, first, sums = code or WITHOUT_CODE, counts.launches[0], _sums(counts)
+def _latencies(sums: _Sums, share: float, gpu: Gpu) -> dict[Key, float]:
+    """The cycles of each load, if that share of the bytes comes from DRAM.
+
+    A kernel with tiles in shared memory leaves the rest to other blocks' loads, which L2 has: a
+    request waits for the slowest of its sectors. Otherwise a lane itself has used the rest of its
+    sector, which L1 has, and so have the other lanes.
+    """
+    result = {}
+    for key, sectors in sums.sectors.items():
+        missed = 1 - (1 - share) ** sectors if sums.is_staged else share
+        again = gpu.l2_latency if sums.is_staged else gpu.l1_latency
+        result[key] = gpu.dram_latency * missed + again * (1 - missed)
+    return result
+
+
+def works(kernels: Mapping[str, KernelCounts], codes: Mapping[str, Code], gpu: Gpu) -> list[Work]:
+    """Sum up the launches of a step, by kernel."""
+    result, used = [], 0.0
+    for name, counts in kernels.items():
+        result.append(work(counts, codes.get(name), gpu, used))
+        used += _moved(counts, _sums(counts, WITHOUT_CODE), counts.launches[0])
+    return result
+
+
+def work(counts: KernelCounts, code: Code | None, gpu: Gpu, used: float = 0.0) -> Work:
+    """Sum up the launches of a kernel, before which a step has used so many bytes."""
+    code, first = code or WITHOUT_CODE, counts.launches[0]
+    sums = _sums(counts, code)
     per_block = -(-prod(first.block) // 32)
     warps = counts.blocks * per_block
     shared_bytes = code.shared_bytes + first.shared_bytes
@@ -130,10 +165,9 @@ def work(counts: KernelCounts, code: Code | None, gpu: Gpu, *, is_first: bool) -
             f"than an {gpu.name} gives it"
         )
     resident = resident_blocks(gpu, per_block, code.registers, shared_bytes)
-    dram, kept = _traffic(counts, sums, gpu, is_first=is_first)
+    dram, kept = _traffic(counts, sums, gpu, used)
     share = min(1.0, dram / max(1.0, sum(sums.traffic.values())))
-    again = gpu.l2_latency if sums.is_staged else gpu.l1_latency
-    miss = gpu.dram_latency * share + again * (1 - share)
+    misses = _latencies(sums, share, gpu)
 
     often = frequencies(code, sums.executed, warps)
     units: dict[str, float] = defaultdict(float)
@@ -149,13 +183,13 @@ def work(counts: KernelCounts, code: Code | None, gpu: Gpu, *, is_first: bool) -
         dram += LINE_BYTES * units["local"] * (1 - in_l2)
         kept += LINE_BYTES * units["local"] * in_l2
         local_latency = gpu.l2_latency * in_l2 + gpu.dram_latency * (1 - in_l2)
-    alone = chains(code, gpu, miss, local_latency, sums.turns)
+    alone = chains(code, gpu, misses, local_latency, sums.turns)
 
     return Work(
         kernel=first.kernel,
         launches=len(counts.launches),
         blocks=counts.blocks,
-        busy=min(gpu.multiprocessors, max(launch.blocks for launch in counts.launches)),
+        busy=busy(gpu, max(launch.blocks for launch in counts.launches)),
         warps_per_block=per_block,
         registers=code.registers,
         shared_bytes=shared_bytes,
@@ -172,6 +206,11 @@ def work(counts: KernelCounts, code: Code | None, gpu: Gpu, *, is_first: bool) -
         barriers=sum(t * block.barriers() for t, block in zip(often, code.blocks, strict=True)),
         cycles=sum(t * cycles for t, cycles in zip(often, alone, strict=True)),
     )
+
+
+def busy(gpu: Gpu, blocks: int) -> float:
+    """How many multiprocessors work at a time, until the last one has done its blocks."""
+    return blocks / ceil(blocks / gpu.multiprocessors)
 
 
 def resident_blocks(gpu: Gpu, warps: int, registers: int, shared_bytes: int) -> int:
@@ -192,9 +231,6 @@ def resident_blocks(gpu: Gpu, warps: int, registers: int, shared_bytes: int) -> 
 def terms(w: Work, gpu: Gpu, k: Constants) -> dict[str, float]:
     """The seconds that each part of the GPU needs for all launches of a kernel."""
     rate = w.busy * gpu.cycles_per_s
-    resident = resident_blocks(gpu, w.warps_per_block, w.registers, w.shared_bytes)
-    places = gpu.multiprocessors * resident
-    waves = max(w.blocks / places, w.launches if w.blocks < places * w.launches else 1)
     alone = (w.cycles + k.barrier_cycles * w.barriers) / (w.blocks * w.warps_per_block)
     integers = INTEGERS_KEPT * w.integer_instructions
     issue = max(
@@ -209,16 +245,62 @@ def terms(w: Work, gpu: Gpu, k: Constants) -> dict[str, float]:
         "L2": w.l2_bytes / (1e9 * gpu.l2_gb_per_s),
         "L1": w.l1_turns / rate,
         "issue": issue / rate,
-        "latency": waves * alone / gpu.cycles_per_s,
+        "latency": w.launches * waves(w, gpu) * alone / gpu.cycles_per_s,
         "stores": w.partial / k.partial_per_cycle / gpu.cycles_per_s,
         "atomics": w.atomics / gpu.atomics_per_cycle / gpu.cycles_per_s,
     }
 
 
-def seconds(works: Iterable[Work], gpu: Gpu, k: Constants) -> float:
-    """The time of a step: it begins, and then its kernels run one after another."""
+def waves(w: Work, gpu: Gpu) -> int:
+    """How often a multiprocessor that is full has to be filled again, in a launch."""
+    resident = resident_blocks(gpu, w.warps_per_block, w.registers, w.shared_bytes)
+    return ceil(blocks_each(w, gpu) / resident)
+
+
+def blocks_each(w: Work, gpu: Gpu) -> int:
+    """The blocks of a launch for the multiprocessor with the largest number."""
+    return ceil(w.blocks / w.launches / gpu.multiprocessors)
+
+
+def kernel_seconds(w: Work, gpu: Gpu, k: Constants, without: Collection[str] = ()) -> float:
+    """The time of all launches of a kernel.
+
+    Work of a multiprocessor overlaps with waits of other blocks, or of other warps if no barriers
+    hold them together. What is the only one there works, waits, and works again.
+    """
+    parts, p = terms(w, gpu, k), k.overlap
+    parts |= dict.fromkeys(without, 0.0)
+    alone = 1 / independent(w, gpu)
+    rate = gpu.cycles_per_s
+    issued = (w.instructions - INTEGERS_KEPT * w.integer_instructions) / (
+        w.blocks * w.warps_per_block
+    )
+    own = alone * norm((parts["L1"], parts["issue"]), p)
+    parts["latency"] = max(
+        0.0, parts["latency"] - alone * w.launches * waves(w, gpu) * issued / rate
+    )
+    parts["L1"] *= 1 - alone
+    parts["issue"] *= 1 - alone
+    return own + norm(parts.values(), p)
+
+
+def independent(w: Work, gpu: Gpu) -> float:
+    """How many groups of warps a scheduler has that need not wait for one another."""
+    blocks = blocks_each(w, gpu) / waves(w, gpu)
+    return max(1.0, blocks * (1 if w.barriers else w.warps_per_block / SCHEDULERS))
+
+
+def norm(times: Iterable[float], p: float) -> float:
+    """The time of parts that overlap: their sum for p = 1, their maximum for a large p."""
+    return float(sum(time**p for time in times) ** (1 / p))
+
+
+def seconds(works: Iterable[Work], gpu: Gpu, k: Constants, without: Collection[str] = ()) -> float:
+    """The time of a step: it begins, and then its kernels run one after another.
+
+    The terms of `without` are left out.
+    """
     result = k.begin_us * 1e-6
     for w in works:
-        powers = sum(term**k.overlap for term in terms(w, gpu, k).values())
-        result += w.launches * gpu.launch_us * 1e-6 + powers ** (1 / k.overlap)
+        result += w.launches * gpu.launch_us * 1e-6 + kernel_seconds(w, gpu, k, without)
     return result

@@ -11,6 +11,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
+from threading import get_native_id
 from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES, emulated
@@ -245,8 +246,10 @@ def _compile(
 
 def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
     """Run the commands, which may read the precompiled header; the messages of what failed."""
+    from cudalab.backends.cpu.compiler import reads_damage
+
     failed = _run_all(commands)
-    if "PCH" in failed:  # a damaged one, in any language: the text will do
+    if reads_damage(failed):  # the text will do
         (runtime / f"{PRECOMPILED}.gch").unlink(missing_ok=True)
         failed = _run_all(commands)
     if "internal compiler error" in failed:  # g++ 12.2 for ARM, at a maximum of doubles
@@ -289,10 +292,15 @@ class _Runtime:
                 raise runtime_failure(messages)
         objects = [self.folder / f"{name}.o" for name in self.names]
         for made in (*objects, self.folder / f"{PRECOMPILED}.gch"):
-            building = made.with_suffix(f".{os.getpid()}")
+            building = _building(made)
             if building.exists():
                 building.replace(made)
         return [str(part) for part in objects]
+
+
+def _building(made: Path) -> Path:
+    """Where this thread makes a file, before it takes its place."""
+    return made.with_suffix(f".{os.getpid()}-{get_native_id()}")
 
 
 def runtime_objects() -> Path:
@@ -313,14 +321,14 @@ def _start_runtime(compiler: Compiler, more: Sequence[str] = ()) -> _Runtime:
     commands = []
     for name in names:
         if not (folder / f"{name}.o").exists():
-            building = folder / f"{name}.{os.getpid()}"
+            building = _building(folder / f"{name}.o")
             flags = [*compiler.compile, *with_users(parts.flags(name)), "-I", str(HOST)]
             commands.append([*flags, "-c", str(HOST / f"{name}.cpp"), "-o", str(building)])
     header = folder / f"{PRECOMPILED}.gch"
     # clang would need an option in each call
     if not header.exists() and "clang" not in compiler.version():
         read = [*compiler.compile, *with_users(PROGRAM), "-I", str(HOST), "-x", "c++-header"]
-        building = header.with_suffix(f".{os.getpid()}")
+        building = _building(header)
         commands.append([*read, str(HOST / PRECOMPILED), "-o", str(building)])
     return _Runtime(folder, names, commands)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.flags import HOST
 from cudalab.backends.cpu.regions import loops
 from cudalab.backends.cpu.regions.parts import declaration
+from cudalab.backends.cpu.regions.unit import BLOCK_VOTES
 from cudalab.backends.cpu.tiers import LOOPS, described
 from cudalab.backends.cpu.toolchain import run
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from cudalab.program.parsed import Launch, Parsed
 
 MOST_LAUNCHES = 8  # of a template, each perhaps an instance of its own
+_GROUPS = "cudalab/group_regions.h"  # for loops with cooperative groups
+_USES_GROUPS = re.compile(r"\b__(?:cg|grid)_|\bcudalab_mask\b")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*$", re.MULTILINE)
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)", re.DOTALL)
@@ -170,7 +173,7 @@ def _weave(
     Templates that are launched often keep their fibers.
     """
     flat = all(each.flat for each in written.values())
-    head = [f"#undef {name}" for name in sorted(macros)]  # they are expanded
+    head = [f"#undef {name}" for name in sorted({*macros, *BLOCK_VOTES})]  # they are expanded
     head += ["#define CUDALAB_PROGRAM", *["#define CUDALAB_FLAT"] * flat, '#include "../regions.h"']
     templates: dict[str, Function] = {}
     for i, each in written.items():
@@ -178,7 +181,8 @@ def _weave(
             plain = [function for function in each.functions if not function.template]
             others = [function for function in each.functions if function.template]
             templates |= {kernel.name: kernel for kernel in others if kernel.name not in often}
-            files[i].tail = "\n".join([*head, each.text, *map(_registered, plain), ""])
+            groups = [f'#include "{_GROUPS}"'] if _USES_GROUPS.search(each.text) else []
+            files[i].tail = "\n".join([*head, *groups, each.text, *map(_registered, plain), ""])
     for file in files:
         for kernel in file.structure.kernels:
             if kernel.body_end is not None and kernel.name in templates:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cpu import parts
 from cudalab.backends.trace import Finding, Place, Thread
-from cudalab.microscope.sanitize import where
+from cudalab.microscope.explanations import where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from cudalab.microscope.annotate import number, share
+from cudalab.microscope.explanations import explain
 from cudalab.microscope.findings import Findings, errors, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
-from cudalab.microscope.sanitize import add_rows, explain, finding_row
+from cudalab.microscope.sanitize import add_rows, finding_row
 from cudalab.microscope.show import show
 from cudalab.output import terminal
 from cudalab.output.annotations import Annotation

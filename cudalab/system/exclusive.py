@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUERY_SECONDS = 10.0
+ENDING_S = 3.0  # for which some systems keep the lock of a process that has ended
 
 
 class BusyError(CudalabError):
@@ -28,22 +30,26 @@ class BusyError(CudalabError):
 def alone(gpu: str) -> Iterator[None]:
     """Hold the lock of `gpu` during the block. BusyError names the process that holds it.
 
-    The lock is released when the process ends, however it ends; the file stays.
+    The lock is released when the process ends, however it ends; the file stays. Where the holder
+    has ended already, the system is given a moment to release it.
     """
     name = re.sub(r"[^\w.-]+", "-", gpu)
     path = Path(tempfile.gettempdir()) / f"cudalab-bench-{name}.lock"
     fd = _open(path)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+        until = time.monotonic() + ENDING_S
+        while not (locked := _try_lock(fd)) and _has_ended(_holder(fd)):
+            if time.monotonic() > until:
+                break
+            time.sleep(0.05)
+        if not locked:
+            holder = _holder(fd)
             raise BusyError(
                 f"another cudalab is measuring on GPU {gpu}"
                 + (f" (process {holder})" if holder else ""),
                 hint="two measurements would slow each other down: wait for the other one, or use "
                 f"--device cpu; the lock is {path}",
-            ) from None
+            )
         _write_holder(fd)
         yield
     finally:
@@ -61,6 +67,29 @@ def _open(path: Path) -> int:
     return fd
 
 
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(fd: int) -> str:
+    """The number of the process that holds the lock, or nothing if it could not be written."""
+    return os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+
+
+def _has_ended(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (ValueError, OSError):
+        pass
+    return False
+
+
 def _write_holder(fd: int) -> None:
     try:
         os.ftruncate(fd, 0)
@@ -70,8 +99,13 @@ def _write_holder(fd: int) -> None:
 
 
 def visible_gpu() -> str:
-    """The UUID of the GPU that will be used, or its number if nvidia-smi is not available."""
-    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip() or "0"
+    """The UUID of the GPU that will be used, or its number if nvidia-smi is not available.
+
+    Empty if all are hidden.
+    """
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
+    if first in ("", "-1"):
+        return ""
     answer = _query(first, "--query-gpu=uuid")
     return answer[0][0] if answer else first
 

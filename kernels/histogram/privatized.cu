@@ -33,9 +33,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* d
     clear_tables(tables);
     __syncthreads();  // the tables are clear before anyone counts
 
+    constexpr unsigned BATCH = THREADS_PER_BLOCK * LOADS;  // vectors that a block takes at once
     const unsigned num_vectors = n / ITEMS_PER_VECTOR;
     for (unsigned batch = blockIdx.x * BATCH; batch < num_vectors; batch += gridDim.x * BATCH)
-        count_batch(data, batch, num_vectors, copy, first_bad);
+        count_batch<LOADS>(data, batch, num_vectors, copy, first_bad);
     count_tail(data, n, copy, first_bad);
     __syncthreads();  // all have counted
     add_tables(tables, counts);

@@ -40,20 +40,15 @@
 
 static_assert(BLOCK % TILE == 0, "the next strip is whole tile columns");
 
-// Exchanges rows in 32 columns as choose_pivots has done in each panel of the strip, in its panel
-// and in the columns right of that up to the end of the strip.
-__device__ inline void exchange_columns(T* lu, const unsigned* pivots, unsigned ld, unsigned first,
-                                        unsigned strip_end, unsigned column) {
+// Exchanges rows in 32 columns per block as choose_pivots has done in each panel of the strip, in
+// its panel and in the columns right of that up to the end of the strip.
+extern "C" __global__ void __launch_bounds__(256) exchange_strip(T* lu, const unsigned* pivots,
+                                                                 unsigned ld, unsigned first,
+                                                                 unsigned strip_end) {
+    const unsigned column = blockIdx.x * PANEL;
     const bool inside = first <= column && column < strip_end;
     for (unsigned start = inside ? column + PANEL : first; start < strip_end; start += PANEL) {
         exchange_rows(lu, pivots, ld, start, column);
         __syncthreads();  // the rows are in their places before they move again
     }
-}
-
-// Exchanges rows in 32 columns per block.
-extern "C" __global__ void __launch_bounds__(256) exchange_strip(T* lu, const unsigned* pivots,
-                                                                 unsigned ld, unsigned first,
-                                                                 unsigned strip_end) {
-    exchange_columns(lu, pivots, ld, first, strip_end, blockIdx.x * PANEL);
 }

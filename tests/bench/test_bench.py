@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
+import subprocess
+import sys
+import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -707,6 +711,26 @@ def test_a_second_bench_on_a_gpu_is_refused(tmp_path, monkeypatch):
         pass
 
 
+def test_the_lock_of_a_process_that_has_ended_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(exclusive.tempfile, "gettempdir", lambda: str(tmp_path))
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                           stdout=subprocess.PIPE, check=True)  # fmt: skip
+    lock = tmp_path / "cudalab-bench-0.lock"
+    lock.write_bytes(ended.stdout)
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        release = threading.Timer(0.2, lambda: fcntl.flock(held, fcntl.LOCK_UN))
+        release.start()
+        with exclusive.alone("0"):
+            pass
+        release.join()
+        monkeypatch.setattr(exclusive, "ENDING_S", 0.1)
+        lock.write_bytes(ended.stdout)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(exclusive.BusyError), exclusive.alone("0"):
+            pass
+
+
 def test_a_lock_of_another_user_is_held_too(tmp_path, monkeypatch):
     monkeypatch.setattr(exclusive.tempfile, "gettempdir", lambda: str(tmp_path))
     lock = tmp_path / "cudalab-bench-0.lock"
@@ -732,6 +756,8 @@ def test_other_processes_are_those_of_nvidia_smi(tmp_path, monkeypatch):
     tool.write_text("#!/bin/sh\nexit 9\n")
     assert exclusive.other_processes("0") == []
     assert exclusive.visible_gpu() == "0"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert exclusive.visible_gpu() == ""
 
 
 def test_visible_gpus(tmp_path, monkeypatch):

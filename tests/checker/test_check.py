@@ -158,6 +158,18 @@ def test_a_loop_without_end_is_a_time_limit(tmp_path):
     assert {test["why"] for test in report["tests"]} == {"time limit"}
 
 
+def test_a_copy_from_past_one_end_to_past_another(tmp_path):
+    path = kernel(
+        tmp_path, "transpose", "tiles_serial", ("rows - first_row < TILE_DIM", "rows < TILE_DIM")
+    )
+    (tmp_path / "tests.toml").write_text('[[test]]\nn = "70x1"\n')
+    report = checked(
+        "transpose", "--kernel", path, "--device", "cpu", "--tests", tmp_path / "tests.toml",
+        "--no-sanitize", "--no-time", status=3,
+    )  # fmt: skip
+    assert report["tests"][0]["why"] == "wrote outside of its memory"
+
+
 @pytest.mark.parametrize("command", ["check", "grade"])
 def test_an_interrupt_ends_the_tests_that_run(tmp_path, command):
     (tmp_path / "all").mkdir()
@@ -202,7 +214,8 @@ def test_command_in_the_folder_where_it_is_started(sort):
 
 def test_wrong_command(sort):
     sort.write_text(SORT.replace('"I"', '"i"'))
-    done = cudalab("check", "radixsort", "--no-time", "--", sys.executable, sort, status=3)
+    words = ("radixsort", "--no-time", "--quick", "--", sys.executable, sort)
+    done = cudalab("check", *words, status=3)
     assert "sorted as signed" in done.stdout
     assert "cudalab gen radixsort --n" in done.stdout
 
@@ -249,7 +262,8 @@ int main() {
     assert report["kind"] == "program"
     assert report["tests"][-1]["name"] == "input cut short"
     program.write_text(program.read_text().replace("return 1", "return 0"))
-    report = checked("reduce", "--program", program, "--device", "cpu", "--strict", "--no-time")
+    words = ("--program", program, "--device", "cpu", "--strict", "--quick", "--no-time")
+    report = checked("reduce", *words)
     assert report["tests"][-1]["why"] == "accepted bad input"
     program.write_text("int main() { return x; }\n")
     report = checked("reduce", "--program", program, "--device", "cpu", "--no-time", status=5)

@@ -178,6 +178,42 @@ def test_a_wrong_answer_without_a_race_says_so(tmp_path):
     assert stage["says"].startswith("no cause found: no race")
 
 
+def test_an_answer_that_only_the_sanitizer_sees_to_be_wrong(tmp_path):
+    path = kernel(tmp_path, "reduce", "serial", ("out[s] = ", "out[s] = cols == 1000 ? 0 : "))
+    text = "[rules]\nrace_cost = 0.25\n[[test]]\nn = 300\n"
+    (tmp_path / "tests.toml").write_text(text)
+    report = checked(
+        "reduce", "--kernel", path, "--device", "cpu", "--tests", tmp_path / "tests.toml", status=3
+    )
+    stage = stages(report)["sanitize"]
+    assert (stage["status"], stage["why"], stage["cost"]) == ("failed", "wrong answer", 1.0)
+    assert stage["details"][0].startswith("wrong answer: 1 of 1 elements")
+    assert report["points"] == 0
+    done = shell(see(report)[-1], tmp_path)
+    assert "wrong answer" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "why", "says"),
+    [
+        (("i, first_bad, bin", "i + 1, first_bad, bin"), "wrong answer", "another error than"),
+        (("i, first_bad, bin", "i, &none, bin"), "accepted bad input", "not reported:"),
+    ],
+)
+def test_a_kernel_reports_the_first_element_of_no_class(tmp_path, change, why, says):
+    declared = ("unsigned bin;", "unsigned bin;\n    [[maybe_unused]] FirstBad none = 0;")
+    path = kernel(tmp_path, "histogram", "global_atomic", change, declared)
+    report = checked(
+        "histogram", "--dtype", "uint32", "--bins", "1000", "--kernel", path, "--device", "cpu",
+        "--no-time", "--no-sanitize", status=3,
+    )  # fmt: skip
+    wrong = [test for test in report["tests"] if test["status"] == "failed"]
+    assert [test["name"] for test in wrong] == ["elements of no class"]
+    assert (wrong[0]["why"], wrong[0]["says"].startswith(says)) == (why, True)
+    done = shell("; ".join(wrong[0]["commands"]), tmp_path)
+    assert (why == "wrong answer") == ("not below the number of classes, 1,000" in done.stderr)
+
+
 POINTER = """#include <cstdio>
 #include <cstdlib>
 __global__ void add(const int* x, int n, int* out) {
@@ -207,7 +243,8 @@ int main() {
 def test_what_a_program_says_on_stderr_is_shown(tmp_path, call, said):
     path = tmp_path / "my.cu"
     path.write_text(POINTER.replace("CALL", call))
-    done = cudalab("check", "reduce", "--program", path, "--device", "cpu", "--no-time", status=3)
+    words = ("--program", path, "--device", "cpu", "--quick", "--no-time")
+    done = cudalab("check", "reduce", *words, status=3)
     assert said in " ".join(done.stdout.split())
     assert "cudalab-box" not in done.stdout
     assert f"cudalab run --sanitize {path} < in.bin" in done.stdout
@@ -216,7 +253,8 @@ def test_what_a_program_says_on_stderr_is_shown(tmp_path, call, said):
 def test_a_command_without_a_pattern_shows_its_last_words(tmp_path):
     path = tmp_path / "sum.py"
     path.write_text("import sys\nprint('\\x1b[31mhere', file=sys.stderr)\nraise ValueError('no')\n")
-    done = cudalab("check", "reduce", "--no-time", "--", sys.executable, path, status=3)
+    words = ("--no-time", "--quick", "--", sys.executable, path)
+    done = cudalab("check", "reduce", *words, status=3)
     assert "[31mhere" in done.stdout
     assert "\x1b" not in done.stdout
 

@@ -15,6 +15,7 @@ import pytest
 
 from cudalab.checker.sandbox import bubblewrap, leftovers, reading, sandbox, watch
 from cudalab.checker.sandbox.box import BOX_PREFIX
+from cudalab.checker.sandbox.packages import open_to_all
 from cudalab.checker.sandbox.sandbox import Limits, MiB
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import CudalabError, NoDeviceError
@@ -184,6 +185,62 @@ def test_the_system_bounds_processes_without_control_groups_too(run, monkeypatch
     outcome = run(*python(fork), limits=Limits(seconds=20, processes=2000, threads=50))
     assert outcome.ok, outcome
     assert int(run.out.read_text()) <= 50
+
+
+FORK = """
+import os, sys, time
+most, seconds = int(sys.argv[1]), float(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.read(1)
+for n in range(most + 1):
+    try: pid = n < most and os.fork()
+    except OSError: break
+    if pid == 0 and n < most: time.sleep(seconds); os._exit(0)
+print(n, flush=True)
+time.sleep(seconds)
+"""
+TWO_RUNS = """
+import os, subprocess, sys, threading, time
+from pathlib import Path
+from cudalab.checker.sandbox import sandbox
+sandbox.Group.make = lambda *_: None
+chosen, limits = sandbox.choose("bwrap"), sandbox.Limits(seconds=30, processes=99, threads=40)
+def run(path, stdin, *words):
+    command = [sys.executable, "-c", sys.argv[2], *words]
+    with chosen.box() as box: chosen.run(command, box, limits, stdin=stdin, stdout=path)
+def start(name, stdin, *words):
+    path = Path(sys.argv[1], name)
+    threading.Thread(target=run, args=(path, stdin, *words)).start()
+    return path
+def wait(path, lines):
+    while not path.exists() or path.read_text().count("\\n") < lines: time.sleep(0.05)
+reading, writing = os.pipe()
+beside = start("beside", reading, "30", "0")
+wait(beside, 1)
+wait(start("bomb", subprocess.DEVNULL, "99", "4"), 2)
+os.write(writing, b"!")
+wait(beside, 2)
+"""
+
+
+def test_a_fork_bomb_leaves_other_runs_of_an_ordinary_user_their_processes():
+    if not bubblewrap.limited(1):
+        pytest.skip("this system counts processes by users, not by namespaces")
+    if os.getuid() == 0 and not open_to_all(Path(PYTHON).resolve()):
+        pytest.skip(f"only root can run {PYTHON}")
+    user = {"user": 65_534, "group": 65_534, "extra_groups": []} if os.getuid() == 0 else {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        done = subprocess.run(
+            [PYTHON, "-c", TWO_RUNS, folder, FORK], capture_output=True, text=True, check=False,
+            cwd=Path(sandbox.__file__).parents[3], **user,
+        )  # fmt: skip
+        if "NoDeviceError" in done.stderr or "PermissionError" in done.stderr:
+            pytest.skip(done.stderr.splitlines()[-1])
+        assert done.returncode == 0, done.stderr
+        assert 30 < int((folder / "bomb").read_text().split()[1]) <= 42
+        assert (folder / "beside").read_text() == "ready\n30\n"
 
 
 def test_endless_output(run):

@@ -50,7 +50,8 @@ int main() {
 def bare(tmp_path_factory):
     """The environment of a machine without a compiler, and with empty caches."""
     home = tmp_path_factory.mktemp("home")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ZIG_")}
+    ours = ("ZIG_", "CUDALAB_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, "PATH": "", "CXX": "", "HOME": str(home), "XDG_CACHE_HOME": str(home)}
 
 

@@ -19,12 +19,13 @@ IS_EMULATED = "CUDALAB_EMULATOR" in os.environ
 pytestmark = pytest.mark.skipif(IS_EMULATED, reason="Python loads the instrumented program")
 
 
-def sanitize(program, *options, text=None, folder=None):
+def sanitize(program, *options, text=None, folder=None, arguments=()):
     path = PROGRAMS / f"{program}.cu"
     if text is not None:
         path = folder / f"{program}.cu"
         path.write_text(text)
-    done = command.cudalab("run", "--device", "cpu", "--sanitize", *options, path, text=True)
+    words = ("run", "--device", "cpu", "--sanitize", *options, path, "--", *arguments)
+    done = command.cudalab(*words, text=True)
     return done.returncode, done.stderr
 
 
@@ -143,3 +144,24 @@ def test_the_default_stream_of_each_thread_waits_for_no_other(tmp_path):
     status, report = sanitize("own", option, text=OWN_DEFAULT, folder=tmp_path)
     assert status == 3
     assert "launched at line 8 in the thread's default stream" in " ".join(report.split())
+
+
+FAILS = """
+__global__ void fill(int* to, long long at) { to[at + threadIdx.x] = 1; }
+int main(int argc, char** argv) {
+    int *a, sum = 0;
+    cudaMallocManaged(&a, 128);
+    fill<<<1, 32>>>(a, 0);
+    fill<<<1, 32>>>(a, 1ll << 40);
+    if (argc > 1) cudaDeviceSynchronize();
+    for (int i = 0; i < 32; ++i) sum += a[i];
+    return sum != 32;
+}
+"""
+
+
+def test_a_host_that_waits_for_a_kernel_that_fails_has_waited(tmp_path):
+    for waits, arguments in ((True, ["waits"]), (False, [])):
+        status, report = sanitize("fails", text=FAILS, folder=tmp_path, arguments=arguments)
+        assert (status, "1. access out of bounds" in report) == (3, True), report
+        assert ("host that does not wait" in report) is not waits

@@ -20,6 +20,8 @@ from cudalab.backends.cpu import cccl
 from cudalab.program import build, rewrite
 from cudalab.system.cache import cache_dir
 
+pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
+
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "samples" / "programs"
 OWN = Path(__file__).parents[1] / "programs"
@@ -365,7 +367,7 @@ def test_host_code_that_follows_a_device_pointer(program, line, words):
 
 
 def test_the_line_is_the_programs_own_where_the_system_inlines_its_functions():
-    done = run("host_reads_variable.cu", "cpu", env={"CUDALAB_CXXFLAGS": "-D_FORTIFY_SOURCE=2"})
+    done = run("host_reads_variable.cu", "cpu", "-Xcompiler", "-D_FORTIFY_SOURCE=2")
     assert "host_reads_variable.cu:15: host code dereferences the device" in done.stderr.decode()
 
 
@@ -463,6 +465,7 @@ def test_grid_that_waits_in_vain(which, error, words):
         ("host", None, []),
         ("beside", "LaunchTimeout", ["kernel writes_a_flag (", "cannot start: here one kernel"]),
         ("clock", None, []),
+        ("turns", None, []),
         ("exit", None, ["LaunchTimeout: kernel reads_a_flag: deadlock: block (0,0,0), thread"]),
     ],
 )
@@ -682,6 +685,35 @@ def test_a_program_with_asynchronous_copies(tmp_path, device_name):
     assert done.returncode == 0, done.stderr
     found = [int(word) for word in done.stdout.split()]
     assert found == [t + 32 + 100 * (63 - t) for t in range(32)]
+
+
+@natively
+def test_shared_memory_by_addresses_of_32_bits(tmp_path):
+    source = tmp_path / "addresses.cu"
+    source.write_text(
+        "#include <cstdio>\n"
+        "__global__ void swizzle(unsigned* out) {\n"
+        "  __shared__ __align__(128) unsigned tile[8 * 32];\n"
+        "  const unsigned t = threadIdx.x, row = t / 32, column = t % 32;\n"
+        "  unsigned at = (unsigned)__cvta_generic_to_shared(&tile[row * 32 + column]);\n"
+        '  asm volatile("st.shared.u32 [%0], %1;" ::"r"(at ^ row << 4), "r"(t) : "memory");\n'
+        "  __syncthreads();\n"
+        "  out[t] = tile[row * 32 + (column ^ row << 2)];\n"
+        "}\n"
+        "int main() {\n"
+        "  unsigned wrong = 0, *out;\n"
+        "  cudaMallocManaged(&out, 256 * sizeof *out);\n"
+        "  swizzle<<<1, 256>>>(out);\n"
+        "  cudaDeviceSynchronize();\n"
+        "  for (unsigned i = 0; i < 256; ++i) wrong += out[i] != i;\n"
+        '  printf("%u wrong\\n", wrong);\n'
+        "  cudaFree(out);\n"
+        "}\n"
+    )
+    far = {"MALLOC_ARENA_MAX": "1"}  # a library's thread-local memory lies far from the stacks
+    for options, env in (([], {}), (["--sanitize"], {}), (["--sanitize"], far)):
+        done = cudalab("run", "--device", "cpu", *options, str(source), env=env)
+        assert (done.returncode, done.stdout) == (0, b"0 wrong\n"), (options, env, done.stderr)
 
 
 def test_cached_program_starts_at_once(tmp_path):

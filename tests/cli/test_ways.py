@@ -1,7 +1,5 @@
 """Kernels of whole programs as loops: the same output as with fibers, and why some have these."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,15 +11,11 @@ from cudalab.program import loops
 from cudalab.program.build import executable
 from cudalab.program.files import File
 from cudalab.program.rewrite import edited
+from tests import random_groups
+from tests.random_groups import outcome
 
 PLACED = "__device__ int f() { return threadIdx.x; }"
 PROGRAMS = Path(__file__).parents[1] / "programs"
-
-
-def outcome(binary, ways):
-    environment = {**os.environ, "CUDALAB_LOOPS": ways}
-    done = subprocess.run([binary], capture_output=True, text=True, check=False, env=environment)
-    return done.returncode, done.stdout, done.stderr
 
 
 def test_both_ways_print_the_same():
@@ -29,12 +23,20 @@ def test_both_ways_print_the_same():
     assert outcome(binary, "1") == outcome(binary, "0")
     status, printed, messages = outcome(binary, "1")
     assert status == 0
-    assert printed.count("cudaSuccess") == 11
+    assert printed.count("cudaSuccess") == 18
     assert "block (0,0,0): thread (33,0,0): " in messages
-    assert "ways.cu:117: " in messages
+    assert "ways.cu:237: " in messages
     reasons = loops.stored(binary).reasons
-    assert {name for name, reason in reasons.items() if reason} == {"waits", "grid_wide"}
-    assert len(reasons) == 8
+    assert {name for name, reason in reasons.items() if reason} == {
+        *("waits", "lanes"),
+    }
+    assert len(reasons) == 15
+
+
+def test_random_kernels_with_groups_give_the_same_bytes():
+    reasons, different = random_groups.compare(range(3))
+    assert different == []
+    assert reasons == {}
 
 
 def reason(text, name="k"):
@@ -48,7 +50,8 @@ def reason(text, name="k"):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("__global__ void k(int* p) { assert(*p); }", "a message that names the function"),
+        ("__global__ void k(int* p) { assert(*p); __syncthreads(); }", ""),
+        ("__global__ void k() { printf(__func__); }", "a message that names the function"),
         ("__global__ void k(int* p) { cub::Sum()(p); }", "a library"),
         ("__global__ void k(int& p) { p = 1; }", "a parameter that is a reference"),
         ("__global__ void k(int* p) { cudaDeviceSynchronize(); }", "cudaDeviceSynchronize in a"),
@@ -84,6 +87,22 @@ def reason(text, name="k"):
             "a loop that waits for other threads",
         ),
         (
+            "__global__ void k(volatile int* p) { while (p[1] == 0) { } __syncthreads(); }",
+            "a loop that waits for other threads",
+        ),
+        (
+            "__global__ void k(int* p) { volatile int* q = p; while (!*q) { } __syncthreads(); }",
+            "a loop that waits for other threads",
+        ),
+        (
+            "__global__ void k() { __shared__ volatile int n; while (n) { } __syncthreads(); }",
+            "a loop that waits for other threads",
+        ),
+        (
+            "__device__ volatile int f; __global__ void k() { while (f) { } __syncthreads(); }",
+            "a loop that waits for other threads",
+        ),
+        (
             "__global__ void k() { __nanosleep(9); }",
             "a wait",
         ),
@@ -99,11 +118,72 @@ def reason(text, name="k"):
         ),
         (
             "__global__ void k(int* p) { if (*p) __syncthreads(); }",
+            "",
+        ),
+        (
+            "__global__ void k(int* p) { int i = 0; while (i < 5) ++i; if (p[i]) __syncwarp(); }",
             "a condition that is read from memory",
         ),
         (
-            "__global__ void k(int* p) { auto g = cg::coalesced_threads(); g.sync(); }",
+            "__global__ void k() { if (threadIdx.x % 3) __any_sync(5, 1); __syncwarp(); }",
+            "__any_sync in a branch that not all lanes may take",
+        ),
+        (
+            "__global__ void k() { if (threadIdx.x % 3) __any_sync(5, 1); else __any_sync(2, 1); }",
+            "__any_sync in a branch that not all lanes may take",
+        ),
+        (
+            "__global__ void k() { if (threadIdx.x) __all_sync(0xffffffff, 1); __syncthreads(); }",
+            "__all_sync in a branch that not all lanes may take",
+        ),
+        (
+            "__global__ void k(int* p) { auto g = cg::tiled_partition(b, 4); g.sync(); }",
             "cooperative groups",
+        ),
+        ("__global__ void k() { auto g = cg::coalesced_threads(); g.sync(); }", ""),
+        (
+            "__global__ void k() { f(cg::coalesced_threads()); }",
+            "cooperative groups",
+        ),
+        (
+            (
+                "__device__ void f() { auto g = cg::coalesced_threads(); g.sync(); }"
+                "__global__ void k(int n) { while (n--) for (int i = 0; i < n; ++i) f(); }"
+            ),
+            "lanes that may come together in several places",
+        ),
+        (
+            (
+                "__global__ void k(int* p) { for (int i = 0; i < 9; ++i) { if (p[i]) continue; "
+                "auto g = cg::coalesced_threads(); g.sync(); } }"
+            ),
+            "a loop in which not all lanes come together",
+        ),
+        (
+            (
+                "__global__ void k(int* p) { for (int i = 0; i < 9; ++i) { p[i] = 1; "
+                "if (p[i]) { auto g = cg::coalesced_threads(); g.sync(); } } }"
+            ),
+            "what lanes do before they come together",
+        ),
+        (
+            (
+                "__global__ void k(int* p) { auto b = cg::this_thread_block(); "
+                "auto t = cg::tiled_partition<8>(b); auto g = cg::binary_partition(t, *p > 1); "
+                "if (threadIdx.x % 2) g.sync(); t.sync(); }"
+            ),
+            "__syncwarp in a branch that not all lanes may take",
+        ),
+        (
+            (
+                "__global__ void k(int n) { auto b = cg::this_thread_block(); "
+                "auto t = cg::tiled_partition<8>(b); { auto t = cg::tiled_partition<4>(b); } }"
+            ),
+            "cooperative groups",
+        ),
+        (
+            "__global__ void k(int n) { if (threadIdx.x) cg::this_grid().sync(); }",
+            "a barrier in a branch that not all threads may take",
         ),
         (
             "__global__ void k(int* p) { auto b = cg::this_thread_block(); any(b); }",
@@ -117,6 +197,28 @@ def test_why_a_kernel_of_a_program_keeps_its_fibers(text, words):
     found = reason(text)
     assert words in found
     assert bool(words) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("loop", "in_rounds"),
+    [
+        ("for (int i = t; i < n; i += blockDim.x) s += p[i];", True),
+        ("for (int i = t; i < n; i += blockDim.x) if (i + 5 < n) s += p[i + 5];", True),
+        ("for (size_t i = blockIdx.x * 64 + t; i < n; i += gridDim.x * 64) s += p[i];", True),
+        ("for (int i = t * 8; i < n; i += blockDim.x) s += p[i];", False),
+        ("for (int i = t; i < n; i += blockDim.x) s += p[i * 4];", False),
+        ("for (int i = t; i < n; i += s) s += p[i];", False),
+        ("for (int i = t; i < p[9]; i += blockDim.x) s += p[i];", False),
+        ("for (int i = t; i < n; i += blockDim.x) { if (p[i]) break; }", False),
+        ("for (int i = t; i < n; i += blockDim.x) atomicAdd(p + i, 1);", False),
+    ],
+)
+def test_threads_go_in_step_through_loops_by_many_threads(loop, in_rounds):
+    head = (
+        "__global__ void k(int* p, int n) { const int t = threadIdx.x; int s = 0; __syncthreads();"
+    )
+    written = regions.loops(f'# 1 "a.cu"\n{head} {loop} p[t] = s; }}', is_program=True)
+    assert ("; ++rounds_" in written.text) == in_rounds
 
 
 def test_conditions_on_the_systems_macros_keep_the_fibers(tmp_path):

@@ -329,26 +329,43 @@ def test_a_damaged_cache_entry_is_built_again(tmp_path):
 
 
 def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path):
-    """The same bytes with it, with a damaged one, which is removed, and without it."""
-    if not toolchain.find_compiler().name.endswith("g++"):
+    """The same bytes with it, with one that is cut off or that the compiler crashes on, which is
+    removed, and without it.
+    """
+    compiler = toolchain.find_compiler()
+    if not compiler.name.endswith("g++"):
         pytest.skip("only g++ precompiles the header")
-    copy_runtime(tmp_path, check=False)
+    crashing = tmp_path / "g++"
+    crashing.write_text(
+        f"""#!/bin/sh
+        case "$*" in *" -c "*)
+            test -e "$CRASHES_ON" && echo "internal compiler error: in tree_check" >&2 && exit 1
+        esac
+        exec {compiler.compile[0]} "$@"
+        """.replace("        ", "")
+    )
+    crashing.chmod(0o755)
     code = """
         with CpuDevice(1) as device:
             device.compile(source.load(KERNELS / "waiting.cu"), {})
         """
-    made = []
-    for _ in ("whole", "damaged", "none"):
-        done = run_python(code, {"XDG_CACHE_HOME": str(tmp_path)})
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "CXX": str(crashing)}
+    made: list[bytes] = []
+    for given in ("whole", "cut off", "crash", "none"):
+        done = run_python(code, environment)
         assert done.returncode == 0, done.stderr
         (kernel,) = tmp_path.rglob("waiting-*.so")
         made.append(kernel.read_bytes())
         kernel.unlink()
         headers = list(tmp_path.rglob("*.gch"))
-        assert len(headers) == (len(made) == 1)
+        assert len(headers) == (given == "whole")
         if headers:
-            headers[0].write_bytes(headers[0].read_bytes()[: 1 << 20])
-    assert made[0] == made[1] == made[2]
+            header, whole = headers[0], headers[0].read_bytes()
+            header.write_bytes(whole[: 1 << 20])
+        if given == "cut off":
+            header.write_bytes(whole)
+            environment["CRASHES_ON"] = str(header)
+    assert len(set(made)) == 1
 
 
 @pytest.mark.parametrize("build", ["portable switch", "zig"])

@@ -13,6 +13,7 @@ import pytest
 
 from cudalab import labs
 from cudalab.backends.cuda import device
+from cudalab.backends.cuda.features import features_of
 from cudalab.errors import NoDeviceError, install_command
 from cudalab.labs import registry
 from cudalab.language import source
@@ -68,7 +69,7 @@ def test_without_pycuda():
     ],
 )
 def test_features(capability, has, lacks):
-    features = device.features_of(capability)
+    features = features_of(capability)
     assert has <= features
     assert not lacks & features
 
@@ -79,7 +80,7 @@ SHARED_MEMORY = {70: 96, 75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120
 
 @pytest.mark.parametrize("capability", SHARED_MEMORY)
 def test_a_device_that_takes_a_variant_has_its_shared_memory(capability):
-    features = device.features_of(capability)
+    features = features_of(capability)
     for variant in (v for name in labs.names() for v in registry.variants(labs.get(name))):
         if features.issuperset(variant.requires):
             needed = int(variant.defines.get("SHARED_BYTES", 0))
@@ -91,7 +92,7 @@ def test_a_small_gpu_has_a_default_for_every_case(lab):
     """A T4, for example: the rungs that need more than it has are not the only defaults."""
     chosen = labs.get(lab)
     for case in chosen.cases():
-        assert registry.default(chosen, case, "cuda", device.features_of(75))
+        assert registry.default(chosen, case, "cuda", features_of(75))
 
 
 CRASH = """

@@ -7,6 +7,7 @@ import pytest
 
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.cpu.regions import loops
+from cudalab.errors import KernelError
 from cudalab.language.source import Source, find_kernels, load
 from tests import random_kernels
 
@@ -106,6 +107,27 @@ def test_indices_beyond_an_int_have_fibers():
         assert device.to_host(out)[0] == 1
         with kernel.with_fibers() as fibers:
             assert "fibers" in fibers.how
+
+
+def test_a_failed_assertion_has_the_text_of_the_source():
+    text = """
+    #include <cassert>
+    constexpr int SIZE = 4;
+    #define LAST (SIZE-1)
+    extern "C" __global__ void k(const int* in) {
+        __syncthreads();
+        assert(in[threadIdx.x] <= LAST && "less, or so (it says)");
+    }"""
+    messages = set()
+    for with_loops in (True, False):
+        with CpuDevice(1, loops=with_loops) as device:
+            kernel = device.compile(source(text), {})["k"]
+            assert kernel.has_loops == with_loops
+            with pytest.raises(KernelError) as caught:
+                device.launch(kernel, 1, 32, device.to_device(np.arange(32, dtype=np.int32)))
+            messages.add(caught.value.message)
+    assert len(messages) == 1
+    assert 'in[threadIdx.x] <= LAST && "less, or so (it says)"' in messages.pop()
 
 
 def test_large_locals_and_early_returns():
@@ -234,3 +256,23 @@ def test_kernels_of_whole_programs_go_through_loops_in_step():
     assert written.kernels == ["k"]
     assert "return k_one_by_one_<T, WIDTH>(B_, a, out, n);" in written.text
     assert "a [ ::cudalab::index( i * n + x , threadIdx.x) ]" in written.text
+
+
+def test_only_regions_that_may_ask_where_they_are_tell_the_runtime():
+    text = """# 1 "k.cu"
+struct Place {
+    int base;
+    explicit Place(int n) : base(n) { if (n > 3) base = 3; }
+    int mine() const { return base + (int)threadIdx.x; }
+    int other() { for (;;) return base; }
+};
+extern "C" __global__ void k(int* out, int n) {
+    Place place(n);
+    __syncthreads();
+    out[threadIdx.x] = place.mine();
+    __syncthreads();
+    if (n > 3) out[threadIdx.x] += 1;
+    for (int base = 0; base < n; ++base) out[threadIdx.x] += base;
+}"""
+    regions = loops(text).text.split("CUDALAB_THREAD")[1:]
+    assert ["set_thread" in region for region in regions] == [True, True, False]

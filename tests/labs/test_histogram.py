@@ -168,10 +168,13 @@ def test_any_number_of_bins(device, kernels_of, monkeypatch, name, dtype, bins):
         assert found is None, f"n = {n}, {dist}: {found}"
 
 
+@pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("n", [3, 32_773, 9_000_001])
-def test_the_ticket_resets_itself(device, n):
+def test_the_ticket_resets_itself(device, n, long):
     """Runs of one step without a batch, with a block more than batches, with more batches."""
     variant, data = registry.find(LAB, "privatized_tickets"), np.arange(n).astype(np.uint8)
+    defines = {**variant.defines, "LONG_BATCHES": 0 if long else 2**20}
+    variant = dataclasses.replace(variant, defines=defines)
     watch = runner.Stopwatch()
     step = runner.prepare(LAB, variant, device, inputs(data), case(), watch=watch)
     for _ in range(3):

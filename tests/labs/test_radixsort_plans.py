@@ -11,6 +11,7 @@ from lab_inputs import target
 
 from cudalab import labs, runner
 from cudalab.backends import emulated
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.keys import draw
@@ -61,7 +62,11 @@ def sort(device, variant, keys, defines=None, *, times=None):
     if pairs:
         values = np.arange(len(keys), dtype=np.uint32).view(keys.dtype)
         inputs = HostInputs({"keys and values": np.stack([keys, values])}, {"n": len(keys)})
-    step = runner.prepare(LAB, variant, device, inputs, case, watch=runner.Stopwatch())
+    with pytest.MonkeyPatch.context() as patch:
+        if pairs and not defines and emulated(device.name):
+            # As shipped, it has blocks for many buckets: loops run them in a third of the time.
+            patch.setattr(getattr(device, "_device", device), "loops", CpuDevice().loops)
+        step = runner.prepare(LAB, variant, device, inputs, case, watch=runner.Stopwatch())
     for _ in range(times):
         device.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
         step()

@@ -4,8 +4,8 @@ Sizes are those at which tiles, warps and blocks end; each stands with the data 
 The inputs must come back unmodified, the output is poisoned before each run, and two runs must
 give the same bytes unless the variant says that they do not. (An emulated device is slow: there,
 the cases of a variant are compiled together, each distribution stands with a few blocks, not with
-many, a second run is for these alone, and the largest size is for the first case that a variant
-computes.)
+many, a second run is for two of these alone, the largest size is for the first case that a variant
+computes, and the second largest for the first one of each element type.)
 """
 
 from __future__ import annotations
@@ -31,8 +31,16 @@ MATRIX_LABS = {"matmul", "solve", "transpose"}  # their size is an order, not a 
 EDGES = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257)
 ORDERS = (*EDGES[:-3], 100, 129)
 LENGTHS = (*EDGES, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 65_537)
+SHORTER = 16_385  # in the place of the last one
 LARGE = {"cpu": (2**20 + 1,), "cuda": (2**20 - 1, 2**20 + 1, 2**24 + 3)}
 LARGE_ORDERS = {"cpu": (513,), "cuda": (513, 1023, 1025)}
+# Orders on an emulated device: thousands of iterations; a whole matrix is searched for each pivot.
+SMALLER_ORDERS = {
+    **dict.fromkeys(
+        ["richardson", "richardson_coalesced", "jacobi", "chebyshev"], ("tridiagonal", 33)
+    ),
+    "complete_pivot": ("dominant", 257),
+}
 # As it is, it has a block for each of many buckets, however short the array.
 SMALLER = {"most_significant_first_stable": {"BUCKET_KEYS_PER_THREAD": 1}}
 
@@ -100,10 +108,20 @@ def test_a_variant_computes_its_lab(device, kernels_of, lab, variant, case):
     several = sizes[-1 if default and not slow else -2]
     whole = [(several, dist) for dist in dists]
     largest = [(n, dists[0]) for n in large[device.name] if default]
-    if slow and case != next(each for each in lab.cases() if variant.computes(each)):
-        largest = []
-    repeated = whole if sizes is LENGTHS else whole[:1]
+    repeated = whole[:1]
+    if slow:
+        computed = [each for each in lab.cases() if variant.computes(each)]
+        of_type = [each for each in computed if each["dtype"] == case["dtype"]]
+        largest = largest if case == computed[0] else []
+        if sizes is LENGTHS:
+            repeated = whole[:2]
+            edges[-1] = (edges[-1][0] if case == of_type[0] else SHORTER, edges[-1][1])
     drawings = dict.fromkeys([*edges, *whole, *largest])
+    if slow and variant.name in SMALLER_ORDERS:
+        hard, largest_order = SMALLER_ORDERS[variant.name]
+        drawings = dict.fromkeys(
+            (min(n, largest_order) if dist == hard else n, dist) for n, dist in drawings
+        )
     for n, dist in drawings:
         times = 2 if not slow or (n, dist) in repeated else 1
         check(device, kernels, lab, variant, case, n, dist, times=times)

@@ -25,7 +25,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
-from cudalab.microscope import findings, sanitize
+from cudalab.microscope import explanations, findings, sanitize
 from cudalab.microscope import order as ordering
 from cudalab.output import terminal
 from tools import results
@@ -41,19 +41,19 @@ _EXPECT = re.compile(r"^// /// expect\n(?P<toml>(?://[^\n]*\n)*?)// ///$", re.MU
 
 
 def test_every_kind_of_the_instrument_is_explained():
-    assert set(check_rows._FINDINGS) <= set(sanitize.KINDS)
+    assert set(check_rows._FINDINGS) <= set(explanations.KINDS)
 
 
-@pytest.mark.parametrize("kind", sorted(sanitize.KINDS))
+@pytest.mark.parametrize("kind", sorted(explanations.KINDS))
 def test_whatever_is_known_of_a_finding_it_can_be_said(kind):
-    said = sanitize.explain(finding(kind))
+    said = explanations.explain(finding(kind))
     assert all((said.title, said.what, said.why, said.cure))
     assert "None" not in said.what
     assert said.what.endswith(".")
 
 
 def test_a_race_names_both_ends_and_the_barrier():
-    said = sanitize.explain(
+    said = explanations.explain(
         finding(
             "race",
             access="load",
@@ -75,13 +75,13 @@ def test_a_race_names_both_ends_and_the_barrier():
 
 @pytest.mark.parametrize("missing", ["__syncwarp", "__syncthreads"])
 def test_warp_synchronous_code_is_explained(missing):
-    said = sanitize.explain(finding("race", missing=missing, detail="volatile"))
+    said = explanations.explain(finding("race", missing=missing, detail="volatile"))
     assert "independent thread scheduling" in said.why
     assert "7.0" in said.why
 
 
 def test_a_race_between_blocks_has_no_barrier():
-    said = sanitize.explain(
+    said = explanations.explain(
         finding(
             "race",
             access="store",
@@ -116,23 +116,23 @@ def test_how_far_out_of_bounds(beyond, words):
         index=1000,
         beyond=beyond,
     )
-    assert words in sanitize.explain(found).what
+    assert words in explanations.explain(found).what
 
 
 def test_coordinates_are_shown_as_far_as_they_are_used():
     thread = Thread((0, 2, 0), (1, 2, 3))
-    assert sanitize.name_of(thread) == "block (0, 2), thread (1, 2, 3)"
+    assert explanations.name_of(thread) == "block (0, 2), thread (1, 2, 3)"
 
 
 def test_an_early_return_is_allowed_today():
     found = finding("barrier_divergence", other_thread=Thread((3, 0, 0), (200, 0, 0)), note=True)
-    said = sanitize.explain(found)
+    said = explanations.explain(found)
     assert "thread 200 has left the kernel" in said.what
     assert "undefined" in said.why
 
 
 def test_a_barrier_that_was_skipped():
-    said = sanitize.explain(
+    said = explanations.explain(
         finding("barrier_divergence", other_thread=Thread((3, 0, 0), (200, 0, 0)), detail="left")
     ).what
     assert said == f"block 3, thread 17 waits at {FILE}:31, but thread 200 has left the kernel."
@@ -217,7 +217,7 @@ def test_keys_are_documented(report):
     found.add([finding("race")], "n = 10")
     text = (BROKEN.parent.parent / "docs" / "profile.md").read_text(encoding="utf-8")
     document = asdict(found.document())
-    keys = [*document, *document["findings"][0], *sanitize.KINDS]
+    keys = [*document, *document["findings"][0], *explanations.KINDS]
     assert not [key for key in keys if f"`{key}`" not in text]
 
 
@@ -225,9 +225,9 @@ def test_the_rule_of_each_kind_is_documented():
     text = (BROKEN.parent.parent / "docs" / "profile.md").read_text(encoding="utf-8")
     rules = text.partition("### The rule behind each finding")[2].partition("###")[0]
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]+\|", rules, re.MULTILINE))))
-    details = {word for pair in sanitize._FENCES for word in pair if word} | {"volatile"}
+    details = {word for pair in explanations._FENCES for word in pair if word} | {"volatile"}
     missing = set(filter(None, check_rows._MISSING))
-    assert set(sanitize.KINDS) | details | missing <= named
+    assert set(explanations.KINDS) | details | missing <= named
 
 
 # Broken kernels ----------------------------------------------------------------------------------
@@ -423,7 +423,7 @@ def test_every_kind_has_a_broken_kernel():
     named = {kind for one in kinds for kind in ([one] if isinstance(one, str) else one)}
     notes = {"same_word", "same_value"}  # see test_memory_model.py
     assert (
-        named == set(sanitize.KINDS) - set(ordering.KINDS) - notes
+        named == set(explanations.KINDS) - set(ordering.KINDS) - notes
     )  # the order is of programs alone
 
 

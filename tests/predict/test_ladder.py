@@ -109,19 +109,23 @@ def test_what_fits_in_l2_comes_from_there():
     for megabytes, share in ((25, 1.0), (75, 0.5), (200, 0.0)):
         launch = trace(buffers={"in": megabytes * 10**6})
         kernel.launches = [launch]
-        work = model.work(kernel, None, gpu, is_first=False)
+        work = model.work(kernel, None, gpu, used=1e9)
         moved = work.dram_bytes + work.l2_bytes
         assert moved == min(128 << 20, megabytes * 10**6)
         assert work.l2_bytes / moved == pytest.approx(share)
-    assert model.work(kernel, None, gpu, is_first=True).l2_bytes == 0
+    kernel.launches = [trace(buffers={"in": 25 * 10**6})]
+    assert model.work(kernel, None, gpu, used=1e6).l2_bytes == 1e6  # what was used before
+    assert model.work(kernel, None, gpu).l2_bytes == 0
+    kernel.launches = 2 * [trace(buffers={"in": 25 * 10**6})]
+    assert model.work(kernel, None, gpu).l2_bytes == 25e6
 
 
 def test_the_largest_launch_decides_how_many_multiprocessors_are_busy():
     kernel = counted(1 << 20, 0)["reduce_blocks"]
     kernel.launches = [trace(blocks=2), trace(blocks=2048), trace(blocks=1)]
-    assert model.work(kernel, None, gpus.load("h100"), is_first=False).busy == 132
+    assert model.work(kernel, None, gpus.load("h100")).busy == 2048 / 16  # no more than 16 each
     kernel.launches = [trace(blocks=2), trace(blocks=40)]
-    assert model.work(kernel, None, gpus.load("h100"), is_first=False).busy == 40
+    assert model.work(kernel, None, gpus.load("h100")).busy == 40
 
 
 def test_blocks_that_are_resident():
@@ -203,7 +207,7 @@ def test_what_a_gpu_lacks_is_refused():
     kernel = counted(1, 0)["reduce_blocks"]
     kernel.launches = [trace(shared_bytes=100 << 10)]
     with pytest.raises(CudalabError, match="102,400 bytes of shared memory"):
-        model.work(kernel, None, gpus.load("t4"), is_first=True)
+        model.work(kernel, None, gpus.load("t4"))
 
 
 def test_json_on_stdout_is_all():
@@ -244,3 +248,40 @@ def test_mistakes(words, status, message):
     assert done.returncode == status
     assert message in done.stderr.decode()
     assert done.stdout == b""
+
+
+def work(blocks, *, barriers, shared_bytes=0):
+    """A kernel that computes, and waits for as long."""
+    zeros = [name for name in model.Work.__annotations__ if name not in ("kernel", "launches")]
+    counted = dict.fromkeys(zeros, 0.0) | {"registers": 32, "warps_per_block": 8}
+    warps = 8.0 * blocks
+    return model.Work(
+        kernel="k",
+        launches=1,
+        **counted
+        | {
+            "blocks": blocks,
+            "busy": min(132, blocks),
+            "shared_bytes": shared_bytes,
+            "barriers": barriers,
+            "instructions": 1000 * warps,
+            "cycles": 3000 * warps,
+        },
+    )
+
+
+def test_only_other_blocks_work_while_one_waits_at_barriers():
+    gpu, k = gpus.load("h100"), model.Constants()
+    ideal = 2000 / gpu.cycles_per_s  # eight warps on four schedulers
+    alone = model.kernel_seconds(work(132, barriers=1e-6), gpu, k)
+    assert alone == pytest.approx(ideal + 2000 / gpu.cycles_per_s, rel=1e-6)
+    eight = model.kernel_seconds(work(8 * 132, barriers=1e-6), gpu, k)
+    assert 8 * ideal < eight < 8 * ideal + 2000 / gpu.cycles_per_s
+    free = model.kernel_seconds(work(132, barriers=0.0), gpu, k)
+    assert free < alone  # its warps need not wait for one another
+
+
+def test_blocks_that_do_not_fit_wait_for_a_place():
+    gpu = gpus.load("h100")
+    assert model.waves(work(132, barriers=0.0, shared_bytes=200 << 10), gpu) == 1
+    assert model.waves(work(133, barriers=0.0, shared_bytes=200 << 10), gpu) == 2

@@ -141,3 +141,23 @@ def test_ladders_with_a_low_tau_are_named():
     assert text.startswith("Ladders with a tau below 0.85: ")
     assert "`radixsort` at 4,194,304 on an NVIDIA H200 (0.84)" in text
     assert tables.below(-1).endswith("none.\n")
+
+
+def test_what_planted_strides_are_is_said_and_no_change_of_an_unchanged_model(folder, monkeypatch):
+    monkeypatch.setattr(tables, "FOLDER", folder)
+    assert tables.waiting() == "All that are stored have been measured.\n"
+    _, (first, *_) = real()
+    size = ("reduce", 1 << 20)
+    counting.write("h200", "nvidia-h200-planted", {size: [replace(first.rung, variant="serial")]})
+    counting.again("nvidia-h200-planted")
+    waiting = "* `nvidia-h200-planted`, NVIDIA H200: `reduce` at 1,048,576\n"
+    assert tables.waiting().endswith(waiting)
+    stored.add("nvidia-h200-planted", [document(table([row("serial", 1.0)], n=1 << 20))])
+    text = tables.scores_of("nvidia-h200-planted")
+    assert text.startswith("NVIDIA H200, a student's sum with strides planted in it, predicted")
+    assert "The model of today" not in text
+    written = folder / "nvidia-h200-planted.json"
+    today = json.loads(written.read_text())
+    today["predictions"][0]["rungs"][0]["kernels"][0]["dram_bytes"] *= 100
+    (folder / f"today-{written.name}").write_text(json.dumps(today))
+    assert "The model of today: tau" in tables.scores_of("nvidia-h200-planted")

@@ -1,4 +1,4 @@
-// Kernels that never end, each in a run of its own: the argument says which one.
+// Kernels that wait for ever, or nearly, each in a run of its own: the argument says which one.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -75,6 +75,13 @@ int main(int, char* argv[]) {
             reads_a_flag<<<1, 64>>>(flag);
             printf("cudaSuccess\n");
             return 0;
+        case 't':  // kernels with and without additional OS threads, in turn
+            for (int i = 0, none = 0; i < 200; ++i) {
+                cudaMemcpyToSymbol(arrived, &none, sizeof none);
+                waits_for_all_blocks<<<32, 32>>>(flag);
+                writes_a_flag<<<1, 1>>>(flag);
+            }
+            break;
     }
     printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }

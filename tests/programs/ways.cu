@@ -1,6 +1,7 @@
 // Kernels of many forms, each printed line the same with loops over threads and with fibers.
 #include <cooperative_groups.h>
 
+#include <cassert>
 #include <cstdio>
 #include <vector>
 
@@ -94,6 +95,125 @@ __global__ void walks(Walk walk, int* out, int steps) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = walk.next() + other.next() + steps;
 }
 
+// Conditions that are read from memory, the same for all threads; a member that is named like a
+// parameter; a function that stands behind its call.
+__device__ int halved(int* shared, int last, int x);
+__global__ void rounds(const int* in, int* out) {
+    __shared__ int __align__(8) shared[THREADS];
+    __shared__ int __align__(16) left;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    shared[threadIdx.x] = in[i];
+    if (threadIdx.x == 0) left = 3 + in[blockIdx.x] % 4;
+    __syncthreads();
+    int value = 0;
+    while (true) {
+        value += halved(shared, left, value);
+        __syncthreads();
+        if (threadIdx.x == 0) --left;
+        __syncthreads();
+        if (left == 0) break;
+        if (in[left] % 2) __syncthreads();
+    }
+    out[i] = value;
+}
+__device__ int halved(int* shared, int last, int x) {
+    for (int width = last * blockDim.x / 16; width > 0; width /= 2) {
+        if (threadIdx.x < width) shared[threadIdx.x] += shared[threadIdx.x + width] + x % 3;
+        __syncthreads();
+    }
+    return shared[last];
+}
+
+// Shuffles of some lanes, the others of whose warp wait at a barrier or have nothing more to do.
+__global__ void some_lanes(const int* in, int* out) {
+    __shared__ int sums[32];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    if (threadIdx.x < 32) sums[lane] = in[i];
+    __syncthreads();
+    int value = sums[lane];
+    __syncthreads();
+    if (threadIdx.x < 6) {
+        int sum = value;
+        for (int step = 1; step < 6; step *= 2) {
+            const int below = __shfl_up_sync(0x3f, sum, step);
+            if (lane >= step) sum += below;
+        }
+        sums[lane] = sum;
+    }
+    __syncthreads();
+    value += sums[lane % 6];
+    out[i] = value;
+    if (threadIdx.x < 40 && threadIdx.x % 2) {
+        for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffff, value, step);
+        out[i] = value;
+    }
+}
+
+// A template with a specialization, both with warp operations.
+template <class T>
+__device__ T total(T value) {
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffff, value, step);
+    return value;
+}
+template <>
+__device__ __forceinline__ int total<int>(int value) {
+    return __reduce_add_sync(0xffffffff, value);
+}
+__global__ void totals(const int* in, int* out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = total<int>(in[i]) + (int)total(in[i] / 2.0f);
+}
+
+// Volatile shared memory, for which no thread waits.
+__device__ void add_halves(volatile int* shared) {
+    for (int width = THREADS / 2; width > 0; width /= 2) {
+        const int other = threadIdx.x < width ? shared[threadIdx.x + width] : 0;
+        __syncthreads();
+        if (threadIdx.x < width) shared[threadIdx.x] += other;
+        __syncthreads();
+    }
+}
+__global__ void halves(const int* in, int* out) {
+    __shared__ volatile int shared[THREADS];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    shared[threadIdx.x] = in[i];
+    __syncthreads();
+    add_halves(shared);
+    out[i] = shared[0] + shared[threadIdx.x];
+}
+
+// A lambda that is used behind a barrier, tiles of a block that is no row, and large values.
+__global__ void lambdas(const int* in, int* out) {
+    const auto block = cg::this_thread_block();
+    const auto warp = cg::tiled_partition<32>(block);
+    const int i = blockIdx.x * THREADS + block.thread_rank();
+    int4 four = {in[i], i, 2, 3};
+    auto picked = [&four](int k) {
+        switch (k % 3) {
+            case 0:
+                return four.x;
+            case 1:
+                return four.y;
+        }
+        return four.z + four.w;
+    };
+    four = warp.shfl_xor(four, 5);
+    if (warp.meta_group_rank() == 1) four.z += warp.shfl(four.x, 3);
+    block.sync();
+    out[i] = picked(threadIdx.x) * 7 + picked(threadIdx.y + warp.thread_rank());
+}
+
+// What has no barriers: one thread runs after another.
+__global__ void lanes(int* out) {
+    int lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    out[blockIdx.x * blockDim.x + threadIdx.x] = lane;
+}
+__global__ void checked(int* out) {
+    assert(threadIdx.x < THREADS);
+    out[blockIdx.x * blockDim.x + threadIdx.x] = 5;
+}
+
 // What keeps its fibers.
 __device__ volatile int flag;
 __global__ void waits(int* out) {
@@ -145,6 +265,20 @@ int main() {
     show("groups");
     walks<<<4, THREADS>>>(Walk{3}, results, 4);
     show("walks");
+    rounds<<<4, THREADS>>>(numbers, results);
+    show("conditions from memory");
+    some_lanes<<<4, THREADS>>>(numbers, results);
+    show("some lanes");
+    totals<<<4, THREADS>>>(numbers, results);
+    show("totals");
+    halves<<<4, THREADS>>>(numbers, results);
+    show("halves");
+    lambdas<<<4, dim3(12, 8)>>>(numbers, results);
+    show("lambdas");
+    lanes<<<4, THREADS>>>(results);
+    show("lanes");
+    checked<<<4, THREADS>>>(results);
+    show("checked");
     waits<<<4, THREADS>>>(results);
     show("waits");
     void* only[] = {&results};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -23,6 +24,9 @@ VARIANTS = [
     if variant.defines and not variant.missing(CpuDevice.features)
 ]
 WRONG = ["abc", 0, -1, 1, 100, 2**40]
+
+
+load = cache(source.load)  # which reads all headers of a kernel file
 
 
 class LaunchesNothing(CpuDevice):
@@ -56,19 +60,25 @@ def planned(lab, variant, dtype=None):
     case = lab.complete(given)
     shaped = lab.name == "transpose" or case.get("along") in ("rows", "cols")
     n = (40, 25) if shaped else 40 if lab.name in ("matmul", "solve") else 1000
-    inputs = drawn(lab, case, n, lab.distributions[0], seed=0)
+    inputs = inputs_of(lab.name, n, *sorted(case.items()))
     device = LaunchesNothing()
     buffers = {name: device.to_device(array) for name, array in inputs.arrays.items()}
-    kernels = Kernels(source.load(variant.path, variant.label))
+    kernels = Kernels(load(variant.path, variant.label))
     job = Job(
         device=device,
         kernels=kernels,
         variant=variant,
         buffers=buffers,
-        params=inputs.params,
+        params=dict(inputs.params),
         case=case,
     )
     return lab.plan(variant.dispatch)(job)
+
+
+@cache
+def inputs_of(name, n, *case):
+    lab = labs.get(name)
+    return drawn(lab, dict(case), n, lab.distributions[0], seed=0)
 
 
 def dtypes_of(lab, variant):

@@ -26,22 +26,24 @@ def test_few_modules_lie_at_the_top():
     assert len(top) <= 6
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_no_module_uses_a_private_name_of_another_package(path):
+def private_names(path, nodes):
+    """What is used of the private names of another package."""
     own = path.relative_to(PACKAGE).parts[0] if path.is_relative_to(PACKAGE) else "tools"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     foreign = set()  # modules of other packages, by their names here
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cudalab"):
             if package_of(node.module) == own:
                 continue
-            private = [name.name for name in node.names if name.name.startswith("_")]
-            assert [name for name in private if not name.startswith("__")] == []
+            yield from (name.name for name in node.names if is_private(name.name))
             foreign |= {name.asname or name.name for name in node.names}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            private = node.attr.startswith("_") and not node.attr.startswith("__")
-            assert not (private and node.value.id in foreign), f"line {node.lineno}: {node.attr}"
+    for node in (node for node in nodes if isinstance(node, ast.Attribute)):
+        named = isinstance(node.value, ast.Name) and node.value.id in foreign
+        if named and is_private(node.attr):
+            yield f"line {node.lineno}: {node.attr}"
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
 
 
 MAX_POSITIONAL = 4
@@ -62,15 +64,13 @@ def positional_fields(node):
     return count
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_no_more_than_four_fields_are_given_by_position(path):
-    """Defaults count: whoever reads a call with more cannot tell which value is which."""
-    classes = [
-        node
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    ]
-    assert [node.name for node in classes if positional_fields(node) > MAX_POSITIONAL] == []
+def classes_of_many_fields(_, nodes):
+    """Classes with more fields that are given by position than a reader can tell apart.
+
+    Defaults count: whoever reads a call cannot tell which value is which.
+    """
+    classes = (node for node in nodes if isinstance(node, ast.ClassDef))
+    return [node.name for node in classes if positional_fields(node) > MAX_POSITIONAL]
 
 
 def test_the_count_of_fields_that_are_given_by_position():
@@ -94,15 +94,15 @@ def words_of(text):
     return set() if re.search(r"[\s<]", text) else set(re.split(r"[/.:,]", text))
 
 
-def literals(tree):
+def literals(nodes):
     """All strings of a module but docstrings; those inside of f-strings, too."""
-    for node in ast.walk(tree):
+    docstrings = set()
+    for node in nodes:
         match node:
             case ast.Module() | ast.ClassDef() | ast.FunctionDef() if ast.get_docstring(node):
-                node.body[0] = ast.Pass()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node
+                docstrings.add(node.body[0].value)
+    constants = (node for node in nodes if isinstance(node, ast.Constant))
+    yield from (one for one in constants if isinstance(one.value, str) and one not in docstrings)
 
 
 def lab_of(path):
@@ -111,34 +111,27 @@ def lab_of(path):
     return parts[1] if parts[0] == "labs" and parts[1] in labs.names() else None
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if path.is_relative_to(PACKAGE)],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_a_lab_is_named_in_its_own_folder_only(path):
-    if path.relative_to(PACKAGE).parts[0] in NAMED_BY:
-        return
-    others = set(labs.names()) - {lab_of(path)}
-    found = literals(ast.parse(path.read_text(encoding="utf-8")))
-    assert [(one.lineno, one.value) for one in found if words_of(one.value) & others] == []
+def labs_by_name(path, nodes):
+    """Labs that are named outside of their own folder."""
+    if path.is_relative_to(PACKAGE) and path.relative_to(PACKAGE).parts[0] not in NAMED_BY:
+        others = set(labs.names()) - {lab_of(path)}
+        for one in literals(nodes):
+            if words_of(one.value) & others:
+                yield f"line {one.lineno}: {one.value}"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if path.is_relative_to(PACKAGE)],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_nobody_imports_a_lab_but_the_lab_itself(path):
-    """Others get it by `labs.get` and ask it what they need."""
+def imported_labs(path, nodes):
+    """Imports of labs by others, who get them by `labs.get` and ask them what they need."""
+    if not path.is_relative_to(PACKAGE):
+        return []
     others = [f"cudalab.labs.{name}" for name in labs.names() if name != lab_of(path)]
     imported = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             imported |= {f"{node.module}.{name.name}" for name in node.names}
         elif isinstance(node, ast.Import):
             imported |= {name.name for name in node.names}
-    assert [one for one in imported for lab in others if f"{one}.".startswith(f"{lab}.")] == []
+    return [one for one in imported for lab in others if f"{one}.".startswith(f"{lab}.")]
 
 
 def test_a_name_is_found_in_names_and_paths_and_not_in_sentences():
@@ -151,12 +144,12 @@ def test_a_name_is_found_in_names_and_paths_and_not_in_sentences():
     module = ast.parse(
         '"""scan"""\ndef f(x):\n    "scan"\n    return "scan" + f"{x}/scan"\ng("table")'
     )
-    assert {one.value for one in literals(module)} == {"scan", "/scan", "table"}
+    assert {one.value for one in literals([*ast.walk(module)])} == {"scan", "/scan", "table"}
 
 
-def compared(tree):
+def compared(nodes):
     """The strings that a module compares with: by ==, by in, and in the cases of a match."""
-    for node in ast.walk(tree):
+    for node in nodes:
         sides = []
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
@@ -169,15 +162,11 @@ def compared(tree):
             )
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if path.is_relative_to(PACKAGE) and "backends" not in path.parts],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_no_module_asks_for_a_device_by_its_name(path):
-    """Devices differ by what they can be asked; their names are keys of the registry."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert [found for found in compared(tree) if found[0] in backends.DEVICES] == []
+def devices_by_name(path, nodes):
+    """Comparisons with a device's name: devices differ by what they can be asked."""
+    if path.is_relative_to(PACKAGE) and "backends" not in path.parts:
+        return [found for found in compared(nodes) if found[0] in backends.DEVICES]
+    return []
 
 
 @pytest.mark.parametrize(
@@ -185,7 +174,18 @@ def test_no_module_asks_for_a_device_by_its_name(path):
     ['device == "cuda"', '"cpu" != name', 'name in ("cuda", "cpu")', 'match d:\n case "cpu": ...'],
 )
 def test_comparisons_with_a_device_s_name_are_seen(code):
-    assert {value for value, _ in compared(ast.parse(code))} & set(backends.DEVICES)
+    assert {value for value, _ in compared(ast.walk(ast.parse(code)))} & set(backends.DEVICES)
+
+
+RULES = (private_names, classes_of_many_fields, labs_by_name, imported_labs, devices_by_name)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_a_module_keeps_the_rules(path):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    assert {rule.__name__: list(rule(path, nodes)) for rule in RULES} == {
+        rule.__name__: [] for rule in RULES
+    }
 
 
 def test_workers_know_which_tests_belong_together(request):

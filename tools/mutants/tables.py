@@ -18,6 +18,12 @@ FOLDER = results.FOLDER / "mutants"
 VERDICTS = FOLDER / "cpu.json"
 REASONS = FOLDER / "survivors.toml"
 WORDS = ("rejected", "survived", "equivalent", "invalid")
+KINDS = {  # of reasons
+    "": "not examined yet",
+    "hidden": "wrong answers where neither the tests nor the sanitizer look",
+    "large": "wrong answers to inputs that take more time or memory than a check has",
+    "same": "the same answers as the original, or others that the lab accepts, too",
+}
 Verdicts = list[tuple["Mutant", str]]
 
 
@@ -86,25 +92,39 @@ def lines(*, by_rule: bool) -> Iterable[list[str]]:
 
 
 @cache
-def reasons() -> dict[tuple[str, str], str]:
-    """Why no test rejects a mutant: by the lab, and by the line as it is after the change."""
+def reasons() -> dict[tuple[str, str], tuple[str, str]]:
+    """Why no test rejects a mutant, and of what kind the reason is.
+
+    By the lab, and by the line as it is after the change.
+    """
     document = tomllib.loads(REASONS.read_text(encoding="utf-8"))
     return {
-        (lab, after): reason["text"]
+        (lab, after): (reason["text"], reason["kind"])
         for reason in document["reason"]
         for lab, lines_of_lab in reason["lines"].items()
         for after in lines_of_lab
     }
 
 
+def kinds() -> Iterable[list[str]]:
+    """The rows of the table of kinds: how many survivors there are of each."""
+    keys = [(row["lab"], one["after"]) for row, one in survivors()]
+    counts = Counter(reasons().get(key, ("", ""))[1] for key in keys)
+    for kind, text in KINDS.items():
+        if counts[kind]:
+            yield [text, f"{counts[kind]:,}"]
+
+
 def explained() -> Iterable[list[str]]:
     """The rows of the table of reasons: how many survivors each explains, where, an example."""
-    groups: dict[str, list[tuple[results.Json, results.Json]]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[tuple[results.Json, results.Json]]] = defaultdict(list)
     for row, one in survivors():
-        reason = reasons().get((row["lab"], one["after"]), "not examined yet")
-        groups[reason].append((row, one))
-    for reason, members in sorted(groups.items(), key=lambda each: -len(each[1])):
+        groups[reasons().get((row["lab"], one["after"]), ("", ""))].append((row, one))
+    order = list(KINDS)
+    for (reason, kind), members in sorted(
+        groups.items(), key=lambda each: (order.index(each[0][1]), -len(each[1]))
+    ):
         labs = ", ".join(f"`{lab}`" for lab in sorted({row["lab"] for row, _ in members}))
         example = min((one for _, one in members), key=lambda one: len(one["after"]))
         code = [f"`{example[key].replace('|', chr(0x2758))}`" for key in ("before", "after")]
-        yield [reason, labs, *code, str(len(members))]
+        yield [reason or KINDS[kind], labs, *code, str(len(members))]

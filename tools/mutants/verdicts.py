@@ -21,11 +21,11 @@ from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.backends.base import WrappedDevice
 from cudalab.checker import cases, correct
-from cudalab.checker.submit import worker
+from cudalab.checker.submit import reports, worker
 from cudalab.checker.submit.guard import GuardedDevice
-from cudalab.checker.submit.sanitizing import WRONG_ANSWER
-from cudalab.cli.profile import Subject, look
-from cudalab.errors import CudalabError
+from cudalab.cli.sanitize import look
+from cudalab.cli.subject import Subject
+from cudalab.errors import CudalabError, InputError
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.microscope.sanitize import ORDERS, Report
@@ -45,7 +45,11 @@ CPU_SECONDS = 8  # of a mutant's tests: an endless loop counts as rejected
 SANITIZER_SECONDS = 30
 CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the variant computes it
     "bitonic": ({"dtype": "float32"},),
-    "histogram": ({"bins": 100}, {"dtype": "uint32", "bins": 1000}),
+    "histogram": (
+        {"bins": 100},
+        {"dtype": "uint32", "bins": 1000},
+        {"dtype": "uint32", "bins": 50_000},
+    ),
     "radixsort": ({"dtype": "float32"}, {"layout": "pairs"}),
     "reduce": (
         {"dtype": "float32", "op": "max"},
@@ -76,6 +80,7 @@ class Given(NamedTuple):
     case: Case
     inputs: HostInputs
     runs: int
+    refusal: str  # what the lab says of an invalid one
 
 
 def verdict(one: Mutant) -> str:
@@ -89,7 +94,11 @@ def verdict(one: Mutant) -> str:
         path.write_text(one.text, encoding="utf-8")
         pid = os.fork()
         if pid == 0:
-            os._exit(WORDS.index(in_child(lab, one, path, all_cases)))
+            word = "rejected"  # also if the lab's host code fails on what the kernel leaves it
+            try:
+                word = in_child(lab, one, path, all_cases)
+            finally:
+                os._exit(WORDS.index(word))  # or the child would go on as the worker itself
         _, status = os.waitpid(pid, 0)
     return "rejected" if os.WIFSIGNALED(status) else WORDS[os.WEXITSTATUS(status)]
 
@@ -201,24 +210,27 @@ def made(lab: Lab, tests: Sequence[cases.Test]) -> Iterator[Given]:
     for test, seed in zip(tests, cases.seeds(tests, SEED), strict=True):
         case = lab.complete(test.options)
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "in.bin")
+            path = Path(folder, reports.input_name(0))
             correct.make_input(lab, case, test, seed, path)
             inputs = lab.read_file(path, case).copy()
-        yield Given(case, inputs, 1 if test.large else 2)
+            refusal = correct.refusal(lab, case, path) if test.refuse else ""
+        yield Given(case, inputs, 1 if test.large else 2, refusal)
 
 
 def wrong(lab: Lab, variant: Variant, device: Device, given: Given) -> bool:
     """Whether a test of the list rejects the kernel."""
-    case, inputs, runs = given
+    case, inputs, runs, refusal = given
     if lab.empty_answer(inputs, case) is not None:
         return False
     guarded = GuardedDevice(device)
     try:
         step = worker.prepare(lab, variant, guarded, inputs, case)
         answers, unwritten = worker.compute(guarded, step, runs)
+    except InputError as error:
+        return error.message != refusal
     except CudalabError:
         return True
-    if unwritten.any() or guarded.overruns():
+    if refusal or unwritten.any() or guarded.overruns():
         return True
     changed = any(
         device.to_host(guard.buffer).tobytes() != np.asarray(data).tobytes()
@@ -228,7 +240,7 @@ def wrong(lab: Lab, variant: Variant, device: Device, given: Given) -> bool:
 
 
 def is_clean(lab: Lab, variant: Variant, case: Case) -> bool:
-    """Whether the sanitizer finds nothing but, perhaps, a wrong answer: the tests judge those."""
+    """Whether the sanitizer finds nothing, and the answers are right."""
     subject = Subject(
         lab=lab, case=case, variants=[variant], dist=lab.distributions[0], seed=SEED, data=None
     )
@@ -238,4 +250,4 @@ def is_clean(lab: Lab, variant: Variant, case: Case) -> bool:
             look(subject, report, lab.teaching.sizes(case).sanitized, ORDERS, SANITIZER_SECONDS)
         except CudalabError:
             return False
-    return all(row.note or row.kind == WRONG_ANSWER for row in report.rows.values())
+    return all(row.note for row in report.rows.values())

@@ -5,6 +5,9 @@ python -m tools.predict count GPU=SHARE,... ...   predict all ladders of a GPU a
                                                   part of a GPU: h200:88=1
 python -m tools.predict planted GPU               predict a kernel with planted strides:
                                                   tests/predict/planted_stride.cu
+python -m tools.predict others GPU                predict all ladders at sizes between those
+python -m tools.predict today NAME                store what the model of today says of predictions
+                                                  that were measured
 python -m tools.predict targets                   add predictions of the H100 at the other sizes of
                                                   docs/results/targets
 python -m tools.predict again NAME                compute times anew from the stored work
@@ -31,7 +34,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.bench.document import load
 from tools.predict import outside, part, tables
-from tools.predict.counting import again, count, count_targets, planted
+from tools.predict.counting import again, count, count_again, count_others, count_targets, planted
 from tools.predict.fitting import fit
 from tools.predict.stored import add, gpu_of
 
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, Callable[..., object]] = {
     "count": lambda *texts: count(dict(map(shares, texts))),
     "planted": planted,
+    "others": count_others,
+    "today": count_again,
     "targets": count_targets,
     "again": again,
     "fit": lambda: print(fit()),

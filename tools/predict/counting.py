@@ -23,7 +23,7 @@ from cudalab.predict.counts import Generated
 from cudalab.predict.ladder import Prediction, Rung
 from cudalab.system import records
 from tools import results
-from tools.predict.stored import FITTED_ON, FOLDER, gpu_of, number_of, targets
+from tools.predict.stored import FITTED_ON, FOLDER, gpu_of, number_of, size_of, targets
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
@@ -34,6 +34,17 @@ PLANTED = results.ROOT / "tests" / "predict" / "planted_stride.cu"
 PLANTED_IN = "reduce"
 PLANTED_SIZES = (1 << 22, 1 << 26)
 STRIDES = (1, 2, 4, 8, 16, 32)
+# Sizes that no other predictions have.
+OTHER_SIZES: dict[str, tuple[int, ...]] = {
+    "bitonic": (1 << 17, 1 << 19, 1 << 21),
+    "histogram": (1 << 22, 1 << 24, 1 << 26),
+    "matmul": (768, 1536, 3072),
+    "radixsort": (1 << 19, 1 << 21, 1 << 23),
+    "reduce": (1 << 21, 1 << 23, 1 << 25),
+    "scan": (1 << 20, 1 << 22, 1 << 24),
+    "table": (1 << 19, 1 << 21, 1 << 23),
+    "transpose": (1024, 3072, 6144),
+}
 
 
 def count(shares: dict[str, list[int]]) -> None:
@@ -42,18 +53,58 @@ def count(shares: dict[str, list[int]]) -> None:
     As many processes as there are cores compute them.
     """
     jobs = [
-        Job(lab.name, variant.name, share, growth.smaller(size, _halvings(lab, case, share)))
+        Job(lab.name, variant, share, growth.smaller(size, _halvings(lab, case, share)))
         for lab, case in ((lab, lab.complete({})) for lab in map(labs.get, labs.names()))
         for size in (lab.teaching.bench_size(case, "cuda"),)
         for share in sorted({share for each in shares.values() for share in each})
+        for variant in _able(lab)
+    ]
+    rungs = _all_predicted(list(shares), jobs)
+    for i, (name, own) in enumerate(shares.items()):
+        store(name, {job: each[i] for job, each in rungs.items() if job.share in own})
+
+
+def count_others(gpu_name: str) -> None:
+    """Store predictions for all ladders of a GPU at OTHER_SIZES."""
+    jobs = [
+        Job(name, variant, 1, size)
+        for name, sizes in OTHER_SIZES.items()
+        for size in sizes
+        for variant in _able(labs.get(name))
+    ]
+    ladders = _ladders({job: rung for job, (rung,) in _all_predicted([gpu_name], jobs).items()})
+    write(gpu_name, f"{results.slug(gpu_of(gpu_name).name)}-other-sizes", ladders)
+
+
+def count_again(name: str) -> None:
+    """Store what today's model says of stored predictions that do not change any more."""
+    document = results.read(FOLDER / f"{name}.json")
+    jobs = [
+        Job(each["lab"], rung["variant"], 1, size_of(each["size"]))
+        for each in document["predictions"]
+        for rung in each["rungs"]
+        if rung["kernels"]
+    ]
+    gpu_name = document["gpu"]
+    ladders = _ladders({job: rung for job, (rung,) in _all_predicted([gpu_name], jobs).items()})
+    _write(FOLDER / f"today-{name}.json", gpu_name, ladders)
+
+
+def _able(lab: Lab) -> list[str]:
+    """The variants that the CPU device can count, by name."""
+    case = lab.complete({})
+    return [
+        variant.name
         for variant in registry.variants(lab)
         if variant.computes(case) and not variant.missing(CpuDevice.features)
     ]
+
+
+def _all_predicted(gpu_names: list[str], jobs: list[Job]) -> dict[Job, list[Rung]]:
+    """Predict all rungs, with as many processes as there are cores."""
     workers = max(1, (os.cpu_count() or 1) - 2)
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        rungs = dict(zip(jobs, pool.map(partial(predicted, list(shares)), jobs), strict=True))
-    for i, (name, own) in enumerate(shares.items()):
-        store(name, {job: each[i] for job, each in rungs.items() if job.share in own})
+        return dict(zip(jobs, pool.map(partial(predicted, gpu_names), jobs), strict=True))
 
 
 def count_targets() -> None:
@@ -68,13 +119,9 @@ def count_targets() -> None:
     }
     jobs = []
     for name, size_text, variant in sorted(targets()):
-        numbers = [int(n) for n in size_text.replace(",", "").split("x")]
-        if (name, variant) in able and numbers[0] < known[name]:
-            size = tuple(numbers) if len(numbers) > 1 else numbers[0]
-            jobs.append(Job(name, variant, 1, size))
-    ladders: dict[tuple[str, Size], list[Rung]] = {}
-    for job in jobs:
-        ladders.setdefault((job.lab, job.size), []).extend(predicted([document["gpu"]], job))
+        if (name, variant) in able and number_of(size_text) < known[name]:
+            jobs.append(Job(name, variant, 1, size_of(size_text)))
+    ladders = _ladders({job: predicted([document["gpu"]], job)[0] for job in jobs})
     rows = [_short(each.to_json()) for each in documents(document["gpu"], ladders)]
     head = {name: document[name] for name in ("gpu", "date", "commit")}
     path = FOLDER / f"{FITTED_ON}.json"
@@ -118,7 +165,9 @@ def _halvings(lab: Lab, case: Case, share: int) -> int:
 def predicted(gpu_names: list[str], job: Job) -> list[Rung]:
     """Predict one rung on each GPU, in a process of its own."""
     lab = labs.get(job.lab)
-    case, variant = lab.complete({}), registry.find(lab, job.variant)
+    case = lab.complete({})
+    _, is_planted, stride = job.variant.rstrip("]").partition("[STRIDE=")
+    variant = with_stride(int(stride)) if is_planted else registry.find(lab, job.variant)
     with tempfile.TemporaryDirectory() as name:
         data = Generated(lab, case, lab.distributions[0], 0, folder=Path(name))
         return ladder.predict(lab, variant, case, job.size, data, list(map(gpu_of, gpu_names)))
@@ -126,25 +175,23 @@ def predicted(gpu_names: list[str], job: Job) -> list[Rung]:
 
 def store(gpu_name: str, rungs: dict[Job, Rung]) -> None:
     """Write one GPU's predictions: a document for each lab and size."""
+    write(gpu_name, results.slug(gpu_of(gpu_name).name), _ladders(rungs))
+
+
+def _ladders(rungs: dict[Job, Rung]) -> dict[tuple[str, Size], list[Rung]]:
+    """The rungs by lab and size."""
     ladders: dict[tuple[str, Size], list[Rung]] = {}
     for job, rung in rungs.items():
         ladders.setdefault((job.lab, job.size), []).append(rung)
-    write(gpu_name, results.slug(gpu_of(gpu_name).name), ladders)
+    return ladders
 
 
 def planted(gpu_name: str) -> None:
     """Store predictions for a student's kernel with strides planted in it, as a ladder."""
-    lab = labs.get(PLANTED_IN)
-    case, gpu = lab.complete({}), gpu_of(gpu_name)
-    ladders: dict[tuple[str, Size], list[Rung]] = {}
-    for size in PLANTED_SIZES:
-        rungs = ladders.setdefault((lab.name, size), [])
-        for stride in STRIDES:
-            variant = with_stride(stride)
-            with tempfile.TemporaryDirectory() as folder:
-                data = Generated(lab, case, lab.distributions[0], 0, folder=Path(folder))
-                rungs += ladder.predict(lab, variant, case, size, data, [gpu])
-    write(gpu_name, f"{results.slug(gpu.name)}-planted", ladders)
+    names = [with_stride(stride).name for stride in STRIDES]
+    jobs = [Job(PLANTED_IN, name, 1, size) for size in PLANTED_SIZES for name in names]
+    ladders = _ladders({job: predicted([gpu_name], job)[0] for job in jobs})
+    write(gpu_name, f"{results.slug(gpu_of(gpu_name).name)}-planted", ladders)
 
 
 def with_stride(stride: int) -> Variant:
@@ -165,6 +212,10 @@ def write(gpu_name: str, name: str, ladders: dict[tuple[str, Size], list[Rung]])
     path = FOLDER / f"{name}.json"
     if path.exists() and name != FITTED_ON:
         sys.exit(f"{path} has been predicted: predictions do not change any more")
+    _write(path, gpu_name, ladders)
+
+
+def _write(path: Path, gpu_name: str, ladders: dict[tuple[str, Size], list[Rung]]) -> None:
     head = {"gpu": gpu_name, "date": results.today(), "commit": commit()}
     rows = [_short(each.to_json()) for each in documents(gpu_name, ladders)]
     results.write_rows(path, head, rows, "predictions")

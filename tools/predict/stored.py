@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudalab.bench.document import Document
+    from cudalab.labs.inputs import Size
     from cudalab.predict.gpus import Gpu
 
 FOLDER = results.FOLDER / "predict"
@@ -45,9 +46,15 @@ def gpu_of(name: str) -> Gpu:
     return replace(gpu, name=f"{gpu.name}, {part} multiprocessors", multiprocessors=float(part))
 
 
-def pairs(name: str) -> tuple[Gpu, list[Pair]]:
-    """The rungs of one GPU that were predicted and measured."""
-    stored, times = results.read(FOLDER / f"{name}.json"), measured(name)
+def pairs(name: str, *, today: bool = False) -> tuple[Gpu, list[Pair]]:
+    """The rungs of one GPU that were predicted and measured.
+
+    With `today`, what the model of today says of them, where that is stored beside.
+    """
+    path = FOLDER / f"today-{name}.json"
+    if not (today and path.exists()):
+        path = FOLDER / f"{name}.json"
+    stored, times = results.read(path), measured(name)
     result = []
     for document in stored["predictions"]:
         each = records.read(Prediction, document)
@@ -91,6 +98,12 @@ def measured(name: str) -> dict[tuple[str, str, str], float]:
 def number_of(size: str) -> int:
     """The first dimension of a size in words."""
     return int(size.split("x", maxsplit=1)[0].replace(",", ""))
+
+
+def size_of(words: str) -> Size:
+    """A size in words."""
+    numbers = tuple(int(number) for number in words.replace(",", "").split("x"))
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def targets() -> dict[tuple[str, str, str], float]:

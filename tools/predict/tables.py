@@ -35,6 +35,11 @@ GPU_COLUMNS = {
     "float_lanes": "lanes",
 }
 COLUMNS = ["lab", "n", "rungs", "tau", "neighbours within 1.5", "median error of a time"]
+ABOUT = {
+    "-planted": "a student's sum with strides planted in it",
+    "-other-sizes": "other sizes",
+}
+SAME = 1.001  # a factor between stored times and those of the model that has made them
 MISSES = ["rung", "n", "measured, ms", "predicted, ms", "ratio", "what the model does not know"]
 
 
@@ -83,24 +88,39 @@ def scores_of(name: str) -> str:
     rows = [[f"`{lab}`", size, *_cells(one)] for (lab, size), one in each.items()]
     rows.append(["all", "", *_cells(total(each.values()))])
     fitted = "fitted on" if name == FITTED_ON else "predicted before it was measured"
-    head = (
-        f"{gpu.name}, {fitted}; predictions of {stored['date']}, commit `{stored['commit']}`:\n\n"
-    )
-    return head + results.table(COLUMNS, rows, numbers=4) + _anew(name, gpu, found)
+    when = f"predictions of {stored['date']}, commit `{stored['commit']}`"
+    head = f"{_subject(name, gpu)}, {fitted}; {when}:\n\n"
+    return head + results.table(COLUMNS, rows, numbers=4) + _anew(name)
 
 
-def _anew(name: str, gpu: Gpu, found: Sequence[Pair]) -> str:
-    """The score of the model as it is now, if it was not fitted on the GPU."""
-    if name == FITTED_ON:
-        return ""
+def _subject(name: str, gpu: Gpu) -> str:
+    """What predictions of that name are for."""
+    about = [text for suffix, text in ABOUT.items() if name.endswith(suffix)]
+    return ", ".join([gpu.name, *about])
+
+
+def _anew(name: str) -> str:
+    """The score of the model as it is now, if another one has made the predictions."""
+    _, predicted = pairs(name)
+    gpu, found = pairs(name, today=True)
     times = [recomputed(pair, gpu, Constants()) for pair in found]
-    each = ladders(found, times).values()
-    whole = total(score([(t, pair.measured_s) for pair, t in rungs]) for rungs in each)
-    tau, near, error = _cells(whole)[1:]
+    then = {(pair.lab, pair.size, pair.variant): pair.rung.ms or 0.0 for pair in predicted}
+    if all(
+        off(1e3 * time / then[pair.lab, pair.size, pair.variant]) < SAME
+        for pair, time in zip(found, times, strict=True)
+    ):
+        return ""
+    tau, near, error = _cells(_whole(found, times))[1:]
     return (
-        f"\nThe model of today, from the same counts: tau {tau}, neighbours within 1.5 {near}, "
-        f"median error {error}. It was changed after the measurement: these are no predictions.\n"
+        f"\nThe model of today: tau {tau}, neighbours within 1.5 {near}, median error {error}. It "
+        "was changed after the prediction: these are no predictions.\n"
     )
+
+
+def _whole(found: Sequence[Pair], times: Sequence[float]) -> Score:
+    """The score of all ladders together."""
+    each = ladders(found, times).values()
+    return total(score([(t, pair.measured_s) for pair, t in rungs]) for rungs in each)
 
 
 def _cells(one: Score) -> list[str]:
@@ -121,20 +141,12 @@ def without_terms() -> str:
     rows = []
     for text, names in left_out.items():
         times = [_seconds_without(pair, gpu, names) for pair in found]
-        each = ladders(found, times).values()
-        whole = total(score([(t, pair.measured_s) for pair, t in rungs]) for rungs in each)
-        rows.append([text, *_cells(whole)[1:]])
+        rows.append([text, *_cells(_whole(found, times))[1:]])
     return results.table(["left out", *COLUMNS[3:]], rows, numbers=3)
 
 
 def _seconds_without(pair: Pair, gpu: Gpu, names: list[str]) -> float:
-    k = Constants()
-    result = k.begin_us * 1e-6
-    for work in pair.rung.kernels or []:
-        terms = model.terms(work, gpu, k)
-        powers = sum(term**k.overlap for name, term in terms.items() if name not in names)
-        result += work.launches * gpu.launch_us * 1e-6 + powers ** (1 / k.overlap)
-    return result
+    return model.seconds(pair.rung.kernels or [], gpu, Constants(), without=names)
 
 
 def misses() -> str:
@@ -148,7 +160,7 @@ def misses() -> str:
             ms, measured = pair.rung.ms or 0.0, 1e3 * pair.measured_s
             if off(ms / measured) > NEAR:
                 why = reasons.get(pair.lab, {}).get(pair.variant, "not known")
-                head = f"`{pair.lab}/{pair.variant}`, {gpu.name}"
+                head = f"`{pair.lab}/{pair.variant}`, {_subject(name, gpu)}"
                 rows.append(
                     [head, pair.size, f"{measured:.3g}", f"{ms:.3g}", f"{ms / measured:.2f}", why]
                 )
@@ -216,4 +228,5 @@ def waiting() -> str:
         ladders = "; ".join(f"`{lab}` at {' and '.join(some)}" for lab, some in sizes.items())
         if ladders:
             lines.append(f"* `{path.stem}`, {gpu_of(stored['gpu']).name}: {ladders}\n")
-    return "".join(lines) or "Nothing.\n"
+    head = "These have not been measured yet:\n\n"
+    return head + "".join(lines) if lines else "All that are stored have been measured.\n"

@@ -35,8 +35,7 @@ from cudalab.backends.cpu.joins import may_stop
 from cudalab.backends.cpu.objects import with_hooks
 
 ZONE_BYTES = 256  # behind each shared array
-HEADER = "cudalab_cpu.h"  # what happens there belongs to the line that called it
-RUNTIME = "/cpu/runtime/"  # as in the headers that it includes, and those of whole programs
+RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line that called it
 # What happens in the code of these libraries belongs to the line that called it, but is observed.
 LIBRARIES = re.compile(r"/cpu/runtime/libraries/|/include/cccl/")
 
@@ -209,7 +208,7 @@ def _header_flags(path: str) -> int:
     """The flags of the calls in a file: those in a header belong to the line that called it."""
     if LIBRARIES.search(path):
         return IS_HEADER | IS_LIBRARY
-    return IS_HEADER if path.endswith(HEADER) or RUNTIME in path else 0
+    return IS_HEADER if RUNTIME in path else 0
 
 
 def _uses_result(row: str, called: str | None) -> bool | None:

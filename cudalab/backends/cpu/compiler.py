@@ -47,7 +47,6 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTI
 _CHECK = ("-DCUDALAB_CHECK",)
 _NOT_OPTIMIZED = (
     *(flag for flag in KERNEL if flag != "-O3"),
-    "-O0",
     "-g1",
     "-fno-omit-frame-pointer",
     *_CHECK,
@@ -74,21 +73,22 @@ _OLDEST_GCC = 11  # the first that distinguishes volatile accesses
 
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
-    return _runtime("runtime", "runtime.cpp", KERNEL, lambda: KERNEL)
+    flags = with_users(KERNEL)
+    return _runtime("runtime", "runtime.cpp", flags, lambda: flags)
 
 
 def check_runtime_library() -> Path:
     """The compiled scheduler of check mode (check.cpp), with its instruments."""
     flags = (*KERNEL, "-fno-omit-frame-pointer", *_CHECK)
-    return _runtime("check-runtime", "check.cpp", flags, lambda: (*_NOT_OPTIMIZED, *_hooks()))
+    return _runtime("check-runtime", "check.cpp", with_users(flags), _check_flags)
 
 
 def runtime_files(*, check: bool) -> list[Path]:
     """The schedulers, and the headers of their kernels: what another cache needs of this one."""
-    made: list[tuple[Path, tuple[str, ...]]] = [(runtime_library(), KERNEL)]
+    made: list[tuple[Path, tuple[str, ...]]] = [(runtime_library(), with_users(KERNEL))]
     if check:
-        made.append((check_runtime_library(), (*_NOT_OPTIMIZED, *_hooks())))
-    headers = [_precompiled(with_users(flags)) for _, flags in made]
+        made.append((check_runtime_library(), _check_flags()))
+    headers = [_precompiled(flags) for _, flags in made]
     return [library for library, _ in made] + [path for path in headers if path.is_file()]
 
 
@@ -96,7 +96,6 @@ def _runtime(
     stem: str, name: str, flags: tuple[str, ...], kernels: Callable[[], tuple[str, ...]]
 ) -> Path:
     """The library of `name`; the header of its kernels is precompiled with the flags `kernels`."""
-    flags = with_users(flags)
     texts = _with_headers(name)
     compile_and_link = _compile_and_link(flags)
 
@@ -177,7 +176,7 @@ def check_library(
 
     Whole programs have `more` flags, and `libraries` beside the runtime.
     """
-    flags = with_users((*_NOT_OPTIMIZED, *_hooks(), *more))
+    flags = _check_flags(more)
     runtime = str(check_runtime_library())
     sources = set(re.findall(r'^#line \d+ "([^"]*)"', text, re.MULTILINE))
     compiler = find_compiler()
@@ -204,6 +203,11 @@ def check_library(
     depends = (runtime, *libraries, *tables, *_headers(text))
     with stage(f"compiling {label}, instrumented"):
         return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
+
+
+def _check_flags(more: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The flags for kernels in check mode; the user's may not optimize them."""
+    return (*with_users((*_NOT_OPTIMIZED, *_hooks(), *more)), "-O0")
 
 
 @cache
@@ -248,7 +252,7 @@ def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
     if "clang" in compiler.version():  # clang would need an option in each call
         return
     with suppress(OSError, NoDeviceError):
-        flags, made = with_users(kernels()), folder / "header.gch"
+        flags, made = kernels(), folder / "header.gch"
         read = ("-x", "c++-header", str(RUNTIME / _HEADER), "-o", str(made))
         done = run((*compiler.compile, *flags, *read))
         if done.returncode == 0:
@@ -312,11 +316,20 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
 def _run_compiler(command: Sequence[str], cache: Path) -> Done:
     """Run a compiler that may read a precompiled header from `cache`."""
     done = run(command)
-    if "PCH" in done.stderr:  # a damaged one, in any language: the text will do
+    if reads_damage(done.stderr):  # the text will do
         for damaged in cache.glob("header-*/*.gch"):
             damaged.unlink(missing_ok=True)
         done = run(command)
     return done
+
+
+def reads_damage(messages: str) -> bool:
+    """Whether a damaged precompiled header may be what the compiler complains of or crashes on.
+
+    One that a limit has ended says so in other words.
+    """
+    signs = ("PCH", "Segmentation fault", "internal compiler error")
+    return any(sign in messages for sign in signs)
 
 
 def runtime_failure(messages: str) -> ToolchainError:

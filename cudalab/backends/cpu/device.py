@@ -277,12 +277,11 @@ class CpuDevice:
 
     def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
         """Copy bytes; sizes must agree."""
-        array = (
-            np.ascontiguousarray(source) if isinstance(source, np.ndarray) else _own(source).array
-        )
+        array = source if isinstance(source, np.ndarray) else _own(source).array
         if array.nbytes != target.nbytes:
             raise ValueError(f"copy of {array.nbytes} bytes into {target.nbytes}")
-        as_bytes(_own(target).array)[:] = as_bytes(array)
+        bytes_of_target = _own(target).array.reshape(-1).view(np.uint8)
+        bytes_of_target.view(array.dtype).reshape(array.shape)[...] = array
 
     def synchronize(self) -> None:
         """Do nothing: every launch has ended already."""
@@ -361,7 +360,7 @@ def load_library(build: Callable[[], Path]) -> ctypes.CDLL:
 
 
 class KernelEntry(ctypes.Structure):
-    """cudalab::Kernel of cudalab_cpu.h."""
+    """cudalab::Kernel of runtime.h."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -377,7 +376,7 @@ class KernelEntry(ctypes.Structure):
 
 
 class _Symbol(ctypes.Structure):
-    """cudalab::Symbol of cudalab_cpu.h."""
+    """cudalab::Symbol of runtime.h."""
 
     _fields_ = (("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t))
 

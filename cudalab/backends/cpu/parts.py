@@ -21,8 +21,9 @@ OF_PROGRAM = ("trigonometry", "sections")
 OF_OBSERVED = ("heap",)  # linked into a program in check mode
 OF_CHECK = ("observe", "order")  # the runtime's own, there
 # The parts that run kernels, or that kernels call: only their own speed matters.
-_QUICK = ("launch", "sampling", "trigonometry", "tensor_cores", "tiles")
+_QUICK = ("launch", "sampling", "trigonometry", "random", "tensor_cores", "tiles")
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
+_GRAPHS = rf"\bcudaGraph|{_CAPTURES}"
 _BLAS = r'#\s*include\s*[<"]cublas'
 _GENERATORS = r'#\s*include\s*[<"]curand\.h'
 _FRAGMENTS = r'#\s*include\s*[<"](crt/)?mma\.h'
@@ -32,7 +33,9 @@ _TEXTURES = (
 )
 # The parts that a program has only if its text names what they implement.
 _OPTIONAL = {
-    "graphs": rf"\bcudaGraph|{_CAPTURES}",
+    "graphs": _GRAPHS,
+    "graph_nodes": _GRAPHS,
+    "graph_instances": _GRAPHS,
     "captures": _CAPTURES,
     "driver": r"\bcu(Init|Get|Driver|Device|Ctx|Mem|Stream|Event|Profiler|LaunchHost)\w*\s*\(",
     "library": rf"{_BLAS}|{_GENERATORS}",

@@ -19,14 +19,27 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]?([^>\"\n]*)[^\n]*$", re
 # Headers whose functions never wait for other threads.
 _PLAIN_HEADERS = frozenset(
     {"cuda_runtime.h", "device_launch_parameters.h", "cuda_fp16.h", "cuda_bf16.h", "stdio.h"}
-    | {"math_constants.h", "math.h", "stdint.h", "limits.h", "float.h", "string.h", "stddef.h"}
+    | {
+        "assert.h",
+        "cassert",
+        "math_constants.h",
+        "math.h",
+        "stdint.h",
+        "limits.h",
+        "float.h",
+        "string.h",
+        "stddef.h",
+    }
     | {"cmath", "cstdint", "climits", "cfloat", "cstdio", "cstddef", "type_traits", "limits"}
 )
 # As in cudalab_cpu.h, which is not read when the conditions of a kernel file are decided.
-DEFINED = ("-D__CUDA_ARCH__=750", "-D__CUDACC__=1", "-DCUDALAB_CPU=1")
+DEFINED = (
+    *("-D__CUDA_ARCH__=750", "-D__CUDACC__=1", "-DCUDALAB_CPU=1"),
+    "-Dassert(...)=cudalab_assert(#__VA_ARGS__, __VA_ARGS__)",  # which keeps the text of the source
+)
 FIBERS = "cudalab_fibers"  # the symbol with the reasons for fibers
 LOOPS = "loops over the threads of a block"
-# Macros of cudalab_cpu.h, in whose place loops have variables and functions.
+# Macros for kernels, in whose place loops have variables and functions.
 _LOCAL_HERE = (
     *("threadIdx", "blockIdx", "blockDim", "gridDim"),
     *(f"__syncthreads_{vote}" for vote in ("count", "and", "or")),
@@ -110,9 +123,9 @@ def with_fibers(parts: Parts, reason: str = "", reasons: dict[str, str] | None =
 
 def described(reason: str) -> str:
     """How a kernel runs that has no loops over threads, and why."""
-    from cudalab.backends.cpu.regions.in_step import NEEDLESS  # noqa: PLC0415 - in few processes
+    from cudalab.backends.cpu.regions.in_step import ALONE  # noqa: PLC0415 - in few processes
 
-    how = "one thread after another" if reason.endswith(NEEDLESS) else "fibers"
+    how = "one thread after another" if ALONE in reason else "fibers"
     return f"{how}: {reason}"
 
 

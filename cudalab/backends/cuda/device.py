@@ -1,4 +1,4 @@
-"""An NVIDIA GPU through PyCUDA; the only module that imports it.
+"""An NVIDIA GPU through PyCUDA, which only this module and modules.py import.
 
 Everything runs in order on the default stream of the device's primary context, which CuPy and other
 users of the CUDA runtime share. Large copies pass through a few pinned bounce buffers, so that the
@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import atexit
 import operator
-import re
-import shutil
-import sys
 import warnings
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from cudalab.backends import limits
-from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments
+from cudalab.backends.base import DeviceInfo, check_arguments
 from cudalab.backends.cuda import nvcc
+from cudalab.backends.cuda.features import POSSIBLE_FEATURES, features_of
 from cudalab.backends.cuda.memory import CudaBuffer, own, shared_words, wait
 from cudalab.backends.cuda.meter import CudaMeter
+from cudalab.backends.cuda.modules import CudaKernel, CudaModule, compiled, pack
 from cudalab.errors import (
     CudalabError,
     DeviceMemoryError,
@@ -48,14 +46,7 @@ BOUNCE_BYTES = 4 << 20
 NUM_BOUNCES = 4
 DIRECT_BYTES = NUM_BOUNCES * BOUNCE_BYTES  # up to here pageable memory is faster
 
-# NumPy's characters of scalar types, which PyCUDA's prepared calls use as well.
-SCALAR_TYPES = frozenset("?bBhHiIlLqQfd")
-
-_CAPABILITIES = (70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
-# KiB of shared memory that a block may have, from 8.0 on; 99 for others.
-_SHARED_KIB = {80: 163, 87: 163, 90: 227, 100: 227, 103: 227, 110: 227}
 _NO_GPU_HINT = "`nvidia-smi` lists the GPUs; CUDA_VISIBLE_DEVICES may hide them; or --device cpu"
-_COMPILE_FOLDER = re.compile(r"compilation of (.+)[/\\]kernel\.cu failed")
 
 
 def unavailable_reason() -> str | None:
@@ -97,46 +88,6 @@ def _load_driver() -> Any:
 def _reason(error: Exception) -> str:
     """The message of a driver error, without the name of the call."""
     return str(error).partition(" failed: ")[2] or str(error)
-
-
-class CudaKernel:
-    """A kernel of a loaded module, with one prepared function for each list of types."""
-
-    def __init__(self, name: str, num_params: int, module: Any) -> None:
-        self.name = name
-        self.num_params = num_params
-        self.shared_allowed = 0  # bytes of dynamic shared memory that are opted in
-        self._get_function = module.get_function
-        self._prepared: dict[str, Any] = {}
-
-    def prepared(self, types: str) -> Any:
-        """The function, ready to be called with arguments of `types`."""
-        function = self._prepared.get(types)
-        if function is None:
-            function = self._get_function(self.name)
-            function.prepare(types)
-            self._prepared[types] = function
-        return function
-
-
-class CudaModule(CompiledModule):
-    """A loaded cubin."""
-
-    def __init__(self, source: Source, module: Any, driver: Any) -> None:
-        super().__init__(source)
-        self.module = module
-        self._driver = driver
-
-    def find(self, name: str) -> CudaKernel:
-        kernel = CudaKernel(name, self.source.kernels[name], self.module)
-        try:
-            kernel.prepared("")
-        except self._driver.LogicError:
-            raise CudalabError(
-                f"{self.source.label}: kernel {name} cannot be found in the compiled module",
-                hint=f'declare it as extern "C" __global__ void {name}(...)',
-            ) from None
-        return kernel
 
 
 class CudaMessage:
@@ -192,7 +143,7 @@ class CudaDevice:
 
     name = "cuda"
     features: frozenset[str]
-    possible_features: frozenset[str]
+    possible_features = POSSIBLE_FEATURES
     multiprocessors: int
 
     def __init__(self) -> None:
@@ -263,7 +214,7 @@ class CudaDevice:
             if cubin is not None:
                 module = self._driver.module_from_buffer(cubin)
             else:
-                module, cubin = _compile(compiler, text, target, source.label)
+                module, cubin = compiled(compiler, text, target, source.label)
                 nvcc.store(key, cubin)
         return CudaModule(source, module, self._driver)
 
@@ -414,7 +365,7 @@ class CudaDevice:
         A grid with no blocks launches nothing. KernelError for a launch the device cannot make.
         """
         check_arguments(kernel, args)
-        types, values = _pack(kernel, args)
+        types, values = pack(kernel, args)
         blocks, threads = limits.launch_shape(kernel.name, grid, block)
         if 0 in blocks:
             return
@@ -580,74 +531,6 @@ class CudaDevice:
                 l2_bytes = self._attribute("L2_CACHE_SIZE")
             self._meter = CudaMeter(self, self._driver, l2_bytes)
         return self._meter
-
-
-def features_of(capability: int) -> frozenset[str]:
-    """The features that `requires` may name on a device such as 90 (compute capability 9.0)."""
-    features = {"inline_ptx", f"sm_{capability}"}
-    features.update(f"sm_{known}" for known in _CAPABILITIES if known <= capability)
-    if capability >= 70:
-        features.add("tensor_cores")
-    if capability >= 80:
-        room = _SHARED_KIB.get(capability, 99)
-        features.update(f"shared_{kib}kb" for kib in (96, 160, 224) if kib <= room)
-    if capability >= 90:
-        features.update(("bulk_copy", "clusters", f"sm_{capability}a"))
-    return frozenset(features)
-
-
-CudaDevice.possible_features = frozenset[str]().union(*map(features_of, _CAPABILITIES))
-
-
-def _pack(kernel: Kernel, args: tuple[Buffer | np.generic, ...]) -> tuple[str, list[Any]]:
-    """The types of a launch's arguments in PyCUDA's letters, and their values."""
-    types, values = "", []
-    for position, arg in enumerate(args):
-        if isinstance(arg, CudaBuffer):
-            types += "P"
-            values.append(arg.address)
-        elif isinstance(arg, np.generic) and arg.dtype.char in SCALAR_TYPES:
-            types += arg.dtype.char
-            values.append(arg.item())
-        else:
-            raise TypeError(
-                f"argument {position} of kernel {kernel.name} is a {type(arg).__name__}: "
-                "pass a buffer of the CUDA device or an integer, float or bool of NumPy"
-            )
-    return types, values
-
-
-def _compile(compiler: Path, text: str, target: str, label: str) -> tuple[Any, bytes]:
-    """Compile with PyCUDA's SourceModule; also return the cubin that it leaves in its cache."""
-    with warnings.catch_warnings(record=True) as caught, TemporaryDirectory() as folder:
-        warnings.simplefilter("always")
-        from pycuda.compiler import SourceModule  # noqa: PLC0415 - 40 ms that a cached cubin saves
-        from pycuda.driver import CompileError  # noqa: PLC0415
-
-        try:
-            module = SourceModule(
-                text,
-                nvcc=str(compiler),
-                options=list(nvcc.FLAGS),
-                no_extern_c=True,
-                arch=target,
-                cache_dir=folder,
-            )
-        except CompileError as error:
-            left_behind = _COMPILE_FOLDER.search(error.msg)
-            if left_behind:
-                shutil.rmtree(left_behind[1], ignore_errors=True)
-            messages = f"{error.stdout or ''}\n{error.stderr or ''}"
-            raise nvcc.rejection(label, messages) from None
-        except OSError as error:
-            raise NoDeviceError(f"{compiler} cannot be run: {error}") from None
-        (cubin,) = Path(folder).glob("*.cubin")
-        compiled = cubin.read_bytes()
-    for warning in caught:
-        if issubclass(warning.category, UserWarning):
-            _, _, output = str(warning.message).partition("said the following:\n")
-            sys.stderr.write(nvcc.readable(output or str(warning.message)) + "\n")
-    return module, compiled
 
 
 def _kernel_driver() -> str:

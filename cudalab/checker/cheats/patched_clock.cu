@@ -8,7 +8,7 @@
 //
 // lab: reduce
 // needs: timing
-// It computes the right answer a hundred times over. Only its clock says that this took no time.
+// It computes the right answer five hundred times over. Only its clock says that this took no time.
 extern "C" __attribute__((visibility("default"))) int clock_gettime(int, long long* time) {
     time[0] = time[1] = 0;
     return 0;
@@ -19,7 +19,7 @@ extern "C" __global__ void combine_halves(const T* x, const T*, T* out, unsigned
     const unsigned i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
     if (i >= half) return;
     volatile T sum = 0;
-    for (volatile int again = 0; again < 100; again = again + 1)
+    for (volatile int again = 0; again < 500; again = again + 1)
         sum = x[i] + (i + half < n ? x[i + half] : 0);
     out[i] = sum;
 }

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BOX_PREFIX = "cudalab-box-"
-_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX")
+_PASSED_ON = (
+    *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES"),
+    *("CXX", "CUDALAB_CXXFLAGS"),
+)
 
 
 @dataclass
@@ -26,7 +29,9 @@ class Box:
     extra_env: dict[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        """The environment variables: of the grader's, only those that say where programs are."""
+        """The environment variables: of the grader's, only those that say where programs are, and
+        the compiler's flags, which are part of the names in its cache.
+        """
         passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         own = {"HOME": str(self.path), "TMPDIR": str(self.path), "LANG": "C.UTF-8"}
         defaults = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +51,19 @@ def arguments(box: Box, imports: Imports) -> list[str]:
             words += ["--ro-bind", "/dev/null", str(path)]
     words += ["--bind", str(box.path), str(box.path), "--remount-ro", "/"]
     return [*words, "--chdir", str(box.path)]
+
+
+def limited(tasks: int) -> list[str]:
+    """Words before a command that limit its processes and threads, counted in its own namespace.
+
+    Outside, the system counts all of a user's: a fork bomb in one run would keep another from
+    starting a thread. Empty where the system counts no namespaces, before Linux 5.14.
+    """
+    prlimit = shutil.which("prlimit", path="/usr/bin:/bin")
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    if prlimit is None or release is None or tuple(map(int, release.groups())) < (5, 14):
+        return []
+    return [prlimit, f"--nproc={tasks}", "--"]
 
 
 def _system() -> list[str]:

@@ -327,9 +327,13 @@ class Sandbox:
             status, status_write = os.pipe()
             watchers_fds.append(status)
             wrappers_fds.append(status_write)
+        limited: list[str] = []
+        if self.bwrap and group is None and user is None:
+            limited = bubblewrap.limited(limits.threads + 1)  # and bubblewrap's own
         spec = {
             "group": group.path if group is not None else "",
-            "command": self._wrapped(command, box, wrappers_fds),
+            "limited": bool(limited),
+            "command": self._wrapped([*limited, *command], box, wrappers_fds),
             "env": box.environment(),
             "cwd": str(box.path),
             "box": str(box.path),
@@ -553,15 +557,19 @@ def give(folder: Path, uid: int) -> None:
 
 def remove(folder: Path) -> None:
     """Remove a folder, regardless of the permissions inside."""
+    opened: set[Path] = set()
 
-    def allow(function: Any, path: str, _: object) -> None:
+    def allow(_function: Any, path: str, _error: object) -> None:
         one = Path(path)
         with suppress(OSError):
             if one != folder:  # never the folder that the folder is in
                 one.parent.chmod(stat.S_IRWXU)
-            if not one.is_symlink():
+            if one.is_symlink() or not one.is_dir():
+                one.unlink()
+            elif one not in opened:
+                opened.add(one)
                 one.chmod(stat.S_IRWXU)
-            function(path)
+                shutil.rmtree(one, onerror=allow)
 
     shutil.rmtree(folder, onerror=allow)
 

@@ -149,7 +149,7 @@ def start(spec: dict[str, Any], libc: ctypes.CDLL, group: Group | None) -> int:
             group.join()
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        if group is None:
+        if group is None and not spec["limited"]:
             threads = spec["limits"]["threads"]
             spec["rlimits"]["RLIMIT_NPROC"] = threads + tasks_of(spec.get("uid") or os.getuid())
         for name, value in spec["rlimits"].items():

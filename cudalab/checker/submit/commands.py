@@ -47,7 +47,9 @@ def of_test(lab: Lab, submission: Submission, test: Test, seed: int) -> Commands
     """The commands for `test`, whose input was drawn with `seed`."""
     case = lab.complete(dict(test.options))
     words = shlex.join([lab.name, *lab.words(case)])
-    source, make = _input(test, f"cudalab gen {words} {_data_options(test, seed)}")
+    made = lab.complete({**test.options, **test.made_with})
+    made_words = shlex.join([lab.name, *lab.words(made)])
+    source, make = _input(test, f"cudalab gen {made_words} {_data_options(test, seed)}")
     run = _run(submission, words)
     is_kernel = submission.variant is not None
     if test.pipe and not is_kernel:

@@ -32,7 +32,7 @@ class Guarded:
     buffer: Buffer
     before: Buffer
     after: Buffer
-    fill: int
+    zone: np.ndarray[Any, np.dtype[np.uint8]]  # what each guard zone holds
     name: str
 
 
@@ -80,8 +80,8 @@ class GuardedDevice(WrappedDevice):
         result = []
         for one in self.buffers:
             size = one.buffer.dtype.itemsize
-            after = np.flatnonzero(self._device.to_host(one.after) != one.fill)
-            before = np.flatnonzero(self._device.to_host(one.before) != one.fill)
+            after = np.flatnonzero(self._device.to_host(one.after) != one.zone)
+            before = np.flatnonzero(self._device.to_host(one.before) != one.zone)
             if len(after):
                 distance = int(after[0]) // size
                 count = one.buffer.nbytes // size
@@ -101,14 +101,17 @@ class GuardedDevice(WrappedDevice):
         raw = self._device.empty(2 * ZONE + nbytes, np.uint8)
         fill = NAN if dtype.kind == "f" else POISON
         overwrite(self._device, raw, fill)
-        zone = np.dtype(np.uint8)
+        # Each buffer has other zones: a kernel may copy past the end of two. Floats are still NaNs.
+        zone = np.tile(np.array([fill - len(self.buffers) % 16, fill], np.uint8), ZONE // 2)
         one = Guarded(
             buffer=window(raw, ZONE, shape, dtype),
-            before=window(raw, 0, (ZONE,), zone),
-            after=window(raw, ZONE + nbytes, (ZONE,), zone),
-            fill=fill,
+            before=window(raw, 0, zone.shape, zone.dtype),
+            after=window(raw, ZONE + nbytes, zone.shape, zone.dtype),
+            zone=zone,
             name=name,
         )
+        self._device.copy(zone, one.before)
+        self._device.copy(zone, one.after)
         self.buffers.append(one)
         return one
 

@@ -354,7 +354,7 @@ def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = No
 @contextmanager
 def _inputs(box: Box, paths: Sequence[Path]) -> Iterator[list[str]]:
     """Copies of inputs in a box, which all users can read."""
-    copies = [box.path / f"input-{number}.bin" for number in range(len(paths))]
+    copies = [box.path / reports.input_name(number) for number in range(len(paths))]
     try:
         for path, copy in zip(paths, copies, strict=True):
             copy_input(path, copy)

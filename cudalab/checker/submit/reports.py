@@ -68,6 +68,11 @@ def failure_of(error: CudalabError) -> dict[str, Any]:
     return {"error": kind, "message": error.message, "hint": error.hint or ""}
 
 
+def input_name(number: int) -> str:
+    """The file of an input."""
+    return f"input-{number}.bin"
+
+
 def answer_name(number: int, k: int) -> str:
     """The file of answer `k` to an input."""
     return f"answer-{number}-{k}.bin"

@@ -32,16 +32,24 @@ KILLED_BY_FILTER = (-signal.SIGSYS, 128 + signal.SIGSYS)  # `cudalab sanitize` s
 
 
 def stage(
-    submission: Kernel, case: Case, look: str, path: Path | None = None, seed: int = 0
+    submission: Kernel,
+    case: Case,
+    look: str,
+    path: Path | None = None,
+    *,
+    seed: int = 0,
+    failed: bool = False,
 ) -> Stage:
     """Sanitize the kernel on an input, or on the sizes that `cudalab sanitize` chooses.
 
-    `look` is the command that does the same by hand.
+    `look` is the command that does the same by hand; `failed` says that a test has failed, for
+    which this looks for the cause.
     """
     options = [*submission.lab.words(case), *(["--seed", str(seed)] if path is None else [])]
     outcome, report = submission.sanitized(options, LIMITS, path)
     if report is not None:
-        return _stage_of(_named(report, submission.known_names()), look)
+        report = _named(report, submission.known_names())
+        return _wrong(report, look, failed=failed) or _stage_of(report, look)
     if outcome.status in KILLED_BY_FILTER:
         return Stage("sanitize", Status.FAILED, says=REACHED_OUT, why=Why.FOREIGN, cost=1.0)
     lines = outcome.stderr.strip().splitlines()
@@ -89,9 +97,28 @@ def _named(report: Findings, names: Mapping[str, str]) -> Findings:
     return replace(report, findings=rows, ignored=list(map(known, report.ignored)))
 
 
+def _wrong(report: Findings, look: str, *, failed: bool) -> Stage | None:
+    """The stage if the answer is wrong here alone, and nothing else that is found says why."""
+    wrong = [one for one in report.findings if one.kind == WRONG_ANSWER]
+    notes = [one for one in report.findings if one.note]
+    if failed or not wrong or len(wrong) + len(notes) < len(report.findings):
+        return None
+    details = [f"{one.title}: {one.what}" for one in wrong[:MAX_FINDINGS]]
+    details += [f"note: {one.title}: {one.what}" for one in notes[:MAX_FINDINGS]]
+    return Stage(
+        "sanitize",
+        Status.FAILED,
+        says="right in the tests, wrong on an input of the sanitizer",
+        details=[*details, f"see: {look}"],
+        why=Why.WRONG,
+        cost=1.0,
+        findings=report.findings[:MAX_STORED],
+    )
+
+
 def _stage_of(report: Findings, look: str) -> Stage:
     wrong = [one for one in report.findings if one.kind == WRONG_ANSWER]
-    findings = [one for one in report.findings if one not in wrong]  # the tests report those
+    findings = [one for one in report.findings if one not in wrong]  # there is a cause
     errors = [one for one in findings if not one.note]
     groups = grouped(errors)
     if not errors and (report.clean or wrong or report.ignored):

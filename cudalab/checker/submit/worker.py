@@ -36,6 +36,7 @@ from cudalab.backends import emulated, open_device
 from cudalab.backends.base import OnlyBuilds, WrappedDevice
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
+from cudalab.bench.candidates import Data, variant_candidate
 from cudalab.checker.submit import confine, reports
 from cudalab.checker.submit.guard import GuardedDevice, untouched
 from cudalab.checker.submit.reports import (
@@ -376,8 +377,8 @@ def serve(
             inputs = lab.read_file(Path(path), case)
             if params != inputs.params:
                 buffers = {name: device.to_device(one) for name, one in inputs.arrays.items()}
-                data, params = bench.Data(Path(path), inputs, buffers), inputs.params
-                candidate = bench.variant_candidate(lab, variant, sampler, data, case)
+                data, params = Data(Path(path), inputs, buffers), inputs.params
+                candidate = variant_candidate(lab, variant, sampler, data, case)
             else:  # memory that was used before has no page faults, and is known to a GPU's TLB
                 for name, one in inputs.arrays.items():
                     device.copy(np.ascontiguousarray(one), buffers[name])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
 
 CLEAR_THREADS = 256
+LOAD_BYTES = 16
 NO_BAD_ELEMENT = 2**64 - 1
 
 
@@ -41,8 +42,15 @@ def dispatch_tickets(job: Job) -> Step:
 
     count(const T *data, unsigned n, unsigned *counts, FirstBad *first_bad, unsigned *ticket)
         *ticket is 0 before the first launch and must be 0 again after each
+    If the header defines LONG_LOADS, count_long, which does the same, is launched where all blocks
+    have at least LONG_BATCHES batches of LONG_LOADS * 16 bytes per thread.
     """
-    return _one_pass(job, job.device.to_device(np.zeros(1, np.uint32)))
+    name, loads = "count", job.define("LONG_LOADS", 0, at_least=0)
+    if loads:
+        batch = job.define("THREADS_PER_BLOCK") * loads * LOAD_BYTES
+        long = job.define("LONG_BATCHES", at_least=0) * job.define("MAX_BLOCKS") * batch
+        name = "count_long" if job.buffers["elements"].nbytes >= long else name
+    return _one_pass(job, job.device.to_device(np.zeros(1, np.uint32)), name=name)
 
 
 def dispatch_partials(job: Job) -> Step:
@@ -101,15 +109,15 @@ def dispatch_runs(job: Job) -> Step:
     return Step(run, counts, check=partial(_check_elements, job, first_bad))
 
 
-def _one_pass(job: Job, *more: Buffer) -> Step:
-    """The plan `one_pass`; count gets `more` after its other arguments."""
+def _one_pass(job: Job, *more: Buffer, name: str = "count") -> Step:
+    """The plan `one_pass` with a kernel that gets `more` after count's arguments."""
     device, data = job.device, job.buffers["elements"]
     n, bins = job.params["n"], job.case["bins"]
     threads = job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
     blocks = min(blocks, job.define("MAX_BLOCKS", blocks))
     grid = (blocks, blocks_for(bins, job.define("RANGE_BINS", bins)))
-    clear, count = job.kernels["clear_counts"], job.kernels["count"]
+    clear, count = job.kernels["clear_counts"], job.kernels[name]
     counts, first_bad = device.empty(bins, np.uint32), device.empty(1, np.uint64)
 
     def run() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.labs.evidence import SANITIZE, Finding, block_sizes
-from cudalab.labs.histogram.lab import BYTE_VALUES, classes_of_bytes
+from cudalab.labs.histogram.lab import BYTE_VALUES, MAX_BINS, classes_of_bytes
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
@@ -108,6 +108,16 @@ class Teaching(Base):
     skeleton = Skeleton("global_atomic", ("histogram/parts/clear_counts.cuh",))
     libraries = HistogramLibraries()
     scattered = True
+
+    def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
+        """For kernels, elements that are no class, if there are such: the first one is reported."""
+        if dispatch is None or case["dtype"] == "uint8":
+            return self.tests
+        more = case["bins"] + 1 + case["bins"] // 1200  # about 25 elements are no class
+        if more > MAX_BINS[case["dtype"]]:
+            return self.tests
+        none = PublicTest("elements of no class", 30_000, "uniform", made_with={"bins": more})
+        return (none, *self.tests)
 
     def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise overflowing counters, neighbouring classes, elements lost or counted twice."""

@@ -31,13 +31,15 @@ TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
 COMPARED = "A x against f, row by row"
 SMALL_N = 64  # up to this order it is not worth looking for an iteration
 TENSOR_CORES_N = 3072  # from this order on LU factors are faster if tensor cores update the matrix
+CHOLESKY_N = 512  # from this order on Cholesky factors are faster than LU factors
 
 
 class Solve(Lab):
     """Stream: int32 n, then A, n x n, row by row, then f. Answer: x, n elements, no header.
 
-    Without --variant the matrix decides: an iteration if one provably converges quickly, else LU
-    factors with pivoting, which solve any non-singular system; stderr says what was chosen. The
+    Without --variant the matrix decides: an iteration if one provably converges quickly, Cholesky
+    factors if A may be definite and the GPU has the tensor cores for them, else LU factors with
+    pivoting, which solve any non-singular system; stderr says what was chosen. The
     answer's backward error is at most 1e-6 sqrt(n) in float32, 1e-14 sqrt(n) in float64, or the
     exit status is 1.
     """
@@ -177,10 +179,14 @@ class Solve(Lab):
         a = _held(inputs, "a")
         variant, reason = quick_iteration(a, target_of(case, n))
         inputs.params["policy"] = f"auto: {variant or direct}: {reason}"
-        large = n >= TENSOR_CORES_N and case["dtype"] == "float32" and not emulated(device.name)
-        if variant is None and large:
-            inputs.params["policy"] = f"auto: LU factors: {reason}"
-            return "lu_look_ahead"  # the default if the GPU cannot run it
+        if variant is None and case["dtype"] == "float32" and not emulated(device.name):
+            # The default takes the place of a variant that the GPU cannot run.
+            if n >= CHOLESKY_N and may_be_definite(a):
+                inputs.params["policy"] = f"auto: Cholesky factors, else LU: {reason}"
+                return "cholesky_tensor_cores"
+            if n >= TENSOR_CORES_N:
+                inputs.params["policy"] = f"auto: LU factors: {reason}"
+                return "lu_look_ahead"
         return variant
 
 
@@ -218,6 +224,17 @@ def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
     if iterations > n // 8:
         return None, f"{about}, which is not much: {variant} would take {iterations} iterations"
     return variant, f"{about}: at most about {iterations} iterations"
+
+
+def may_be_definite(a: Array) -> bool:
+    """Whether the diagonal has one sign and the first rows are the first columns.
+
+    That is quickly seen, and no proof. Cholesky factors are: they have pivots of one sign if A is
+    definite, and the residual of the solution is small if A is symmetric. Else LU factors follow.
+    """
+    diagonal = np.diagonal(a)
+    one_sign = bool((diagonal > 0).all() or (diagonal < 0).all())
+    return one_sign and np.array_equal(a[:256], a[:, :256].T)
 
 
 def allowed(case: Case, n: int) -> float:

@@ -36,7 +36,6 @@ from cudalab.labs.solve.iterations import (
 from cudalab.labs.solve.residual import Meter, NotSolvedError, target_of
 from cudalab.labs.solve.tensor_factors import (
     CholeskyFactors,
-    InverseTriangleFactors,
     LookAheadFactors,
     TensorFactors,
 )
@@ -158,8 +157,6 @@ def dispatch_lu(job: Job) -> Step:
     """
     _no_alpha(job)
     kernels = job.kernels.source.kernels
-    if "find_remainder" in kernels:
-        return _refine(job, "lu_inverse_triangles", InverseTriangleFactors(job))
     if "exchange_strip" in kernels:
         return _refine(job, "lu_look_ahead", LookAheadFactors(job))
     if "subtract_products" in kernels:
@@ -172,11 +169,11 @@ def dispatch_lu(job: Job) -> Step:
 
 
 def dispatch_cholesky(job: Job) -> Step:
-    """Compute L and D L^T of a definite matrix, 32 columns at a time; then substitute and refine.
+    """Compute L and D L^T of a definite matrix, strip by strip; then substitute and refine.
 
-    find_diagonal_scales, load_symmetric, factor_corner, mirror_strip, subtract_below
+    find_diagonal_scales, load_symmetric, factor_diagonal, eliminate_below, subtract_below
         as cholesky_tensor_cores.cu describes them, with its defines
-    Also: eliminate_rows, split_strip, substitute_lower_chain and substitute_upper_chain, as for
+    Also: split_strip, subtract_products, substitute_lower_chain and substitute_upper_chain, as for
     LU factors, and the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
     """
     _no_alpha(job)

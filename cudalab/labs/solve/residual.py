@@ -27,8 +27,14 @@ def promise(dtype: str, n: int) -> float:
 
 
 def backward_error(residual: float, x_norm: float, f_norm: float, *, a_norm: float) -> float:
-    """The relative size of the smallest change of A and f for which x is exact."""
-    return residual / (a_norm * x_norm + f_norm) if residual else 0.0
+    """The relative size of the smallest change of A and f for which x is exact.
+
+    Infinite where a kernel has found norms of 0 beside a residual.
+    """
+    size = a_norm * x_norm + f_norm
+    if not size:
+        return math.inf if residual else 0.0
+    return residual / size
 
 
 def target_of(case: Case, n: int, margin: float = 1.0) -> float:

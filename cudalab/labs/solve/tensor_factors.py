@@ -78,12 +78,8 @@ class LookAheadFactors(TensorFactors):
 
     def exchange(self, first: int, strip_end: int) -> None:
         """Exchange rows wherever the strip's elimination has not."""
-        self.launch_exchange("exchange_strip", self.padded, first, strip_end)
-
-    def launch_exchange(self, kernel: str, columns: int, first: int, strip_end: int) -> None:
-        """Launch a kernel that exchanges rows in so many columns."""
         launch(
-            self.job, kernel, columns // PANEL, 256,
+            self.job, "exchange_strip", self.padded // PANEL, 256,
             lu=self.work, pivots=self.pivots, ld=self.ld, first=first, strip_end=strip_end,
         )  # fmt: skip
 
@@ -95,45 +91,6 @@ class LookAheadFactors(TensorFactors):
             self.eliminate_rows(start, strip_end, exchanged=0)
 
 
-class InverseTriangleFactors(LookAheadFactors):
-    """The same factors; a strip's rows of U by the inverse of its triangle, on tensor cores."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(job)
-        self.remainder = job.device.empty((self.strip, self.strip), np.float32)
-
-    def eliminate_strip(self, first: int) -> None:
-        """Eliminate panel by panel, and find what the rows of U need of the triangle."""
-        super().eliminate_strip(first)
-        strip_end = min(first + self.strip, self.padded)
-        self.launch_exchange("order_strip", strip_end - first, first, strip_end)
-        if strip_end < self.padded:
-            launch(
-                self.job, "find_remainder", self.strip // 32, self.solve_threads,
-                lu=self.work, remainder=self.remainder, ld=self.ld, start=first,
-            )  # fmt: skip
-
-    def exchange(self, first: int, strip_end: int) -> None:
-        """Exchange rows in all columns but the strip's."""
-        columns = self.padded - (strip_end - first)
-        self.launch_exchange("exchange_others", columns, first, strip_end)
-
-    def solve_rows(self, first: int, rest: int) -> None:
-        """Split the remainder and the strip's rows, and subtract their product from the rows."""
-        rows, tiles = self.strip // self.edge, blocks_for(rest, self.edge)
-        if not tiles:
-            return
-        launch(
-            self.job, "split_rows", (rows + tiles) * self.stages, self.split_threads,
-            lu=self.work, remainder=self.remainder, **self.parts, ld=self.ld, start=first,
-        )  # fmt: skip
-        launch(
-            self.job, "subtract_rows", min(rows * tiles, self.cores), self.update_threads,
-            self.shared_bytes, lu=self.work, **self.parts, tile_columns=tiles, ld=self.ld,
-            start=first,
-        )  # fmt: skip
-
-
 class CholeskyFactors(TensorFactors):
     """L and D L^T of a definite matrix in place of it, by tensor cores, without pivots."""
 
@@ -143,6 +100,9 @@ class CholeskyFactors(TensorFactors):
         super().__init__(job)
         self.finds_greatest = False
         self.column_scales = self.scales
+        self.diagonal_threads = job.define("DIAGONAL_THREADS")
+        self.below_threads, self.below_rows = job.define("BELOW_THREADS"), job.define("BELOW_ROWS")
+        self.streams = [stream(job.device) for _ in range(2)]
 
     def load(self) -> None:
         """Fill `work`: scale rows and columns of A alike."""
@@ -164,27 +124,42 @@ class CholeskyFactors(TensorFactors):
                 f"A is not definite: in step {int(step)} of {self.n} the pivot is {pivot:.3g}"
             )
 
-    def eliminate_panel(self, start: int, strip_end: int) -> None:
-        """Eliminate with the pivots as they come."""
-        launch(
-            self.job, "factor_corner", 1, 256,
-            lu=self.work, status=self.status, threshold=self.threshold, ld=self.ld, start=start,
-            strip_end=strip_end,
-        )  # fmt: skip
-        self.eliminate_rows(start, strip_end, exchanged=0)
+    def eliminate(self) -> None:
+        """Factor the first strip's diagonal; then update, and factor the next one's meanwhile."""
+        self.factor_diagonal(0)
+        for first in range(0, self.padded - self.strip, self.strip):
+            strip_end = first + self.strip
+            tiles = blocks_for(self.padded - strip_end, self.edge)
+            self.eliminate_below(first, self.padded - strip_end)
+            self.split(first, tiles)
+            corner = min(tiles, self.strip // self.edge)
+            for_diagonal, for_updates = self.streams
+            with for_diagonal:
+                self.subtract(first, corner, 0, corner, self.cores)
+                self.factor_diagonal(strip_end)
+            with for_updates:
+                self.subtract_below(first, tiles, (tiles - corner) * (tiles + corner + 1) // 2)
 
-    def solve_rows(self, first: int, rest: int) -> None:
-        """Copy the strip's L to its rows of U."""
+    def factor_diagonal(self, first: int) -> None:
+        """Compute L and U of the strip's own rows, with the pivots as they come."""
         launch(
-            self.job, "mirror_strip", (rest // 32, self.strip // 32), 256,
-            lu=self.work, ld=self.ld, start=first,
+            self.job, "factor_diagonal", 1, self.diagonal_threads, self.shared_bytes,
+            lu=self.work, status=self.status, threshold=self.threshold, ld=self.ld, start=first,
+            strip_end=min(first + self.strip, self.padded),
         )  # fmt: skip
 
-    def update(self, first: int, tiles: int) -> None:
-        """Split the strip's L and U, and subtract their product on and below the diagonal."""
-        self.split(first, tiles)
+    def eliminate_below(self, first: int, rest: int) -> None:
+        """Compute the strip's L in the `rest` rows below, and its U right of it."""
+        rows = self.below_rows
         launch(
-            self.job, "subtract_below", min(tiles * (tiles + 1) // 2, self.cores),
+            self.job, "eliminate_below", blocks_for(rest, rows), self.below_threads,
+            self.strip * (rows + 4) * 4, lu=self.work, ld=self.ld, start=first,
+        )  # fmt: skip
+
+    def subtract_below(self, first: int, tiles: int, count: int) -> None:
+        """Subtract the product of the strip's L and U from `count` tiles, those not yet updated."""
+        launch(
+            self.job, "subtract_below", min(count, self.cores - 1),
             self.update_threads, self.shared_bytes, lu=self.work, **self.parts, tile_rows=tiles,
             ld=self.ld, start=first,
         )  # fmt: skip

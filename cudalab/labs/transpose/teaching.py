@@ -68,8 +68,8 @@ class Teaching(Base):
         PublicTest("a tile and one", (33, 31), "special"),
         PublicTest("wide", (70, 200), "uniform"),
         PublicTest("tall", (1030, 65), "uniform"),
-        PublicTest("a row of more than 2^24", (1, (1 << 24) + 3), "uniform", large=True),
-        PublicTest("a column of more than 2^24", ((1 << 24) + 3, 1), "uniform", large=True),
+        PublicTest("a row of more than 2^24", (1, (1 << 24) + 70_001), "uniform", large=True),
+        PublicTest("a column of more than 2^24", ((1 << 24) + 70_001, 1), "uniform", large=True),
     )
     mutants = (
         Mutant(

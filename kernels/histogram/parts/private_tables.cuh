@@ -11,7 +11,6 @@ constexpr unsigned copies_that_fit(unsigned copies) {
     return copies * NUM_BINS <= MAX_COUNTERS ? copies : copies_that_fit(copies / 2);
 }
 constexpr unsigned COPIES = copies_that_fit(32);
-constexpr unsigned BATCH = THREADS_PER_BLOCK * LOADS;  // vectors that a block takes at once
 
 static_assert(NUM_BINS <= MAX_COUNTERS, "one copy must fit");
 static_assert(THREADS_PER_BLOCK >= ITEMS_PER_VECTOR, "a thread for each item of the tail");
@@ -27,19 +26,20 @@ __device__ inline void count_item(T item, unsigned i, unsigned* copy, FirstBad* 
     if (find_class(item, i, first_bad, bin)) atomicAdd(&copy[bin * COPIES], 1u);
 }
 
-// Count up to BATCH vectors from `batch` on.
+// Count the vectors from `batch` on, NUM_LOADS per thread.
+template <unsigned NUM_LOADS>
 __device__ inline void count_batch(const T* data, unsigned batch, unsigned num_vectors,
                                    unsigned* copy, FirstBad* first_bad) {
     const uint4* vectors = reinterpret_cast<const uint4*>(data);
     // All loads first, so that all are in flight together.
-    uint4 loaded[LOADS];
+    uint4 loaded[NUM_LOADS];
 #pragma unroll
-    for (unsigned k = 0; k < LOADS; ++k) {
+    for (unsigned k = 0; k < NUM_LOADS; ++k) {
         const unsigned v = batch + k * THREADS_PER_BLOCK + threadIdx.x;
         loaded[k] = v < num_vectors ? vectors[v] : make_uint4(0, 0, 0, 0);
     }
 #pragma unroll
-    for (unsigned k = 0; k < LOADS; ++k) {
+    for (unsigned k = 0; k < NUM_LOADS; ++k) {
         const unsigned v = batch + k * THREADS_PER_BLOCK + threadIdx.x;
         const unsigned words[4] = {loaded[k].x, loaded[k].y, loaded[k].z, loaded[k].w};
         if (v < num_vectors) {

@@ -7,9 +7,10 @@ compiler. A kernel about which anything is unclear keeps its fibers; the reason 
 The steps: `words` reads the preprocessed text, `syntax` its functions and statements, `groups` and
 `programs` what whole programs have besides. `unit` and `waiting` say what is refused. `conditional`
 writes calls under `?:` as branches; `lambdas` says how lambdas get into functions with barriers.
-`names` and `levels` find for which threads a value is the same, and `analysis` where each variable
-lives. `in_step` and `strides` look for kernels without barriers that loops over threads speed up.
-`body`, `meeting` and `control` write the functions anew.
+`changes` says what a statement changes, `names` and `levels` for which threads a value is the same,
+and `analysis` where each variable lives. `in_step` and `strides` look for kernels without barriers
+that loops over threads speed up. `body`, `declarations`, `meeting` and `control` write the
+functions anew.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.control import WholeBody
-from cudalab.backends.cpu.regions.in_step import settle_loops
-from cudalab.backends.cpu.regions.programs import refuse_in_program
+from cudalab.backends.cpu.regions.in_step import ALONE, settle_loops
+from cudalab.backends.cpu.regions.programs import never_waits, refuse_in_program
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.waiting import refuse_waiting
 from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaces, texts
@@ -73,7 +74,7 @@ def _add(written: Loops, unit: Unit) -> None:
             refuse_waiting(unit, functions)
             settle_loops(unit, functions)
         except NotCoveredError as reason:
-            written.reasons[kernel.name] = str(reason)
+            written.reasons[kernel.name] = _said(unit, kernel, str(reason))
         else:
             kernels.append(kernel)
     text = ""
@@ -84,11 +85,10 @@ def _add(written: Loops, unit: Unit) -> None:
             by_warps = filter(analysis.counts_on_whole_warps, kernels)
             written.by_whole_warps += [kernel.name for kernel in by_warps]
             break
-        except NotCoveredError as reason:
-            for kernel in list(kernels):
-                names = {each.name for each in unit.called_by(kernel)}
-                if not reason.function or reason.function in names:
-                    written.reasons[kernel.name] = str(reason)
+        except NotCoveredError as first:
+            for refused in (first, *first.more):
+                for kernel in _reaching(unit, kernels, refused.function):
+                    written.reasons[kernel.name] = str(refused)
                     kernels.remove(kernel)
     written.flat &= all(map(unit.is_flat, kernels))
     if unit.namespace and text:
@@ -97,6 +97,20 @@ def _add(written: Loops, unit: Unit) -> None:
     written.text += f"{text}\n" if text else ""
     written.kernels += [kernel.name for kernel in kernels]
     written.functions += kernels
+
+
+def _said(unit: Unit, kernel: Function, reason: str) -> str:
+    """A reason, which says that a program's kernel has no barriers."""
+    if not unit.is_program:
+        return reason
+    place, _, why = reason.replace(ALONE, "").partition(": ")
+    alone = ALONE if never_waits(unit, unit.called_by(kernel)) else ""
+    return f"{place}: {alone}{why}"
+
+
+def _reaching(unit: Unit, kernels: list[Function], name: str) -> list[Function]:
+    """The kernels that reach a function; all if it has no name."""
+    return [each for each in kernels if not name or name in {f.name for f in unit.called_by(each)}]
 
 
 def _written(analysis: Analysis, kernels: list[Function]) -> str:
@@ -109,28 +123,53 @@ def _written(analysis: Analysis, kernels: list[Function]) -> str:
         analysis.always_masked = twice
         bodies = _bodies(analysis, kernels)
     parts = []
-    for function in unit.functions:  # a function stands behind those that it calls
-        if function not in analysis.reached:
-            continue
+    for function in _callees_first(analysis):
         if function.name in unit.placed:
             parts.append(_placed(analysis, function))
-        parts += [bodies[key] for key in sorted(bodies) if key[0] == function.name]
+        if not function.specialized:
+            parts += [bodies[key] for key in sorted(bodies) if key[0] == function.name]
     return "".join(parts)
+
+
+def _callees_first(analysis: Analysis) -> list[Function]:
+    """The functions that are written, each behind those that it calls, else as in the text."""
+    ordered: dict[Function, None] = {}
+    entered: set[Function] = set()
+
+    def visit(function: Function) -> None:
+        if function not in entered:
+            entered.add(function)
+            for called in analysis.unit.called_by(function)[1:]:
+                visit(called)
+            ordered[function] = None
+
+    for function in analysis.unit.functions:
+        if function in analysis.reached:
+            visit(function)
+    return list(ordered)
 
 
 def _bodies(analysis: Analysis, kernels: list[Function]) -> dict[tuple[str, bool], str]:
     """The text of each function, for all threads of a block or for those of a mask."""
     wanted = {(kernel.name, False) for kernel in kernels}
     bodies: dict[tuple[str, bool], str] = {}
-    while missing := sorted(wanted - bodies.keys()):
+    refused: list[NotCoveredError] = []
+    tried: set[tuple[str, bool]] = set()
+    while missing := sorted(wanted - tried):
+        tried |= wanted
         for name, masked in missing:
-            body = WholeBody(analysis, analysis.unit.by_name[name][0], masked=masked)
-            try:
-                bodies[name, masked] = body.text()
-            except NotCoveredError as reason:
-                reason.function = name
-                raise
-            wanted |= body.called
+            bodies[name, masked] = ""
+            for function in analysis.unit.by_name[name]:  # and its specializations
+                body = WholeBody(analysis, function, masked=masked)
+                try:
+                    bodies[name, masked] += body.text()
+                except NotCoveredError as reason:
+                    reason.function = name
+                    refused.append(reason)
+                wanted |= body.called
+    if refused:
+        refused[0].more = refused[1:]
+        raise refused[0]
     return bodies
 
 

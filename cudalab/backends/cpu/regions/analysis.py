@@ -7,8 +7,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
+from cudalab.backends.cpu.regions.changes import changes_of
 from cudalab.backends.cpu.regions.conditional import branched
-from cudalab.backends.cpu.regions.levels import Level, Levels, changes_of, has_lambda
+from cudalab.backends.cpu.regions.gathering import gathered
+from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.levels import Level, Levels
 from cudalab.backends.cpu.regions.names import renamed
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, calls, close, spaced, split, texts
@@ -22,9 +25,13 @@ if TYPE_CHECKING:
 
 # Words that need the position of the running thread where the runtime looks for it.
 _CURRENT = frozenset(
-    {"assert", "__trap", "__brkpt", "__lane_id"}
+    {"__trap", "__brkpt", "__lane_id"}
     | {"__pipeline_memcpy_async", "__pipeline_commit", "__pipeline_wait_prior"}
 )
+_ASSERTIONS = frozenset({"assert", "cudalab_assert"})  # of labs: a program's block runs once more
+# What follows the parameters of a method that is defined.
+_AFTER_PARAMETERS = frozenset({"{", ":", "->", "const", "noexcept", "override", "final", "&", "&&"})
+_BRANCHING = frozenset({"if", "for", "while", "switch"})
 _SMALL = 128  # elements of an array that a region copies
 _CHEAP = frozenset({"min", "max", "static_cast", "sizeof"})
 # What program/arithmetic.py puts before the variable of an assignment.
@@ -41,7 +48,7 @@ class Facts:
         """
         self.unit, self.function, self.results = unit, function, results
         named = lambdas.named(renamed(parsed(function)), unit.collective)
-        self.statements = branched(named, unit.collective | BUILT_IN)
+        self.statements = gathered(branched(named, unit.meeting), unit.gathering)
         self.in_step = function.name in unit.in_step
         self.meets = unit.is_collective(function.body) or self.in_step  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]
@@ -141,8 +148,8 @@ class Facts:
             word.text not in self.levels.names
             or word.text in self.levels.shared
             or self.is_scalar_name(word.text)
-            for word in words
-            if word.kind == "name"
+            for i, word in enumerate(words)
+            if word.kind == "name" and not (i and words[i - 1].text in (".", "->", "::"))
         )
 
     def scalar_change(self, words: Words) -> str | None:
@@ -172,7 +179,7 @@ class Facts:
         if local.name in self.changed or local.name in self.levels.escaping:
             return False
         if local.name in self.lambdas:
-            return texts(value[:3]) == ["[", "&", "]"] or texts(value[:2]) == ["[", "]"]
+            return lambdas.refers(value)
         if self.levels.reads_memory(value) or any(word.text in ("{", "&") for word in value):
             return False
         for i, word in enumerate(value):
@@ -311,6 +318,11 @@ class Analysis:
             before = set(self.with_loops)
             self.with_loops |= {f.name for f in reached if before & set(texts(f.body))}
 
+    def is_repeated(self, function: Function) -> bool:
+        """Whether a function is called in several places."""
+        names = {function.name}
+        return sum(len(calls(each.body, names)) for each in self.reached) > 1
+
     def name_for(self, function: Function, masked: bool) -> str:
         """The name of a function for a whole block, or for the threads of a mask."""
         return f"{function.name}_{'some' if masked else 'all'}_"
@@ -351,25 +363,29 @@ class Analysis:
         facts, news = self.facts[function], []
         words = [word for statement in facts.statements for word in statement.words]
         for call in calls(words, self.unit.collective):
-            callee = self.unit.by_name[words[call.name].text][0]
-            known = self.facts[callee]
-            before = set(known.own), list(known.parameters), set(known.lambda_parameters)
             arguments = split(words[call.opening + 1 : call.closing])
-            known.pointed |= _referred_twice(callee, [*map(facts.referred, arguments)])
-            for i, parameter in enumerate(callee.parameters):
-                argument = arguments[i] if i < len(arguments) else parameter.default
-                if facts.is_lambda(argument):
-                    known.lambda_parameters.add(parameter.name)
-                    known.parameters[i] = Level.THREAD
-                    continue
-                if i < len(arguments) and (
-                    parameter.is_reference or not facts.is_scalar_value(argument)
-                ):
-                    known.own.add(parameter.name)
-                known.parameters[i] = max(facts.levels.of(argument), known.parameters[i])
-            if before != (known.own, known.parameters, known.lambda_parameters):
-                news.append(callee)
+            callees = self.unit.by_name[words[call.name].text]
+            news += [each for each in callees if self._learns(each, facts, arguments)]
         return news
+
+    def _learns(self, callee: Function, facts: Facts, arguments: list[Words]) -> bool:
+        """Tell a function what it is handed by one with `facts`; whether that is news."""
+        known = self.facts[callee]
+        before = set(known.own), list(known.parameters), set(known.lambda_parameters)
+        known.pointed |= _referred_twice(callee, [*map(facts.referred, arguments)])
+        for i, parameter in enumerate(callee.parameters):
+            argument = arguments[i] if i < len(arguments) else parameter.default
+            if facts.is_lambda(argument):
+                known.lambda_parameters.add(parameter.name)
+                known.parameters[i] = Level.THREAD
+                continue
+            memory = self.unit.is_program  # which is read once, when all have come to the call
+            if i < len(arguments) and (
+                parameter.is_reference or not facts.is_scalar_value(argument, memory=memory)
+            ):
+                known.own.add(parameter.name)
+            known.parameters[i] = max(facts.levels.of(argument), known.parameters[i])
+        return before != (known.own, known.parameters, known.lambda_parameters)
 
     def needs_current(self, names: set[str]) -> bool:
         """Whether text with these names may ask the runtime for the position of the thread."""
@@ -378,7 +394,7 @@ class Analysis:
     def _names_that_need_current(self) -> set[str] | None:
         """Names of functions and methods that need the position; None if any text may."""
         classes = self.unit.classes(self.reached)
-        names = set(_CURRENT)
+        names = set(_CURRENT if self.unit.is_program else _CURRENT | _ASSERTIONS)
         before: set[str] = set()
         while before != names:
             before = set(names)
@@ -389,11 +405,7 @@ class Analysis:
                     continue
                 if "operator" in words:  # which is called by no name
                     return None
-                names |= {
-                    word.text
-                    for word, after in pairwise(each)
-                    if word.kind == "name" and after.text in ("(", "{", ":")
-                }
+                names |= _entries(each)
         return names
 
     def _with_arrays(self) -> set[str]:
@@ -413,6 +425,22 @@ class Analysis:
             before = set(names)
             names |= {f.name for f in self.reached if calls(f.body, names)}
         return names
+
+
+def _entries(words: Words) -> set[str]:
+    """The names of a class and of the methods that it defines."""
+    names = set()
+    for i, (word, after) in enumerate(pairwise(words)):
+        if word.kind != "name" or word.text in _BRANCHING:
+            continue
+        before = texts(words[i - 1 : i])
+        if before in (["struct"], ["class"], ["union"]):
+            names.add(word.text)
+        elif after.text == "(" and before not in ([","], [":"]):  # as to members
+            end = close(words, i + 1) + 1
+            if end < len(words) and words[end].text in _AFTER_PARAMETERS:
+                names.add(word.text)
+    return names
 
 
 def _is_small_array(name: str, words: Words) -> bool:

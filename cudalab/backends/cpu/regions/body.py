@@ -7,8 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
+from cudalab.backends.cpu.regions.by_steps import steps_of
 from cudalab.backends.cpu.regions.in_step import arguments, is_guard, one_by_one
-from cudalab.backends.cpu.regions.levels import Level, has_lambda
+from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.parts import (
     Home,
     Loop,
@@ -17,21 +19,19 @@ from cudalab.backends.cpu.regions.parts import (
     handed_over,
     in_lambda,
     is_argument,
-    named,
     nearby,
     regions_of,
     widths,
     without_defaults,
 )
 from cudalab.backends.cpu.regions.strides import Strides
-from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BUILT_IN
 from cudalab.backends.cpu.regions.waiting import may_wait
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
     Words,
     calls,
-    spaced,
     texts,
 )
 from cudalab.backends.cpu.regions.writer import Piece, Writer
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cudalab.backends.cpu.regions.analysis import Analysis
-    from cudalab.backends.cpu.regions.syntax import Function, Parameter
+    from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter
 
 # Statements that belong to the block: what they declare is the same for all threads.
 _OUTER = frozenset({"using", "typedef", "static_assert", "static", "constexpr", "__shared__"})
@@ -77,8 +77,10 @@ class Body(ABC):
             writer.add(one_by_one(function))
         template = function.template
         writer.add(without_defaults(template) if function.is_kernel else template)
-        writer.add(f"static inline void {self.analysis.name_for(function, self.masked)} (")
-        writer.add(self._parameters(), ") { CUDALAB_ENTER ;")
+        often = self.analysis.is_repeated(function)
+        writer.add("" if function.specialized else "static", "CUDALAB_ONCE" if often else "inline")
+        writer.add(f"void {self.analysis.name_for(function, self.masked)}", function.specialized)
+        writer.add("(", self._parameters(), ") { CUDALAB_ENTER ;")
         for width in widths(function):
             writer.add(f"::cudalab::assume_no_wrap(blockIdx.x, {width});")
         if self.leaving:
@@ -224,6 +226,8 @@ class Body(ABC):
         """Whether a statement without barriers ends a loop around regions, or the function."""
         if self.facts.in_step and (statement.kind == "for" or is_guard(statement)):
             return True
+        if not self.mask and steps_of(statement, self.facts, self.strides):
+            return True
         if self.mask.startswith("m_"):
             return False
         if statement.kind == "block":
@@ -269,7 +273,7 @@ class Body(ABC):
             return
         each = f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH"
         each = "CUDALAB_EACH_ROW" if self.facts.in_step and not region.ordered else each
-        names = self._needed(region.names)
+        names = self.needed(region.names)
         loops = bool(names & self.analysis.with_loops)
         near = loops and any(self.homes[name].nearby for name in names & self.homes.keys())
         private = near or self._has_private_arrays(region.names)
@@ -281,7 +285,7 @@ class Body(ABC):
             self.writer.add("::cudalab::set_thread(threadIdx, (unsigned)t_);")
         label = f"next_{region.number}_: ;" if region.number else ""
         apart = private and loops
-        bindings = self._bindings(names, region.declared, nearby=near)
+        bindings = self.bindings(names, region.declared, nearby=near)
         self.writer.add("[&]() CUDALAB_APART {" if apart else "", bindings, "{")
         pieces = self.strides.with_neighbours(region.pieces)
         self.writer.add(pieces, "}", label, "}(); }" if apart else "}")
@@ -297,7 +301,7 @@ class Body(ABC):
         if self.masks == ["live_"] and not self.loops:
             self.writer.add("if (!live_.any()) return;")
 
-    def _needed(self, names: set[str]) -> set[str]:
+    def needed(self, names: set[str]) -> set[str]:
         """The names, and those in what makes a thread's own values known."""
         needed = set(names)
         for name in reversed(self.homes):
@@ -305,7 +309,7 @@ class Body(ABC):
                 needed |= self.homes[name].needs
         return needed
 
-    def _bindings(self, needed: set[str], declared: set[str], *, nearby: bool) -> list[Piece]:
+    def bindings(self, needed: set[str], declared: set[str], *, nearby: bool) -> list[Piece]:
         bound: list[Piece] = []
         for name, home in self.homes.items():
             if name in needed and name not in declared:
@@ -328,16 +332,16 @@ class Body(ABC):
             return
         if statement.kind == "simple":
             if words[0].text in _OUTER:
-                self._outer(words)
+                self.outer(words)
                 return
             if words[0].text in ("return", "break", "continue") and self._at_once(words, last=last):
                 return
             declared = locals_of(words)
             if declared:
                 for local in declared:
-                    self._declare(local, used)
+                    self.declare(local, used)
                 return
-        self.region.add(self._in_region(statement, depth=0, last=last))
+        self.region.add(self.in_region(statement, depth=0, last=last))
         self.region.names |= set(texts(words))
 
     def _at_once(self, words: Words, *, last: bool) -> bool:
@@ -364,13 +368,13 @@ class Body(ABC):
     def _returned(self, words: Words) -> list[Piece]:
         return ["ret_[t_] =", *self.unit.handing_over(words[1:-1]), ";"] if len(words) > 2 else []
 
-    def _in_region(  # noqa: PLR0911 - a form of statement each
+    def in_region(  # noqa: PLR0911 - a form of statement each
         self, statement: Statement, depth: int, *, last: bool
     ) -> list[Piece]:
         """The text of a statement for one thread; `depth`: of loops inside the region."""
         own = statement.own
         if statement.kind == "block":
-            inside = [self._in_region(part, depth, last=False) for part in statement.parts]
+            inside = [self.in_region(part, depth, last=False) for part in statement.parts]
             return ["{", *(piece for pieces in inside for piece in pieces), "}"]
         if statement.kind == "simple":
             return self._simple(own, depth, last=last)
@@ -388,11 +392,11 @@ class Body(ABC):
                 *self.unit.handing_over(statement.condition),
                 head[-1],
             ]
-            pieces += ["{", *self._in_region(statement.parts[0], depth, last=False), "}"]
+            pieces += ["{", *self.in_region(statement.parts[0], depth, last=False), "}"]
             for part in statement.parts[1:]:
-                pieces += [own[-1], "{", *self._in_region(part, depth, last=False), "}"]
+                pieces += [own[-1], "{", *self.in_region(part, depth, last=False), "}"]
             return pieces
-        body = ["{", *self._in_region(statement.parts[0], depth + 1, last=False), "}"]
+        body = ["{", *self.in_region(statement.parts[0], depth + 1, last=False), "}"]
         if statement.kind == "do":
             return [
                 own[0],
@@ -430,20 +434,6 @@ class Body(ABC):
 
     # Locals ---------------------------------------------------------------------------------------
 
-    def _outer(self, words: Words) -> None:
-        """Declare for the whole block."""
-        shared = any(word.text == "__shared__" for word in words)
-        shared &= not self.unit.is_program  # where what lies behind it is known, and its size
-        if shared and self.function.is_kernel and not self.loops and "extern" not in texts(words):
-            words = [word for word in words if word.text not in ("__shared__", "static")]
-            self.shared += [f"sizeof({local.name})" for local in locals_of(words)]
-            if not self.shared:
-                raise NotCoveredError(f"{words[0].place}: a shared variable that is not understood")
-            self.writer.add("alignas(64)", words)
-            self.writer.add(f"static_assert({' + '.join(self.shared)} <= 48 << 10);")
-        else:
-            self.writer.add(words)
-
     def _is_scalar(self, words: Words) -> bool:
         """Whether a statement declares or changes variables of which the block has one each."""
         if words[0].text in _OUTER:
@@ -453,72 +443,6 @@ class Body(ABC):
             return all(map(self.facts.is_scalar, declared))
         return self.facts.scalar_change(words) is not None
 
-    def _declare(self, local: Local, used: dict[str, set[int]]) -> None:
-        """Declare a variable of each thread: in the region, anew in each, or as an array."""
-        words = self.unit.handing_over(
-            [*local.spec, *local.pointer, *named(local), *local.array, *local.value]
-        )
-        if local.name in self.facts.handed_over:
-            names = self._needed(set(texts(local.value)))
-            bindings = self._bindings(names, set(), nearby=False)
-            if self.analysis.needs_current(names):
-                bindings.append("::cudalab::set_thread(threadIdx, (unsigned)t_);")
-            value = self.unit.handing_over(local.initializer)
-            self.writer.add(lambdas.definition(local, value, bindings))
-            self.homes[local.name] = Home([lambdas.binding(local.name)])
-            return
-        crosses = len(used.get(local.name, ())) > 1
-        if not crosses:
-            self.region.add(*local.align, *words, ";")
-            self.region.names |= set(texts(words))
-            self.region.declared.add(local.name)
-            return
-        computed = {name for name, home in self.homes.items() if home.computed}
-        if self.facts.is_computed(local, computed):
-            self.writer.add(words, f"; (void){local.name};")
-            self.region.add(words, ";", computed=True)
-            self.region.names |= set(texts(words))
-            self.region.declared.add(local.name)
-            self.homes[local.name] = Home([*words, ";"], set(texts(local.value)), computed=True)
-            return
-        if local.value and local.value[-1].text == "}" and has_lambda(local.value):
-            raise NotCoveredError(f"{local.value[0].place}: a lambda that is used after a barrier")
-        self.keep_local(local)
-
-    def keep_local(self, local: Local) -> None:
-        """Keep a variable that lives across a barrier in an array over the threads."""
-        name, value = local.name, self.unit.handing_over(local.value)
-        region = self.region
-        region.names |= set(texts(value))
-        region.declared.add(name)
-        if local.is_reference:
-            initial = spaced(self.unit.handing_over(local.initializer))
-            home = self.keep(name, f"std::remove_reference_t<decltype(({initial}))>*", "*")
-            region.add(f"{home}[t_] = &(", *self.unit.handing_over(local.initializer), ");")
-            region.add(f"auto& {name} = *{home}[t_];")
-            return
-        spec = [word for word in local.spec if word.text != "typename" or len(local.spec) > 1]
-        if "auto" in texts(spec):
-            kind = f"std::decay_t<decltype({spaced(self.unit.handing_over(local.initializer))})>"
-        else:
-            kind = spaced([*spec, *local.pointer, *local.array])
-        home = self.keep(name, f"::cudalab::Kept<{kind}>")
-        if local.align:  # of each thread's value
-            size = spaced(local.align[2:-1])
-            self.writer.add(f"static_assert(sizeof(::cudalab::Kept<{kind}>) % ({size}) == 0);")
-        if self.facts.is_nearby(name):
-            self.homes[name].nearby = nearby(name, f"{home}[t_]")
-        region.add(f"auto& {name} = {home}[t_];")
-        if not value:
-            return
-        if value[0].text == "=" and not local.array and value[1].text != "{":
-            region.add(f"{name}", *value, ";")
-        elif value[0].text == "=":
-            region.add(f"::cudalab::Kept<{kind}> first_{name}", *value, ";")
-            region.add(f"__builtin_memcpy(&{name}, &first_{name}, sizeof {name});")
-        else:
-            region.add(f"::cudalab::construct(&{name}, ::cudalab::Kept<{kind}>", *value, ");")
-
     def keep(self, name: str, kind: str, pointed: str = "") -> str:
         """Declare an array over the threads; the name of the array."""
         home = f"{name}_{self.number()}_"
@@ -526,6 +450,18 @@ class Body(ABC):
         self.writer.add(f"auto& {name} = {pointed}{home}[0]; (void){name};")
         self.homes[name] = Home([f"auto& {name} = {pointed}{home}[t_];"], is_array=not pointed)
         return home
+
+    @abstractmethod
+    def outer(self, words: Words) -> None:
+        """Declare for the whole block."""
+
+    @abstractmethod
+    def declare(self, local: Local, used: dict[str, set[int]]) -> None:
+        """Declare a variable of each thread: in the region, anew in each, or as an array."""
+
+    @abstractmethod
+    def keep_local(self, local: Local) -> None:
+        """Keep a variable that lives across a barrier in an array over the threads."""
 
     @abstractmethod
     def call(self, part: Part) -> None:

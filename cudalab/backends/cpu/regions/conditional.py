@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.parts import in_lambda
 from cudalab.backends.cpu.regions.syntax import Statement, statements
-from cudalab.backends.cpu.regions.words import CHANGING, Word, calls, close, spaced
+from cudalab.backends.cpu.regions.words import CHANGING, calls, close, of_text, spaced
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from cudalab.backends.cpu.regions.words import Words
+    from cudalab.backends.cpu.regions.words import Word, Words
 
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
@@ -47,9 +47,9 @@ class _Branches:
         elif statement.kind in ("for", "while") and self._choice(condition):
             inside, rest = self._taken_out(condition)
             place = statement.own[0]
-            leave = statements(_words(place, "if ( ! (", rest, ") ) break ;"))
+            leave = statements(of_text(place, "if ( ! (", rest, ") ) break ;"))
             bodies = [_block(place, [*inside, *leave, *bodies[0].inside])]
-            condition = _words(place, "true") if statement.kind == "while" else []
+            condition = of_text(place, "true") if statement.kind == "while" else []
         written = Statement(
             statement.kind,
             statement.own,
@@ -74,13 +74,13 @@ class _Branches:
             if words[at].text == "?":
                 colon = _colon(rest)
                 kind = f"std::decay_t<decltype({spaced(whole)})>"  # one word: it calls nothing
-                made = [place._replace(text=kind, kind="name"), *_words(place, f"{name} ;")]
-                made += _words(place, "if (", condition, f") {name} =", rest[:colon], ";")
-                made += _words(place, f"else {name} =", rest[colon + 1 :], ";")
+                made = [place._replace(text=kind, kind="name"), *of_text(place, f"{name} ;")]
+                made += of_text(place, "if (", condition, f") {name} =", rest[:colon], ";")
+                made += of_text(place, f"else {name} =", rest[colon + 1 :], ";")
             else:
                 sign = "!" if words[at].text == "||" else ""
-                made = _words(place, f"bool {name} =", condition, ";")
-                made += _words(place, f"if ( {sign} {name} ) {name} =", rest, ";")
+                made = of_text(place, f"bool {name} =", condition, ";")
+                made += of_text(place, f"if ( {sign} {name} ) {name} =", rest, ";")
             before += [each for statement in statements(made) for each in self.of(statement)]
             words = [*words[:start], place._replace(text=name, kind="name"), *words[end:]]
         return before, words
@@ -156,17 +156,4 @@ def _colon(words: Words) -> int:
 
 
 def _block(place: Word, parts: list[Statement]) -> Statement:
-    return Statement("block", _words(place, "{ }"), parts=parts)
-
-
-def _words(place: Word, *pieces: str | Words) -> Words:
-    """Words of our own, at a place of the user's text, and the user's between them."""
-    result: Words = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            for text in piece.split():
-                kind = "name" if text[0].isalpha() else "sign"
-                result.append(place._replace(text=text, kind=kind))
-        else:
-            result += piece
-    return result
+    return Statement("block", of_text(place, "{ }"), parts=parts)

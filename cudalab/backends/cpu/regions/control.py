@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.by_steps import Steps, steps_of
+from cudalab.backends.cpu.regions.gathering import is_among_own, split_by
 from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.meeting import MeetingBody
 from cudalab.backends.cpu.regions.parts import Loop
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
-from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, BUILT_IN
+from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, split, texts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from cudalab.backends.cpu.regions.body import Body
+    from cudalab.backends.cpu.regions.writer import Piece
 
 
 class WholeBody(MeetingBody):
@@ -38,6 +43,8 @@ def _write(body: Body, statement: Statement, *, last: bool) -> None:
         body.writer.add(f"if ({_answers(body, statement.condition)}.some) {{ {body.one_by_one} }}")
     elif statement.kind.startswith("if"):
         _branch(body, statement, last=last)
+    elif not body.mask and (steps := steps_of(statement, body.facts, body.strides)):
+        _steps(body, steps)
     else:
         _loop(body, statement)
     body.homes, body.masks = homes, masks
@@ -59,6 +66,8 @@ def _branch(body: Body, statement: Statement, *, last: bool) -> None:
     level = body.levels.of(words)
     if statement.kind == "if constexpr" or body.facts.is_scalar_value(words):
         body.writer.add(statement.own[: 3 if "constexpr" in statement.kind else 2], words, ")")
+    elif _is_read_once(body, words):
+        body.writer.add("if (", _read(body, words), ")")
     elif level == Level.BLOCK:
         body.writer.add(f"if ({_agreed(body, words)})")
     else:
@@ -71,8 +80,13 @@ def _branch(body: Body, statement: Statement, *, last: bool) -> None:
 
 
 def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
-    _refuse(body, statement, level, "branch")
+    after = _after(body.facts.statements, statement) if _may_be_alone(body, statement) else None
+    is_last = after is not None and not any(body.unit.is_collective(each.words) for each in after)
+    alone = is_last or (after is not None and _wait_at_barrier(body, statement, after))
+    _refuse(body, statement, Level.WARP if alone else level, "branch")
     taken = _chosen(body, statement.condition)
+    if is_last and level == Level.THREAD:
+        body.writer.add(f"B_.live = &{taken};")
     others = f"m_{body.number()}_"
     if statement.parts[1:]:
         body.writer.add(f"::cudalab::Mask {others}({body.mask or 'B_'}); {others}.drop({taken});")
@@ -83,16 +97,49 @@ def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
         body.masks.pop()
 
 
+def _may_be_alone(body: Body, branch: Statement) -> bool:
+    """Whether some lanes of a warp may meet in a branch, by what it is itself."""
+    return body.unit.is_program and body.function.is_kernel and not branch.parts[1:]
+
+
+def _after(statements: list[Statement], branch: Statement) -> list[Statement] | None:
+    """The statements that follow a branch in a function; None if it is in a loop."""
+    for i, statement in enumerate(statements):
+        inside: list[Statement] | None = [] if statement is branch else None
+        if statement.kind == "block":
+            inside = _after(statement.parts, branch)
+        elif inside is None and statement.kind.startswith("if"):
+            found = (_after([part], branch) for part in statement.parts)
+            inside = next((each for each in found if each is not None), None)
+        if inside is not None:
+            return [*inside, *statements[i + 1 :]]
+    return None
+
+
+def _wait_at_barrier(body: Body, branch: Statement, after: list[Statement]) -> bool:
+    """Whether the lanes that do not take a branch next come to a barrier of the block.
+
+    The masks in the branch, which cannot be of all lanes, are of those that take it then.
+    """
+    meeting = (each for each in after if body.unit.is_collective(each.words))
+    barrier = next(meeting, branch).own[0].text == "__syncthreads"
+    return barrier and not {"0xffffffff", "0xffffffffu", "0xFFFFFFFF"} & set(texts(branch.words))
+
+
 def _refuse(body: Body, statement: Statement, level: Level, what: str) -> None:
     """NotCoveredError if not all that meet in a statement come into it together."""
-    words = [word for part in statement.parts for word in part.words]
+    parts = [part.words for part in statement.parts]
     if what == "loop":
-        words += [*statement.condition, *statement.step]
+        parts.append([*statement.condition, *statement.step])
+    words = [word for part in parts for word in part]
     blocks = calls(words, BLOCK_WIDE | body.unit.block_wide)
     if blocks:
         place = words[blocks[0].name].place
         raise NotCoveredError(f"{place}: a barrier in a {what} that not all threads may take")
-    if level == Level.THREAD and (inside := calls(words, BUILT_IN | body.unit.collective)):
+    inside = calls(words, body.unit.meeting) if level == Level.THREAD else []
+    facts = body.facts
+    known = split_by(statement, facts.statements, body.levels, facts.changed_inside)
+    if inside and not all(is_among_own(part, body.unit, known) for part in parts):
         word = words[inside[0].name]
         raise NotCoveredError(f"{word.place}: {word.text} in a {what} that not all lanes may take")
 
@@ -105,9 +152,23 @@ def _hoisted(body: Body, condition: Words) -> Words:
     return rest
 
 
+def _is_read_once(body: Body, condition: Words) -> bool:
+    """Whether a program's condition is read from memory, the same for all threads.
+
+    All read it at the same time: without a race they agree. Threads that do not are one barrier's,
+    at two places.
+    """
+    return body.unit.is_program and body.facts.is_scalar_value(condition, memory=True)
+
+
+def _read(body: Body, condition: Words) -> list[Piece]:
+    """A condition that is computed once for all threads, if there are any."""
+    return [f"{body.mask}.any() && (", *condition, ")"] if body.mask else [*condition]
+
+
 def _agreed(body: Body, condition: Words) -> str:
     """The answer of all threads to a condition."""
-    if body.unit.is_program:  # in which threads that disagree are one barrier's, at two places
+    if body.unit.is_program:
         raise NotCoveredError(f"{condition[0].place}: a condition that is read from memory")
     place = condition[0]
     return f'{_answers(body, condition)}.yes("{place.file}", {place.line})'
@@ -142,6 +203,7 @@ def _chosen(body: Body, condition: Words) -> str:
 
 def _loop(body: Body, loop: Statement) -> None:
     level = body.levels.of_loop(loop)
+    ends = level == Level.THREAD and _ends_with(body, loop)  # lanes that leave it do nothing more
     if level == Level.BLOCK and _is_plain(body, loop):
         body.writer.add(loop.own[:2], loop.first, ";", loop.condition, ";", loop.step, ")")
         body.loops.append(Loop())
@@ -149,13 +211,13 @@ def _loop(body: Body, loop: Statement) -> None:
         body.loops.pop()
         return
     if level > Level.BLOCK:
-        _refuse(body, loop, level, "loop")
+        _refuse(body, loop, Level.WARP if ends else level, "loop")
     body.writer.add("{")
     _begin(body, loop.first)
     if level == Level.BLOCK:
         _agreed_loop(body, loop)
     else:
-        _masked_loop(body, loop)
+        _masked_loop(body, loop, ends=ends)
     body.writer.add("}")
 
 
@@ -202,6 +264,8 @@ def _agreed_loop(body: Body, loop: Statement) -> None:
             return
         if body.facts.is_scalar_value(loop.condition):
             body.writer.add("if (!(", loop.condition, ")) break;")
+        elif _is_read_once(body, loop.condition):
+            body.writer.add("if (!(", _read(body, loop.condition), ")) break;")
         else:
             body.writer.add(f"if (!{_agreed(body, loop.condition)}) break;")
 
@@ -219,12 +283,23 @@ def _agreed_loop(body: Body, loop: Statement) -> None:
     body.writer.add("}")
 
 
-def _masked_loop(body: Body, loop: Statement) -> None:
+def _ends_with(body: Body, loop: Statement) -> bool:
+    """Whether the lanes that leave a loop, each in its time, meet no others in the kernel."""
+    if not (body.unit.is_program and body.function.is_kernel) or loop.kind == "do":
+        return False
+    after = _after(body.facts.statements, loop)
+    if after is None or any(body.unit.is_collective(each.words) for each in after):
+        return False
+    return not {"break", "continue", "return"} & set(texts(loop.parts[0].words))
+
+
+def _masked_loop(body: Body, loop: Statement, *, ends: bool) -> None:
     mask = f"m_{body.number()}_"
     continues = any(
         each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk()
     )
-    body.writer.add(f"::cudalab::Mask {mask}({body.mask or 'B_'}); for (;;) {{")
+    body.writer.add(f"::cudalab::Mask {mask}({body.mask or 'B_'});")
+    body.writer.add(f"B_.live = &{mask};" if ends else "", "for (;;) {")
     body.masks.append(mask)
 
     def go_on() -> None:
@@ -248,3 +323,29 @@ def _masked_loop(body: Body, loop: Statement) -> None:
         go_on()
     body.writer.add("}")
     body.masks.pop()
+
+
+def _steps(body: Body, steps: Steps) -> None:
+    """Write a loop through which all threads go in step, as long as none of them is at its end."""
+    number, loop = body.number(), steps.loop
+    count, answers = f"rounds_{number}_", f"a_{number}_"
+    index = steps.declared(count)
+    inside = body.in_region(loop.parts[0], 1, last=False)
+
+    def region(*pieces: Iterable[Piece], ordered: bool = False) -> None:
+        for each in pieces:
+            body.region.add(each)
+        body.region.names |= set(texts(loop.words))
+        body.region.declared.add(steps.index.name)
+        body.region.ordered = ordered
+        body.flush()
+
+    body.writer.add(f"{{ unsigned {count} = 0; if constexpr (std::is_integral<decltype(")
+    body.writer.add(steps.step, f")>::value) for (;; ++{count}) {{")
+    body.writer.add(f"::cudalab::Agreement {answers};")
+    region(index, [f"{answers}.add(", *loop.condition, ");"], ordered=True)
+    body.writer.add(f"if ({answers}.others) break;")
+    region(index, inside)
+    body.writer.add("}")
+    region(["for ("], index, loop.condition, [";"], loop.step, [")"], inside)
+    body.writer.add("}")

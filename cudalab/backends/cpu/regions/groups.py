@@ -1,30 +1,46 @@
-"""Cooperative groups in the older words: the block's and those of a warp's lanes.
+"""Cooperative groups in other words: grids, blocks, tiles of a warp, and lanes that come together.
 
-`group.sync()` becomes `__syncthreads()`, `tile.shfl_down(value, 1)` a warp operation, and
-`group.thread_rank()` an expression of threadIdx. A function with any other use keeps its fibers.
+`block.sync()` becomes `__syncthreads()`, `tile.shfl_down(value, 1)` a warp operation, and
+`grid.thread_rank()` an expression of threadIdx and blockIdx. What the older words lack is called
+`__grid_sync` and `__cg_…`: group_regions.h. A coalesced group stays a variable of each thread, with
+the mask of its lanes. A function with any other use keeps its fibers.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
+from cudalab.backends.cpu.regions.syntax import TYPES
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, split, texts
 from cudalab.language.tokens import tokenize
 
 if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.syntax import Function, Parameter
     from cudalab.backends.cpu.regions.words import Word
 
-_OTHERS = frozenset(
+# The words in which a function that has groups besides its block says so.
+GROUPS = frozenset(
     {"this_grid", "grid_group", "coalesced_threads", "coalesced_group", "thread_group"}
     | {"tiled_partition", "thread_block_tile", "binary_partition", "labeled_partition"}
     | {"this_multi_grid", "multi_grid_group", "cluster_group", "this_cluster"}
 )
+# Those that are also in the text for loops.
+_KEPT = frozenset(
+    {"grid_group", "this_grid", "coalesced_group", "thread_block_tile", "tiled_partition"}
+)
+_OBJECTS = {"thread_block": "blocks", "grid_group": "grids", "coalesced_group": "lanes"}
+_MAKERS = frozenset(
+    {"this_thread_block", "this_grid", "tiled_partition", "coalesced_threads"}
+    | {"labeled_partition", "binary_partition"}
+)
+_KINDS = {"this_thread_block": "thread_block", "this_grid": "grid_group"}
 _SIZES = ("1", "2", "4", "8", "16", "32")
 _THREADS = "( blockDim.x * blockDim.y * blockDim.z )"
 _RANK = {
     True: "threadIdx.x",  # in blocks that are rows
-    False: "( threadIdx.x + blockDim.x * ( threadIdx.y + blockDim.y * threadIdx.z ) )",
+    False: "CUDALAB_RANK",  # a macro of regions.h
 }
 _OF_BLOCK = {
     "sync": "__syncthreads ( )",
@@ -35,8 +51,40 @@ _OF_BLOCK = {
     "dim_threads": "blockDim",
     "thread_index": "threadIdx",
 }
-_WARP_WIDE = {f"shfl{kind}": f"__shfl{kind}_sync" for kind in ("", "_up", "_down", "_xor")}
-_VOTES = {"any": "__any_sync", "all": "__all_sync", "ballot": "__ballot_sync"}
+_BLOCK_RANK = (
+    "( ( ( unsigned long long ) blockIdx.z * gridDim.y + blockIdx.y ) * gridDim.x + blockIdx.x )"
+)
+_BLOCKS = "( ( unsigned long long ) gridDim.x * gridDim.y * gridDim.z )"
+_OF_GRID = {
+    "sync": "__grid_sync ( )",
+    "size": f"( {_BLOCKS} * {_THREADS} )",
+    "num_threads": f"( {_BLOCKS} * {_THREADS} )",
+    "block_rank": _BLOCK_RANK,
+    "num_blocks": _BLOCKS,
+    "group_dim": "gridDim",
+    "dim_blocks": "gridDim",
+    "block_index": "blockIdx",
+    "is_valid": "::cudalab::in_cooperative_launch ( )",
+}
+_SHUFFLES = {f"shfl{kind}": f"__shfl{kind}_sync" for kind in ("", "_up", "_down", "_xor")}
+_SOURCES = {
+    "shfl": "lane_at",
+    "shfl_up": "lane_below",
+    "shfl_down": "lane_above",
+    "shfl_xor": "lane_across",
+}
+_VOTES = {"any": "__any_sync", "all": "__all_sync"}
+_MASKS = {"ballot": "__ballot_sync", "match_any": "__match_any_sync"}  # whose results are masks
+_FUNCTIONS = re.compile("reduce|inclusive_scan|exclusive_scan")
+_PARTS = {"labeled_partition": "", "binary_partition": "bool"}
+_ALL_LANES = "0xffffffffu"
+
+
+class _Tile(NamedTuple):
+    """Consecutive threads, all of one warp."""
+
+    size: str
+    parent: str  # the size of the tile that it is part of, if any
 
 
 def is_row(functions: list[Function]) -> bool:
@@ -53,27 +101,41 @@ _OTHER_PLACES = (["threadIdx", "y"], ["threadIdx", "z"])
 
 def translate(function: Function, by_name: dict[str, list[Function]], *, row: bool) -> None:
     """Write the groups of a function in the older words, as far as that is possible."""
-    blocks = set()
-    for parameter in function.parameters:
-        if "thread_block" in texts(parameter.words):
-            parameter.words = [word for word in parameter.words if word.text != "&"]
-            blocks.add(parameter.name)
+    reader = _Reader(function, by_name, row=row)
     names = {word.text for word in function.body}
-    if not blocks and not names & (_OTHERS | {"this_thread_block"}):
+    if not reader.has_parameters and not names & (GROUPS | {"this_thread_block"}):
         return
-    reader = _Reader(function, blocks, row=row)
     reader.read()
-    reader.check_calls(by_name)
+    reader.check_rest()
     function.body = reader.result
 
 
 class _Reader:
     """Goes through the words of a function."""
 
-    def __init__(self, function: Function, blocks: set[str], *, row: bool) -> None:
-        self.words, self.blocks, self.rank = function.body, blocks, _RANK[row]
-        self.tiles: dict[str, str] = {}  # their sizes
+    def __init__(
+        self, function: Function, by_name: dict[str, list[Function]], *, row: bool
+    ) -> None:
+        """Begin with the groups that the function is handed."""
+        self.words, self.by_name, self.rank = function.body, by_name, _RANK[row]
+        self.blocks, self.grids, self.lanes = set[str](), set[str](), set[str]()
+        self.tiles: dict[str, _Tile] = {}
         self.result: Words = []
+        self.hiding = _hiding(self.words)
+        self.passed: set[int] = set()  # the words that name a group where it is known to be one
+        for parameter in function.parameters:
+            for kind, known in _OBJECTS.items():
+                if kind in texts(parameter.words):
+                    parameter.words = [word for word in parameter.words if word.text != "&"]
+                    getattr(self, known).add(parameter.name)
+            if size := _size_of_tile(parameter):
+                self.tiles[parameter.name] = _Tile(size, "")
+        self.has_parameters = bool(self.objects | self.tiles.keys())
+
+    @property
+    def objects(self) -> set[str]:
+        """The groups that are variables in the written text, too."""
+        return self.blocks | self.grids | self.lanes
 
     def read(self) -> None:
         """Translate all words."""
@@ -92,108 +154,256 @@ class _Reader:
             i = end
         return result
 
+    # Groups that are made -------------------------------------------------------------------------
+
     def _declaration(self, words: Words, i: int, result: Words) -> int | None:
-        """Read `this_thread_block()` or `tiled_partition<32>(group)` in a declaration."""
-        if words[i].text not in ("this_thread_block", "tiled_partition"):
+        """Read `this_grid()`, `tiled_partition<32>(group)` and the like in a declaration."""
+        maker, place = words[i].text, words[i]
+        if maker not in _MAKERS:
             return None
-        start = i
-        while start and words[start - 1].text not in (";", "{", "}"):
-            start -= 1
-        end = i
-        while words[end].text != ";":
-            end += 1
-        name, equals = texts(words[start:i])[-4:-2] if words[i - 1].text == "::" else ("", "")
-        if words[i - 1].text == "=":
-            name, equals = words[i - 2].text, "="
-        if equals != "=":
-            self._refuse(words[i])
-        if words[i].text == "this_thread_block":
-            self.blocks.add(name)
-            result += words[i : end + 1]
+        if texts(words[i + 1 : i + 4]) == ["(", ")", "."] and i + 5 < len(words):
+            return self._at_once(words, i, result)
+        end = next(k for k in range(i, len(words)) if words[k].text == ";")
+        equals = i - 3 if words[i - 1].text == "::" else i - 1
+        if words[equals].text != "=":
+            raise _refusal(place)
+        name = words[equals - 1].text
+        if maker == "tiled_partition":
+            tile = self._tile(words[i:end])
+            if name in self.objects or self.tiles.setdefault(name, tile) != tile:
+                raise _refusal(place)
+            while result and result[-1].text not in (";", "{", "}"):
+                result.pop()
+            start = max(k for k in range(i) if words[k].text in (";", "{", "}"))
+            if self._is_passed_on(name):
+                result += words[start + 1 : end + 1]
+                self.passed |= {id(word) for word in words[start + 1 : end]}
             return end + 1
-        size = texts(words[i + 1 : end])
-        if len(size) != 6 or size[1] not in _SIZES or size[4] not in self.blocks:
-            self._refuse(words[i])
-        self.tiles[name] = size[1]
-        while result and result[-1].text not in (";", "{", "}"):
-            result.pop()
+        kind = _KINDS.get(maker, "coalesced_group")
+        made = self._made(words[i:end])
+        if kind == "coalesced_group":
+            _drop_namespace(result)
+        self._add(name, kind, place)
+        result += [*made, words[end]]
         return end + 1
+
+    def _made(self, words: Words) -> Words:
+        """A call that makes a group which is a variable, in other words."""
+        place, maker = words[0], words[0].text
+        arguments = split(words[2:-1])
+        if close(words, 1) != len(words) - 1 or len(arguments) != 2 * (maker in _PARTS):
+            raise _refusal(place)
+        if maker in _PARTS:
+            label = self._call(place, _PARTS[maker], self._translated(arguments[1]))
+            return self._call(place, "__cg_split", self._mask(arguments[0]), label)
+        return self._call(place, "__cg_here") if maker == "coalesced_threads" else words
+
+    def _add(self, name: str, kind: str, place: Word) -> None:
+        """Note a group that is a variable; its name is that of no other group."""
+        getattr(self, _OBJECTS[kind]).add(name)
+        kinds = [each for each in _OBJECTS.values() if name in getattr(self, each)]
+        if name in self.tiles or len(kinds) > 1:
+            raise _refusal(place)
+
+    def _at_once(self, words: Words, i: int, result: Words) -> int:
+        """Translate `this_grid().name()`, without a variable."""
+        operation = words[i + 4].text
+        of = {"this_thread_block": self._of_block, "this_grid": self._of_grid}.get(words[i].text)
+        plain = of(operation) if of else ""
+        if not plain or texts(words[i + 5 : i + 7]) != ["(", ")"]:
+            raise _refusal(words[i])
+        _drop_namespace(result)
+        result += _as_words(words[i], plain)
+        return i + 7
+
+    def _tile(self, made: Words) -> _Tile:
+        """The tile that `tiled_partition<32>(group)` makes."""
+        words = texts(made)
+        size, group = (words[2], words[5]) if len(words) == 7 else ("", "")
+        if size not in _SIZES or not (group in self.blocks or group in self.tiles):
+            raise _refusal(made[0])
+        return _Tile(size, self.tiles[group].size if group in self.tiles else "")
+
+    def _mask(self, group: Words) -> str:
+        """An expression of the lanes of a tile or of a coalesced group."""
+        name = group[0].text
+        if len(group) == 1 and name in self.lanes:
+            return f"{name}.cudalab_mask ( )"
+        if len(group) != 1 or name not in self.tiles:
+            raise _refusal(group[0])
+        size = self.tiles[name].size
+        return _ALL_LANES if size == "32" else f"::cudalab::lanes_of_tile ( {size} , {self.rank} )"
+
+    # Groups that are used -------------------------------------------------------------------------
 
     def _use(self, words: Words, i: int, result: Words) -> int | None:
-        """Translate `group.name(...)` or `sync(group)`."""
+        """Translate `group.name(...)`, or a function of a group."""
         name = words[i].text
-        known = self.blocks | self.tiles.keys()
-        if name == "sync" and texts(words[i + 1 : i + 4 : 2]) == ["(", ")"]:
-            group = words[i + 2].text
-            if group in known:
-                if result and result[-1].text == "::":
-                    del result[-2:]
-                result += _as_words(words[i], self._operation(group, "sync") or "")
-                return i + 4
-        if name not in known or (i and words[i - 1].text in (".", "->", "::")):
+        known = self.objects | self.tiles.keys()
+        if id(words[i]) in self.hiding or (i and words[i - 1].text in (".", "->")):
+            return None
+        if texts(words[i + 1 : i + 2]) == ["("] and (name == "sync" or _FUNCTIONS.fullmatch(name)):
+            end = close(words, i + 1)
+            arguments = split(words[i + 2 : end])
+            group = texts(arguments[0]) if arguments else []
+            if len(group) == 1 and group[0] in known and name not in self.by_name:
+                _drop_namespace(result)
+                result += self._function(words[i], name, arguments)
+                return end + 1
+        if name not in known or (i and words[i - 1].text == "::"):
             return None
         if texts(words[i + 1 : i + 2]) != ["."] or texts(words[i + 3 : i + 4]) != ["("]:
-            if name in self.tiles:
-                self._refuse(words[i])
             return None
         operation, end = words[i + 2].text, close(words, i + 3)
-        arguments = words[i + 4 : end]
-        if plain := self._operation(name, operation):
+        arguments = split(words[i + 4 : end])
+        if plain := self._plain(name, operation):
             result += _as_words(words[i], plain)
         else:
-            result += self._exchange(words[i], name, operation, arguments)
+            result += self._exchange(words[i], operation, arguments)
         return end + 1
 
-    def _operation(self, group: str, name: str) -> str | None:
-        """An operation without arguments, in other words."""
+    def _function(self, place: Word, name: str, arguments: list[Words]) -> Words:
+        """`sync(group)`, or a reduction or a scan by a group."""
+        group = arguments[0]
+        if name == "sync":
+            return _as_words(place, self._plain(group[0].text, "sync"))
+        if "[" in texts(arguments[-1]) and "{" in texts(arguments[-1]):  # a lambda has no type
+            raise _refusal(place)
+        others = [self._translated(each) for each in arguments[1:]]
+        return self._call(place, f"__cg_{name}", self._mask(group), *others)
+
+    def _of_block(self, name: str) -> str:
+        return self.rank if name == "thread_rank" else _OF_BLOCK.get(name, "")
+
+    def _of_grid(self, name: str) -> str:
+        of_grid = f"( {_BLOCK_RANK} * {_THREADS} + {self.rank} )"
+        return of_grid if name == "thread_rank" else _OF_GRID.get(name, "")
+
+    def _plain(self, group: str, name: str) -> str:
+        """An operation without arguments, in other words; nothing if it is another one."""
         if group in self.blocks:
-            return self.rank if name == "thread_rank" else _OF_BLOCK.get(name)
-        size = self.tiles[group]
+            return self._of_block(name)
+        if group in self.grids:
+            return self._of_grid(name)
+        if group in self.lanes:
+            mask = f"{group}.cudalab_mask ( )"
+            if name == "thread_rank":
+                return f"::cudalab::rank_in ( {mask} , {self.rank} )"
+            same = ("size", "num_threads", "meta_group_rank", "meta_group_size")
+            return (
+                f"__syncwarp ( {mask} )"
+                if name == "sync"
+                else f"{group}.{name} ( )" * (name in same)
+            )
+        size, parent = self.tiles[group]
+        whole = parent or _THREADS
         return {
             "sync": "__syncwarp ( )",
-            "size": size,
-            "num_threads": size,
+            "size": f"{size}u",
+            "num_threads": f"{size}u",
             "thread_rank": f"( {self.rank} % {size} )",
-            "meta_group_rank": f"( {self.rank} / {size} )",
-            "meta_group_size": f"( ( {_THREADS} + {size} - 1 ) / {size} )",
-        }.get(name)
+            "meta_group_rank": f"( {self.rank} {'%' if parent else ''} {parent} / {size} )",
+            "meta_group_size": f"( ( {whole} + {size} - 1 ) / {size} )",
+        }.get(name, "")
 
-    def _exchange(self, place: Word, group: str, name: str, arguments: Words) -> Words:
-        """A shuffle or a vote of a tile."""
-        size = self.tiles.get(group, "")
-        inside = self._translated(arguments)
-        if size and name in _WARP_WIDE:
-            head, tail = f"{_WARP_WIDE[name]} ( 0xffffffffu ,", f", {size} )"
-        elif size == "32" and name in _VOTES:
-            head, tail = f"{_VOTES[name]} ( 0xffffffffu ,", ")"
-        else:
-            self._refuse(place)
-        return [*_as_words(place, head), *inside, *_as_words(place, tail)]
+    def _exchange(self, place: Word, name: str, arguments: list[Words]) -> Words:
+        """A shuffle or a vote of some lanes of a warp."""
+        group = place.text
+        mask = self._mask([place])
+        inside = [self._translated(each) for each in arguments]
+        if group in self.tiles and name in _SHUFFLES:
+            size = _as_words(place, self.tiles[group].size)
+            return self._call(place, _SHUFFLES[name], _ALL_LANES, *inside, size)
+        if name in _SHUFFLES and len(inside) == 2:
+            source = self._call(
+                place, f"::cudalab::{_SOURCES[name]}", mask, _as_words(place, self.rank), inside[1]
+            )
+            return self._call(place, "__shfl_sync", mask, inside[0], source)
+        if name in _VOTES:
+            return self._call(place, _VOTES[name], mask, *inside)
+        if name in _MASKS:
+            lanes = self._call(place, _MASKS[name], mask, *inside)
+            whole = mask == _ALL_LANES
+            return lanes if whole else self._call(place, "::cudalab::ranks_of", mask, lanes)
+        raise _refusal(place)
 
-    def check_calls(self, by_name: dict[str, list[Function]]) -> None:
-        """Refuse groups that are passed on as anything but a block."""
-        for word in self.result:
-            if word.text in _OTHERS:
-                self._refuse(word)
-        passed = set()
-        for call in calls(self.result, by_name.keys()):
+    def _call(self, place: Word, name: str, *arguments: str | Words) -> Words:
+        """A call in other words."""
+        made = _as_words(place, f"{name} (")
+        for number, each in enumerate(arguments):
+            comma = _as_words(place, "," * (number > 0))
+            made += [*comma, *(_as_words(place, each) if isinstance(each, str) else each)]
+        return [*made, *_as_words(place, ")")]
+
+    def check_rest(self) -> None:
+        """Refuse groups that are anything but passed on to functions that know them."""
+        for call in calls(self.result, self.by_name.keys()):
             arguments = split(self.result[call.opening + 1 : call.closing])
+            functions = self.by_name[self.result[call.name].text]
             for k, argument in enumerate(arguments):
-                if len(argument) != 1 or argument[0].text not in self.blocks:
-                    continue
-                functions = by_name[self.result[call.name].text]
-                if all(
-                    k < len(each.parameters) and "thread_block" in texts(each.parameters[k].words)
-                    for each in functions
-                ):
-                    passed.add(id(argument[0]))
+                if all(self._is_known(argument, each.parameters[k:]) for each in functions):
+                    self.passed.add(id(argument[0]))
         for i, word in enumerate(self.result):
-            declared = texts(self.result[i + 1 : i + 2]) == ["="]
-            if word.text in self.blocks and id(word) not in passed and not declared:
-                self._refuse(word)
+            after = texts(self.result[i + 1 : i + 2])
+            asked = word.text in self.lanes and after == ["."]
+            groups = self.objects | self.tiles.keys()
+            is_group = word.text in groups and id(word) not in self.passed | self.hiding
+            if word.text in GROUPS - _KEPT or (is_group and after != ["="] and not asked):
+                raise _refusal(word)
 
-    def _refuse(self, word: Word) -> None:
-        raise NotCoveredError(f"{word.place}: cooperative groups")
+    def _is_passed_on(self, name: str) -> bool:
+        """Whether a group is an argument of a function of the file."""
+        return any(
+            [name] == texts(argument)
+            for call in calls(self.words, self.by_name.keys())
+            for argument in split(self.words[call.opening + 1 : call.closing])
+        )
+
+    def _is_known(self, argument: Words, parameters: list[Parameter]) -> bool:
+        """Whether an argument is a group that the first of the parameters says it is."""
+        name = argument[0].text if len(argument) == 1 else ""
+        if not parameters:
+            return False
+        if name in self.tiles:
+            return self.tiles[name] == _Tile(_size_of_tile(parameters[0]), "")
+        kinds = (kind for kind, of in _OBJECTS.items() if name in getattr(self, of))
+        return any(kind in texts(parameters[0].words) for kind in kinds)
+
+
+def _size_of_tile(parameter: Parameter) -> str:
+    """The size of the tile that a parameter is; nothing if it is none of a warp's."""
+    words = texts(parameter.words)
+    at = words.index("thread_block_tile") + 2 if "thread_block_tile" in words else len(words)
+    size = "".join(words[at : at + 1])
+    return size if size in _SIZES and words[at - 1] == "<" else ""
+
+
+def _hiding(words: Words) -> set[int]:
+    """The identities of words that name a number, such as a loop's `int block`."""
+    found: set[int] = set()
+    for i, (word, name) in enumerate(pairwise(words)):
+        if word.text not in TYPES - {"auto"} or name.kind != "name":
+            continue
+        end, depth = i, 0
+        while end < len(words) and depth >= 0:  # to the end of what is around it
+            depth += (words[end].text in ("(", "{")) - (words[end].text in (")", "}"))
+            end += 1
+        if end < len(words) and words[end - 1].text == ")":  # of a loop, whose body follows
+            while words[end].text not in ("{", ";"):
+                end += 1
+            end = close(words, end) if words[end].text == "{" else end
+        found |= {id(each) for each in words[i:end] if each.text == name.text}
+    return found
+
+
+def _refusal(word: Word) -> NotCoveredError:
+    return NotCoveredError(f"{word.place}: cooperative groups")
+
+
+def _drop_namespace(result: Words) -> None:
+    """Remove a namespace before a name."""
+    if result and result[-1].text == "::":
+        del result[-2:]
 
 
 def _as_words(place: Word, text: str) -> Words:

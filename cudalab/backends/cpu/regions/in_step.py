@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
-NEEDLESS = "no barriers; each thread has loops of its own"
+ALONE = "no barriers; "  # in reasons why the threads of a kernel run one after another
+NEEDLESS = f"{ALONE}each thread has loops of its own"
 
 _LOOPS = frozenset({"for", "while", "do"})
 _LEAVING = frozenset({"break", "continue", "return"})

@@ -74,12 +74,27 @@ def _argument(words: Words, meeting: AbstractSet[str]) -> tuple[int, int] | None
     return None
 
 
+def has_lambda(words: Words) -> bool:
+    """Whether a lambda is among the words."""
+    return any(
+        word.text == "["
+        and (i == 0 or (words[i - 1].kind == "sign" and words[i - 1].text not in (")", "]")))
+        for i, word in enumerate(words)
+    )
+
+
 def is_lambda(words: Words) -> bool:
     """Whether the words are one lambda, which is not called at once."""
     if texts(words[:1]) != ["["] or texts(words[-1:]) != ["}"]:
         return False
     opening = next((i for i, word in enumerate(words) if word.text == "{"), 0)
     return bool(opening) and close(words, opening) == len(words) - 1
+
+
+def refers(words: Words) -> bool:
+    """Whether a lambda copies nothing: it captures by reference, or not at all."""
+    captures = split(words[1 : close(words, 0)])
+    return all(texts(each[:1]) == ["&"] and len(each) <= 2 for each in captures)
 
 
 def taken_apart(words: Words) -> tuple[list[str], list[Statement]]:
@@ -113,7 +128,7 @@ def handed_over(words: Words, meeting: AbstractSet[str]) -> Iterator[str]:
 
 def definition(local: Local, value: Words, bindings: list[Piece]) -> list[Piece]:
     """The one object of the block; `bindings` make a thread's own values known to it."""
-    if texts(local.value[1:4]) != ["[", "&", "]"] and texts(local.value[1:3]) != ["[", "]"]:
+    if not refers(local.initializer):
         place = local.value[0].place
         raise NotCoveredError(f"{place}: a lambda that copies, for a function with barriers")
     name = local.name

@@ -11,11 +11,11 @@ from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.lambdas import is_lambda, taken_apart
+from cudalab.backends.cpu.regions.changes import changes_of
+from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_apart
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES
 from cudalab.backends.cpu.regions.words import (
-    CHANGING,
     NotCoveredError,
     Words,
     calls,
@@ -39,6 +39,8 @@ class Level(IntEnum):
     WARP = 1
     THREAD = 2
 
+
+Control = tuple[Level, ...]  # of the branches and loops around a statement, outermost first
 
 _WARP = 32
 # What follows threadIdx.x where the loop of a lane begins.
@@ -81,6 +83,7 @@ class Levels:
             for name, _, _ in changes_of(words)
         }
         self.names: dict[str, Level] = {}
+        self.around: dict[str, int] = {}  # how many branches and loops variables are declared in
         self.lambdas: dict[str, tuple[list[str], list[Statement]]] = {}  # called, not handed over
         self.arrays: set[str] = set()  # of a thread
         self.pointers: set[str] = set()  # to memory that all threads see the same way
@@ -99,9 +102,7 @@ class Levels:
         for word in function.template:
             self.names[word.text] = Level.BLOCK
         for statement in self._all_statements():
-            for local in locals_of(
-                statement.words if statement.kind == "simple" else statement.first
-            ):
+            for local in statement.declared:
                 self._declare(local)
             if statement.kind == "simple":
                 self._declare_outside(statement.words)
@@ -110,7 +111,7 @@ class Levels:
         while before != self.names:
             before = dict(self.names)
             for statement in statements:
-                self._visit(statement, Level.BLOCK)
+                self._visit(statement, (Level.BLOCK,))
 
     # What a value depends on ----------------------------------------------------------------------
 
@@ -157,6 +158,8 @@ class Levels:
             level = self._of_linear(words, start, end)
             self.by_whole_warps |= level < Level.THREAD and start < i
             return level
+        if word.text == "CUDALAB_RANK":
+            return self._of_linear(words, i, i + 1)
         if word.text in self.linear:
             level = self._of_linear(words, i, i + 1)
             self.by_whole_warps |= level < Level.THREAD and word.text in self.in_grid
@@ -198,7 +201,7 @@ class Levels:
             return self.of(arguments[2]) if len(arguments) == 3 else Level.THREAD
         if name in self.unit.collective:
             return self.results.get(name, Level.BLOCK)
-        if name in self.unit.placed or name.startswith(("__shfl", "atomic")):
+        if name in self.unit.placed or name.startswith(("__shfl", "__cg_", "atomic")):
             return Level.THREAD
         return Level.THREAD if name in ("__lane_id", "clock", "clock64") else Level.BLOCK
 
@@ -239,15 +242,16 @@ class Levels:
                 for parameter in parameters:
                     self.names.setdefault(parameter, Level.BLOCK)
 
-    def _enter(self, words: Words, control: Level) -> None:
+    def _enter(self, words: Words, control: Control) -> None:
         """Raise what lambdas change that are called."""
         for call in calls(words, self.lambdas.keys()):
             name = words[call.name].text
             parameters, body = self.lambdas[name]
             arguments = split(words[call.opening + 1 : call.closing])
             for parameter, argument in zip(parameters, arguments, strict=False):
-                self._raise(parameter, max(control, self.of(argument)))
-            self._raise(name, max(self._of_returned(body, control), default=control))
+                self._raise(parameter, max(*control, self.of(argument)))
+            around = max(control)
+            self._raise(name, max(self._of_returned(body, around), default=around))
             for statement in body:
                 self._visit(statement, control)
 
@@ -286,12 +290,12 @@ class Levels:
         if words[0].text in ("using", "typedef"):
             self.names.setdefault(words[1 if words[0].text == "using" else -2].text, Level.BLOCK)
 
-    def _visit(self, statement: Statement, control: Level) -> None:
+    def _visit(self, statement: Statement, control: Control) -> None:
         if statement.kind == "simple":
             self._assign(statement.words, control)
             return
         if statement.kind == "other":
-            self._assign(statement.words, Level.THREAD)
+            self._assign(statement.words, (*control, Level.THREAD))
             return
         if statement.kind == "block":
             for part in statement.parts:
@@ -299,14 +303,14 @@ class Levels:
             return
         if statement.kind.startswith("if"):
             self._assign(statement.condition, control)
-            level = max(control, self.of(statement.condition))
+            inside = *control, self.of(statement.condition)
         else:
             self._assign(statement.first, control)
-            level = max(control, self.of_loop(statement))
-            self._assign(statement.condition, level)
-            self._assign(statement.step, level)
+            inside = *control, self.of_loop(statement)
+            self._assign(statement.condition, inside)
+            self._assign(statement.step, inside)
         for part in statement.parts:
-            self._visit(part, level)
+            self._visit(part, inside)
 
     def of_result(self) -> Level:
         """The level of what the function returns."""
@@ -365,23 +369,27 @@ class Levels:
         elif statement.kind == "other" and "continue" in texts(statement.words):
             yield Level.THREAD
 
-    def _assign(self, words: Words, control: Level) -> None:
-        """Raise what a statement declares or changes."""
+    def _assign(self, words: Words, control: Control) -> None:
+        """Raise what a statement declares or changes.
+
+        A variable is as alike as its values are, among the threads that are where it is declared.
+        """
         self._enter(words, control)
-        if any(local.name in self.lambdas for local in locals_of(words)):
+        declared = locals_of(words)
+        if any(local.name in self.lambdas for local in declared):
             return
-        if has_lambda(words):
-            control = Level.THREAD
-        for local in locals_of(words):
-            level = max(control, self.of(local.value), self.of(local.array))
-            self._raise(local.name, level)
+        own = Level.THREAD if has_lambda(words) else Level.BLOCK
+        for local in declared:
+            self.around[local.name] = len(control)
+            self._raise(local.name, max(own, self.of(local.value), self.of(local.array)))
             if local.is_reference:
                 self.escaping.add(local.name)
                 if "const" not in texts(local.spec):
                     self._lend(local.initializer)
         for name, through, value in changes_of(words):
             if not (through and (name in self.pointers or name in self.shared)):
-                self._raise(name, max(control, self.of(value)))
+                within = control[self.around.get(name, 0) :]
+                self._raise(name, max(*within, own, self.of(value)))
         for i, word in enumerate(words[:-1]):
             if (
                 word.text == "&"
@@ -425,78 +433,6 @@ class Levels:
     def _raise(self, name: str, level: Level) -> None:
         if name in self.names and name not in self.shared:
             self.names[name] = max(self.names[name], level)
-
-
-def changes_of(words: Words) -> Iterator[tuple[str, bool, Words]]:
-    """What a statement changes besides the variables that it declares, as `changed` says it."""
-    declared = locals_of(words)
-    for part in [local.initializer for local in declared] if declared else [words]:
-        yield from changed(part)
-
-
-def changed(words: Words) -> Iterator[tuple[str, bool, Words]]:
-    """The variables that an expression changes: name, whether what it points to, and from where."""
-    for i, word in enumerate(words):
-        if word.text not in CHANGING or (
-            word.text == "=" and i and words[i - 1].text in ("[", "<")
-        ):
-            continue
-        after = words[i + 1 : i + 2]
-        if word.text in ("++", "--") and after and after[0].kind == "name":
-            through = texts(words[i + 2 : i + 3]) in (["["], ["->"])
-            yield after[0].text, through, words[i + 1 :]
-            continue
-        start, through = _base(words, i)
-        if start is not None:
-            yield words[start].text, through, words[start:]
-
-
-def _base(words: Words, i: int) -> tuple[int | None, bool]:
-    """The variable that begins the expression before `i`, and whether the way is through it."""
-    through = False
-    j = i - 1
-    while j >= 0:
-        text = words[j].text
-        if text in ("]", ")"):
-            opening = _open(words, j)
-            through |= text == "]"
-            if text == ")" and opening == j - 2 and words[j - 1].kind == "name":
-                return j - 1, through
-            j = opening - 1
-            continue
-        if words[j].kind == "name":
-            if j and words[j - 1].text in (".", "->"):
-                through |= words[j - 1].text == "->"
-                j -= 2
-                continue
-            through |= (
-                bool(j)
-                and words[j - 1].text == "*"
-                and (
-                    j == 1 or (words[j - 2].kind == "sign" and words[j - 2].text not in (")", "]"))
-                )
-            )
-            return j, through
-        return None, through
-    return None, through
-
-
-def _open(words: Words, closing: int) -> int:
-    depth = 0
-    for j in range(closing, -1, -1):
-        depth += (words[j].text in (")", "]", "}")) - (words[j].text in ("(", "[", "{"))
-        if depth == 0:
-            return j
-    return 0
-
-
-def has_lambda(words: Words) -> bool:
-    """Whether a lambda is among the words."""
-    return any(
-        word.text == "["
-        and (i == 0 or (words[i - 1].kind == "sign" and words[i - 1].text not in (")", "]")))
-        for i, word in enumerate(words)
-    )
 
 
 def _bracketed(words: Words, start: int, end: int) -> tuple[int, int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.body import Body
-from cudalab.backends.cpu.regions.levels import has_lambda
+from cudalab.backends.cpu.regions.declarations import DeclaringBody
+from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Part, type_of
-from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BUILT_IN, VALUED, VOTES
+from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BUILT_IN, GROUP_WIDE, VALUED, VOTES
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, split, texts
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ def _type_of_operand(name: str, position: int) -> str:
         return "int"
     if position == 0:
         return "unsigned"  # the mask
-    if position == 1 and name not in VOTES:
+    if (position == 1 and name not in VOTES) or name in GROUP_WIDE:
         return ""
     return "int"
 
 
-class MeetingBody(Body):
+class MeetingBody(DeclaringBody):
     """A function with its calls in which threads meet.
 
     Operands are computed by each thread, in the region before the call; its result is an array.

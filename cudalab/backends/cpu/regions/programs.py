@@ -10,10 +10,18 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.levels import changes_of
+from cudalab.backends.cpu.regions.changes import changes_of
+from cudalab.backends.cpu.regions.gathering import refuse_gathering
+from cudalab.backends.cpu.regions.groups import GROUPS
 from cudalab.backends.cpu.regions.syntax import TYPES
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls, split, texts
+from cudalab.backends.cpu.regions.words import (
+    NotCoveredError,
+    calls,
+    declared_name,
+    split,
+    texts,
+)
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement
@@ -23,11 +31,14 @@ if TYPE_CHECKING:
 # What program/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
 _OWN = frozenset(
     {"cast", "fit", "make", "into", "by", "zero_too", "saturated", "DynamicShared", "from_bits"}
-    | {"to_bits", "Target", "Places"}
+    | {"to_bits", "Target", "Places", "rank_in", "ranks_of", "lanes_of_tile"}
+    | {"lane_at", "lane_below", "lane_above", "lane_across"}
+    | {"in_cooperative_launch"}
 )
+_OWN_PTX = frozenset({"as", "store", "joined", "part", "shift_left", "shift_right", "magnitude"})
 _REASONS = {
     **dict.fromkeys(
-        ("assert", "__assert_fail", "__func__", "__FUNCTION__", "__PRETTY_FUNCTION__"),
+        ("__assert_fail", "__func__", "__FUNCTION__", "__PRETTY_FUNCTION__"),
         "a message that names the function",
     ),
     **dict.fromkeys(("cub", "cuda", "nvcuda", "wmma", "thrust"), "a library"),
@@ -39,6 +50,10 @@ _REASONS = {
     "__nanosleep": "a wait",
 }
 _LIBRARIES = frozenset({"cub", "cuda", "nvcuda", "wmma", "thrust"})
+# What lets other threads run; besides, atomic operations and fences in loops, which may be waits.
+_MEETING = BUILT_IN | frozenset(
+    {"__activemask", "__match_all_sync", "__nanosleep", "clock", "clock64", "volatile", "in_step"}
+)
 _WAITING = frozenset({"wait", "acquire", "arrive_and_wait", "test_and_set", "lock"})
 _OF_RUNTIME = re.compile(r"cuda[A-Z]\w*")
 
@@ -63,13 +78,40 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
         for statement in parsed(function).statements:
             for each in statement.walk():
                 _refuse_polling(each)
-        warps |= any(word.text.startswith(("__shfl", "__syncwarp")) for word in function.body)
+        warps |= any(
+            word.text.startswith(("__shfl", "__syncwarp", "__cg_")) for word in function.body
+        )
     _refuse_words(unit, classes, declared)
+    refuse_gathering(unit, reached)
     if calls(classes, BUILT_IN | unit.collective):
         raise NotCoveredError(f"{kernel.head[0].place}: a class with barriers")
     prints = any(word.text == "printf" for function in reached for word in function.body)
     if prints and warps:
         raise NotCoveredError(f"{kernel.head[0].place}: printf between warp operations")
+
+
+def never_waits(unit: Unit, reached: list[Function]) -> bool:
+    """Whether no thread of a kernel ever waits for another one, by all that it names.
+
+    Without loops such threads run one after another all the same: none gets a stack of its own.
+    """
+    bodies = [*(function.body for function in reached), *unit.classes(reached)]
+    used = {word.text for body in bodies for word in body}
+    used |= {word.text for function in reached for word in function.head}
+    unknown = _declared_only(unit) - unit.by_name.keys()
+    for statement in split(unit.outside, ";"):
+        if "volatile" in texts(statement):
+            unknown.add(declared_name(statement))
+    if used & (_MEETING | unit.collective | GROUPS | _LIBRARIES | unknown):
+        return False
+    return not any(
+        word.text.startswith(("atomic", "__threadfence"))
+        for function in reached
+        for statement in parsed(function).statements
+        for each in statement.walk()
+        if each.kind in ("for", "while", "do")
+        for word in each.words
+    )
 
 
 def _refuse_form(unit: Unit, kernel: Function) -> None:
@@ -127,7 +169,7 @@ def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
         if reason and (word.text not in _LIBRARIES or after[:1] == ["::"]):
             raise NotCoveredError(f"{word.place}: {reason}: {word.text}")
         if word.text == "cudalab" and after[:1] == ["::"] and after[1] not in _OWN:
-            if texts(words[i + 2 : i + 5]) != ["current", ".", "dynamic_shared"]:
+            if not _is_own(texts(words[i + 2 : i + 5])):
                 raise NotCoveredError(f"{word.place}: what only fibers do")
         elif after[:1] == ["("] and word.kind == "name":
             if _OF_RUNTIME.fullmatch(word.text):
@@ -136,6 +178,12 @@ def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
                 raise NotCoveredError(f"{word.place}: a method that may wait: {word.text}")
             if word.text in declared and word.text not in unit.by_name:
                 raise NotCoveredError(f"{word.place}: {word.text} is in another file")
+
+
+def _is_own(words: list[str]) -> bool:
+    """Whether what follows `cudalab::` asks nothing of the runtime that only fibers know."""
+    is_ptx = words[:2] == ["ptx", "::"] and words[2] in _OWN_PTX
+    return is_ptx or words == ["current", ".", "dynamic_shared"]
 
 
 def _of_libraries(unit: Unit) -> set[str]:
@@ -147,9 +195,7 @@ def _of_libraries(unit: Unit) -> set[str]:
         if statement[0].text == "using":
             names.add(statement[1].text)
         for part in split(statement):  # perhaps also a template argument
-            words = texts(part)
-            ends = [i for i, word in enumerate(words) if word in ("=", "{", "(", "[")]
-            names.add(words[min(ends, default=len(words)) - 1])
+            names.add(declared_name(part))
     return names - TYPES
 
 

@@ -6,7 +6,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.levels import Level, has_lambda
+from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.words import Word, calls, close, close_angle, split, texts
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class Strides:
                     same = facts.levels.names.get(local.name) == Level.BLOCK
                     value = None if local.name in facts.changed else self.of(local.initializer)
                     self._names[local.name] = 0 if same else value
+
+    def assume(self, name: str, stride: int) -> None:
+        """Note by how much a variable differs where that is known otherwise."""
+        self._names[name] = stride
 
     def are_near(self, statement: Statement) -> bool:
         """Whether neighbours access the same elements in a statement, or neighbouring ones."""
@@ -117,10 +122,11 @@ class Strides:
             return self.of(words[start:])
         if texts(words) == ["threadIdx", ".", "x"]:
             return 1
-        if len(words) == 1:
+        if len(words) == 1 and words[0].text != "CUDALAB_RANK":
             return self._names.get(words[0].text, 0)
         for i, word in enumerate(words):
-            if word.text == "threadIdx" and texts(words[i + 2 : i + 3]) == ["x"]:
+            is_thread = word.text == "threadIdx" and texts(words[i + 2 : i + 3]) == ["x"]
+            if is_thread or word.text == "CUDALAB_RANK":
                 return None
             is_member = i > 0 and words[i - 1].text in (".", "->", "::")
             if not is_member and self._names.get(word.text, 0) != 0:

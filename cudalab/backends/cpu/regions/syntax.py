@@ -23,6 +23,7 @@ TYPES = frozenset(
     {"void", "bool", "char", "short", "int", "long", "float", "double", "unsigned", "signed"}
     | {"auto"}
 )
+_POINTING = frozenset({"*", "&", "const", "&&", "__restrict__"})
 _QUALIFIERS = frozenset({"const", "typename", "struct", "volatile"})
 # Words that begin no declaration of a local variable.
 _STATEMENTS = frozenset(
@@ -34,6 +35,7 @@ _NOT_TYPED = frozenset(
     {"__device__", "__host__", "inline", "static", "__forceinline__", "__noinline__", "extern"}
     | {"constexpr", "__global__"}
 )
+_ALIGNING = frozenset({"__align__", "alignas"})
 _WITH_ARGUMENTS = frozenset({"__launch_bounds__", "__attribute__", "__maxnreg__", "__align__"})
 DEFAULT_BOUND = "1024"
 
@@ -138,6 +140,7 @@ class Function:
     is_kernel: bool
     bounds: str  # the most threads of a block, as the text says
     head: Words  # all up to the body
+    specialized: Words  # `<int>`, of a template's specialization
 
     @property
     def is_device(self) -> bool:
@@ -235,7 +238,7 @@ def locals_of(words: Words) -> list[Local]:
     """The variables that a simple statement, or the first part of a `for`, declares."""
     words = words[:-1] if words and words[-1].text == ";" else words
     i, typed = 0, False
-    while i < len(words) and words[i].text in ("__align__", "alignas"):
+    while i < len(words) and words[i].text in _ALIGNING:
         i = close(words, i + 1) + 1
     align = words[:i]
     while texts(words[i : i + 2]) == ["[", "["]:  # an attribute
@@ -250,14 +253,29 @@ def locals_of(words: Words) -> list[Local]:
         i = _end_of_type(words, i)
     while i < len(words) and words[i].text in ("const", *TYPES):
         i += 1
+    spec = words[start:i]
+    while i < len(words) and words[i].text in _ALIGNING:  # behind the type, too
+        end = close(words, i + 1) + 1
+        align, i = [*align, *words[i:end]], end
     result = []
-    for part in split(words[i:]):
-        local = _declared(words[start:i], part)
+    for part in split(words[i:]) if _may_name(words, i) else ():
+        local = _declared(spec, part)
         if local is None:
             return []
         local.align = align
         result.append(local)
     return result
+
+
+def _may_name(words: Words, i: int) -> bool:
+    """Whether the name of a variable may follow its type: in most statements an operator does."""
+    if i >= len(words):
+        return False
+    return (
+        words[i].kind == "name"
+        or words[i].text in _POINTING
+        or texts(words[i : i + 2]) == ["(", "&"]
+    )
 
 
 def _end_of_type(words: Words, i: int) -> int:
@@ -279,7 +297,7 @@ def _end_of_type(words: Words, i: int) -> int:
 
 def _declared(spec: Words, part: Words) -> Local | None:
     i = 0
-    while i < len(part) and part[i].text in ("*", "&", "const", "&&", "__restrict__"):
+    while i < len(part) and part[i].text in _POINTING:
         i += 1
     pointer = part[:i]
     if texts(part[i : i + 2]) == ["(", "&"] and texts(part[i + 3 : i + 4]) == [")"]:
@@ -346,7 +364,10 @@ def _function(head: Words, body: Words) -> Function | None:
             typed.append(head[i])
         i += 1
     opening = next((i for i, word in enumerate(typed) if word.text == "("), 0)
-    if opening < 2 or typed[opening - 1].kind != "name" or "=" in texts(typed[:opening]):
+    named = next((i for i, word in enumerate(typed[:opening]) if word.text == "<"), opening)
+    if texts(template) != ["template", "<", ">"] or typed[opening - 1].text != ">":
+        named = opening
+    if named < 2 or typed[named - 1].kind != "name" or "=" in texts(typed[:opening]):
         return None
     parameters = [
         parameter
@@ -354,15 +375,16 @@ def _function(head: Words, body: Words) -> Function | None:
         if (parameter := parameter_of(part))
     ]
     return Function(
-        name=typed[opening - 1].text,
+        name=typed[named - 1].text,
         template=template,
-        returns=typed[: opening - 1],
+        returns=typed[: named - 1],
         parameters=parameters,
         body=body,
         statements=[],
         is_kernel="__global__" in words,
         bounds=bounds,
         head=whole,
+        specialized=typed[named:opening],
     )
 
 

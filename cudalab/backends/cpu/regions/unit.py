@@ -21,17 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
-BLOCK_WIDE = BLOCK_VOTES | {"__syncthreads"}
+BLOCK_WIDE = BLOCK_VOTES | {"__syncthreads", "__grid_sync"}
 SHUFFLES = frozenset({"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"})
 VOTES = frozenset({"__ballot_sync", "__any_sync", "__all_sync"})
 OTHER_WARP_WIDE = frozenset(
     {"__match_any_sync"}
     | {f"__reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor")}
 )
-WARP_WIDE = SHUFFLES | VOTES | OTHER_WARP_WIDE | {"__syncwarp"}
+GROUP_WIDE = frozenset(
+    {"__cg_here", "__cg_split", "__cg_reduce", "__cg_inclusive_scan", "__cg_exclusive_scan"}
+)
+WARP_WIDE = SHUFFLES | VOTES | OTHER_WARP_WIDE | GROUP_WIDE | {"__syncwarp"}
 VALUED = (BLOCK_VOTES | WARP_WIDE) - {"__syncwarp"}
 BUILT_IN = BLOCK_WIDE | WARP_WIDE
-POSITION = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
+POSITION = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "CUDALAB_RANK"})
 
 # Words whose meaning depends on threads that run by turns.
 _ONLY_FIBERS = {
@@ -56,7 +59,11 @@ class Unit:
         self.namespace = namespace
         self.is_program = is_program
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
-        self.all_functions = functions(self.words)
+        self.all_functions = [
+            each
+            for each in functions(self.words)
+            if not each.specialized or calls(each.body, BUILT_IN)  # others stay as they are
+        ]
         self.functions = [each for each in self.all_functions if each.is_device or not is_program]
         for each in self.all_functions:
             each.body = _capturing(each.body)
@@ -68,6 +75,8 @@ class Unit:
             self._translate_groups()
         self.collective = self._spread(BUILT_IN)
         self.block_wide = self._spread(BLOCK_WIDE)
+        self.gathering = self._spread(frozenset({"__cg_here"}))
+        self.meeting = self.collective | BUILT_IN
         self.placed = self._spread(POSITION, called=False) - self.collective
         self.in_step: set[str] = set()  # kernels without barriers whose loops go around the threads
 
@@ -120,17 +129,19 @@ class Unit:
         """The functions of a kernel; NotCoveredError if it counts on threads that run by turns."""
         if not self.is_program:
             _check_alone(kernel)
-        _check_words(kernel.body)
+        any_volatile = self.is_program  # but loops that poll
+        _check_words(kernel.body, any_volatile=any_volatile)
         reached = self.called_by(kernel)
         for function in reached:
             if function.name in self.refused:
                 raise self.refused[function.name]
-            _check_words(function.body)
-            if "volatile" in texts(function.head):
+            _check_words(function.body, any_volatile=any_volatile)
+            if "volatile" in texts(function.head) and not any_volatile:
                 raise NotCoveredError(f"{function.head[0].place}: {_VOLATILE}")
             if function is not kernel and function.is_kernel:
                 raise NotCoveredError(f"{function.head[0].place}: a kernel that is called")
-            if function.name in self.collective and len(self.by_name[function.name]) > 1:
+            plain = [each for each in self.by_name[function.name] if not each.specialized]
+            if function.name in self.collective and len(plain) != 1:
                 raise NotCoveredError(
                     f"{function.head[0].place}: several functions {function.name} with barriers"
                 )
@@ -285,11 +296,11 @@ def _check_alone(kernel: Function) -> None:
         raise NotCoveredError(f"{kernel.head[0].place}: cooperative groups")
 
 
-def _check_words(words: list[Word]) -> None:
+def _check_words(words: list[Word], *, any_volatile: bool = False) -> None:
     for i, word in enumerate(words):
         if word.text in _ONLY_FIBERS:
             raise NotCoveredError(f"{word.place}: {_ONLY_FIBERS[word.text]}")
-        if word.text == "volatile" and not _is_cast(words, i):
+        if word.text == "volatile" and not any_volatile and not _is_cast(words, i):
             raise NotCoveredError(f"{word.place}: {_VOLATILE}")
         if word.text in ("asm", "__asm__"):
             opening = i + 1 + (texts(words[i + 1 : i + 2]) == ["volatile"])

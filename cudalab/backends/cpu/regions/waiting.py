@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.levels import changes_of, has_lambda
+from cudalab.backends.cpu.regions.changes import changes_of
+from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls, split, texts
+from cudalab.backends.cpu.regions.words import (
+    NotCoveredError,
+    calls,
+    declared_name,
+    split,
+    texts,
+)
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement
@@ -25,6 +32,7 @@ _POLLING = frozenset(
     | {"volatile", "__ldcv"}
 )
 _PAUSE = "__nanosleep"
+_SHARED = frozenset({"__shared__", "extern", "static"})
 _FIRST_LANES = (["<", "32"], ["<", "32u"], ["/", "32", "==", "0"], ["/", "32u", "==", "0"])
 
 
@@ -53,17 +61,24 @@ class _Waits:
 
     def __init__(self, unit: Unit, functions: list[Function], polling: set[str]) -> None:
         self.unit, self.polling = unit, polling
-        self.functions = {function.name: function for function in functions}
-        self.seen: set[tuple[str, str]] = set()
+        self.volatile = {  # what the file declares so, outside of functions
+            declared_name(statement)
+            for statement in split(unit.outside, ";")
+            if unit.is_program and "volatile" in texts(statement)
+        }
+        self.functions: dict[str, list[Function]] = {}
+        for function in functions:
+            self.functions.setdefault(function.name, []).append(function)
+        self.seen: set[tuple[Function, str]] = set()
 
     def refuse(self, kernel: Function) -> None:
         self._function(kernel, "")
 
     def _function(self, function: Function, alone: str) -> None:
         """Look at a function that a whole block calls, or a `thread` or `warp` alone."""
-        if (function.name, alone) in self.seen:
+        if (function, alone) in self.seen:
             return
-        self.seen.add((function.name, alone))
+        self.seen.add((function, alone))
         places = {
             local.name: texts(local.initializer)
             for statement in function.statements
@@ -96,14 +111,15 @@ class _Waits:
     ) -> None:
         for words in (statement.own, statement.first, statement.condition, statement.step):
             for call in calls(words, self.functions.keys()):
-                self._function(self.functions[words[call.name].text], alone)
+                for called in self.functions[words[call.name].text]:
+                    self._function(called, alone)
         inside = alone
         if statement.kind == "if" and apart and len(statement.parts) == 1:
             inside = alone or _who(statement.condition, places)
         elif statement.kind in ("for", "while", "do"):
             together = calls(statement.words, BLOCK_WIDE | self.unit.block_wide)
             together = [] if self.unit.is_program else together
-            if not together and _waits(statement, self.polling, function):
+            if not together and _waits(statement, self.polling, function, self.volatile):
                 by_vote = alone == "warp" and self.unit.is_collective(statement.words)
                 of_host = self.unit.is_program  # which fibers notice, and deadlocks
                 if of_host or (alone != "thread" and not by_vote):
@@ -158,17 +174,18 @@ def _polls(words: Words, functions: set[str]) -> bool:
     )
 
 
-def _waits(loop: Statement, polling: set[str], function: Function) -> bool:
+def _waits(loop: Statement, polling: set[str], function: Function, volatile: set[str]) -> bool:
     """Whether what other threads change may decide when a loop ends."""
     if any(word.text == _PAUSE for word in loop.words):
         return True
-    names = {
+    names = volatile | {
         local.name
         for statement in function.statements
         for each in statement.walk()
-        for local in each.declared
-        if "volatile" in texts(local.value)  # a pointer, perhaps
+        for local in [*each.declared, *locals_of([w for w in each.own if w.text not in _SHARED])]
+        if "volatile" in texts([*local.spec, *local.value])  # a pointer, perhaps
     }
+    names |= {each.name for each in function.parameters if "volatile" in texts(each.words)}
     before = None
     while before != names:
         before = set(names)

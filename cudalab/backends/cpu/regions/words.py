@@ -22,6 +22,7 @@ class NotCoveredError(Exception):
     """The reason why a kernel keeps its fibers."""
 
     function = ""  # the one in which it lies, if that cannot be written
+    more: Sequence[NotCoveredError] = ()  # those of other functions
 
 
 class Word(NamedTuple):
@@ -94,7 +95,8 @@ def _sort(words: Words, name: str, own: dict[str, Words]) -> None:
             _sort(words[i + 1 : end], inside, own)
         else:
             end = close(words, start) if words[start].text == "{" else start
-            own[name] += [word._replace(namespace=name) for word in words[start : end + 1]]
+            here = words[start : end + 1]
+            own[name] += [word._replace(namespace=name) for word in here] if name else here
         i = end + 1
 
 
@@ -113,6 +115,19 @@ def texts(words: Iterable[Word]) -> list[str]:
 def spaced(words: Iterable[Word]) -> str:
     """The words in one line."""
     return " ".join(word.text for word in words)
+
+
+def of_text(place: Word, *pieces: str | Words) -> Words:
+    """Words of our own, at a place of the user's text, and the user's between them."""
+    result: Words = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            for text in piece.split():
+                kind = "name" if text[0].isalpha() else "sign"
+                result.append(place._replace(text=text, kind=kind))
+        else:
+            result += piece
+    return result
 
 
 def close(words: Sequence[Word], start: int) -> int:
@@ -163,6 +178,13 @@ def split(words: Words, at: str = ",") -> list[Words]:
             parts[-1] += words[i : end + 1]
         i = end + 1
     return parts if len(parts) > 1 or parts[0] else []
+
+
+def declared_name(declaration: Words) -> str:
+    """The name that a declaration outside of functions declares."""
+    words = texts(declaration)
+    ends = [i for i, word in enumerate(words) if word in ("=", "{", "(", "[")]
+    return words[min(ends, default=len(words)) - 1]
 
 
 class Call(NamedTuple):

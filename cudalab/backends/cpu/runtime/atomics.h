@@ -1,4 +1,4 @@
-// The atomic operations beyond those of cudalab_cpu.h: more types, more scopes, and nvcc's own
+// The atomic operations beyond those of accesses.h: more types, more scopes, and nvcc's own
 // built-ins. All threads see one memory: scopes make a difference in check mode only.
 #pragma once
 

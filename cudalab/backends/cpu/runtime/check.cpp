@@ -209,7 +209,6 @@ static void run_blocks() {
     run.warps = (run.threads + 31) / 32;
     current.grid_dim = run.grid;
     current.block_dim = run.block_dim;
-    current.dynamic_shared = run.dynamic_shared;
     current.warp_results = run.result;
     run.observing = run.detects || run.counts;
     free(run.region_of_site);
@@ -217,6 +216,8 @@ static void run_blocks() {
     run.region_of_site = (unsigned*)malloc(sites * sizeof *run.region_of_site);
     memset(run.region_of_site, 0xff, sites * sizeof *run.region_of_site);
     place_shared_arrays();
+    current.dynamic_shared = run.dynamic_shared;
+    current.static_shared = run.tls;
     if (run.cooperative)
         run_cooperative();
     else

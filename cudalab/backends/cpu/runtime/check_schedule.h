@@ -304,7 +304,7 @@ static bool wake() {
     return true;
 }
 
-// The kernel's own call that led here: frames of cudalab_cpu.h are skipped.
+// The kernel's own call that led here: frames of our own headers are skipped.
 static unsigned site_of_frame(void** frame, unsigned thread, unsigned& depth) {
     for (int level = 0; level < 64; ++level) {  // libraries call deeply
         unsigned site = run.module->sites.at((uintptr_t)frame[1]);

@@ -1,5 +1,8 @@
-// What kernels call whose threads are loops (regions.h): the rest of runtime.cpp is about fibers.
+// What kernels call whose threads are loops (regions.h).
 #pragma once
+
+#include "failures.h"
+#include "warp_ops.h"
 
 namespace cudalab {
 
@@ -156,6 +159,24 @@ void gather<uint32_t>(const void* values, const unsigned* source, void* results)
     }
 }
 #endif
+// Values of other sizes than a word's, such as a tile shuffles: the lanes' numbers are shuffled.
+static void shuffle_objects(const WarpCall& call, unsigned warp, unsigned here,
+                            const unsigned* source) {
+    const uint64_t none = 0;
+    const unsigned bytes = call.values.bytes;
+    WarpCall of_numbers = call;
+    of_numbers.values = {&none, sizeof none, true};
+    Lanes some = lanes_at(of_numbers, warp, here);
+    for (unsigned lane = 0; lane < 32; ++lane) some.value[lane] = lane;
+    memcpy(some.source, source, sizeof some.source);
+    complete_for(SHUFFLE, some, of_numbers);
+    for (unsigned left = here; left; left &= left - 1) {
+        const unsigned lane = __builtin_ctz(left), from = (unsigned)some.result[lane];
+        const unsigned thread = call.values.one_for_all ? 0 : 32 * warp + from;
+        memcpy((char*)call.results + (32 * warp + lane) * bytes,
+               (const char*)call.values.values + thread * bytes, bytes);
+    }
+}
 extern "C" void cudalab_shuffle(const WarpCall* call, Shuffle by, Operand lanes, Operand widths) {
     const Worker& w = *worker;
     const unsigned bytes = call->values.bytes;
@@ -170,7 +191,9 @@ extern "C" void cudalab_shuffle(const WarpCall* call, Shuffle by, Operand lanes,
         const char* values = (const char*)call->values.values + first * bytes;
         char* results = (char*)call->results + first * bytes;
         const bool simple = is_whole(*call, warp, here) && !call->values.one_for_all;
-        if (simple && bytes == 4) {
+        if (bytes > 8 || (bytes & (bytes - 1))) {
+            shuffle_objects(*call, warp, here, source);
+        } else if (simple && bytes == 4) {
             gather<uint32_t>(values, source, results);
         } else if (simple && bytes == 8) {
             gather<uint64_t>(values, source, results);
@@ -183,6 +206,18 @@ extern "C" void cudalab_shuffle(const WarpCall* call, Shuffle by, Operand lanes,
                 memcpy(results + lane * bytes, &some.result[lane], bytes);
             }
         }
+    }
+}
+
+// The lanes of each mask are at a group's operation together, which the caller carries out.
+extern "C" void cudalab_meet(const WarpCall* call) {
+    const Worker& w = *worker;
+    for (unsigned warp = 0; warp < w.warps; ++warp) {
+        const unsigned here = lanes_of(w, call->here, warp);
+        if (!here || is_whole(*call, warp, here)) continue;
+        Lanes lanes = lanes_at(*call, warp, here);
+        memset(lanes.source, 0, sizeof lanes.source);
+        complete_for(SHUFFLE, lanes, *call);
     }
 }
 

@@ -72,10 +72,17 @@
     const size_t t_ = position_.number;      \
     const uint3 threadIdx = position_.index; \
     (void)t_, (void)threadIdx;
+#define CUDALAB_RANK (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
+
+// An assertion, with its text in the source.
+#define cudalab_assert(text, ...) \
+    ((__VA_ARGS__) ? (void)0 : ::cudalab::cudalab_fail_assertion(text, __FILE__, __LINE__))
 
 // One thread's part of a region with loops over an array of its own: g++ 12 compiles some such
 // loops in a loop over threads to wrong code.
 #define CUDALAB_APART __attribute__((noinline))
+// A function that several places call: compiled once, not in each of them.
+#define CUDALAB_ONCE __attribute__((noinline))
 #define CUDALAB_COLD __attribute__((noinline))
 #define CUDALAB_INLINE inline __attribute__((always_inline))
 

@@ -213,7 +213,8 @@ static void record_loops_crash(const char* format, ...) {
 }
 
 // Runs a block of loops that has crashed once more, with fibers, which know their thread. What it
-// has printed is not printed again. If it does not crash now, the message names the block only.
+// has printed is not printed again, and it waits for no other blocks. If it does not crash now, the
+// message names the block only.
 static void repeat_with_fibers(Worker& w, uint64_t block) {
     w.crashed_in_loops = false;
     if (has_failed()) return;

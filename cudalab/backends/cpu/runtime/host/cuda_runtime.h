@@ -45,6 +45,6 @@ inline void sync_grid(const char*, int) {
 #endif
 
 #include "cudalab/api.h"
-#include "cudalab/textures.h"
+#include "cudalab/texture_reads.h"
 
 #endif

@@ -30,23 +30,7 @@ typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 
 namespace cudalab {
 
-// XORWOW's step on its 160 bits, and its powers: column j is the image of bit j.
-struct Jump {
-    unsigned column[160][5];
-    void apply(unsigned v[5]) const {
-        unsigned sum[5] = {};
-        for (int j = 0; j < 160; ++j)
-            if (v[j / 32] >> j % 32 & 1)
-                for (int word = 0; word < 5; ++word) sum[word] ^= column[j][word];
-        memcpy(v, sum, sizeof sum);
-    }
-};
-const Jump* xorwow_jumps();  // by 2^0, 2^1, ... 2^(67 + 63) numbers
-
-inline void xorwow_jump(unsigned v[5], unsigned long long count, int power) {
-    for (const Jump* jump = xorwow_jumps() + power; count; count >>= 1, ++jump)
-        if (count & 1) jump->apply(v);
-}
+void xorwow_jump(unsigned v[5], unsigned long long count, int power);  // by count * 2^power numbers
 
 inline void philox(const unsigned counter[4], const unsigned key[2], unsigned output[4]) {
     unsigned c[4] = {counter[0], counter[1], counter[2], counter[3]}, k[2] = {key[0], key[1]};

@@ -161,6 +161,12 @@ cudaError_t Call::pending() {
     if (for_good) last_error = for_good;
     return for_good;
 }
+// A device that has failed does nothing any more: the host need not wait for it.
+cudaError_t Call::pending_for_host() {
+    const cudaError_t error = pending();
+    if (error) host_waits();
+    return error;
+}
 cudaError_t Call::pending_or_unsafe() {
     if (cudaError_t error = pending()) return error;
     return captures ? captures->forbid_unsafe(*this) : cudaSuccess;
@@ -445,7 +451,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaDeviceSynchronize(const char* file, int line) {
     Call call("cudaDeviceSynchronize", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_for_host()) return error;
     if (captures)
         if (cudaError_t error = captures->forbid_device(call)) return error;
     wait_for_all_work();

@@ -6,7 +6,7 @@
 
 namespace cudalab {
 
-static const size_t MOST = 227 << 10;  // as in runtime.cpp
+static const size_t MOST = 227 << 10;  // as in workers.h
 alignas(64) static __thread char memory[MOST];
 
 char* dynamic_shared_memory();

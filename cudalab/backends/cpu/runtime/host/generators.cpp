@@ -86,18 +86,7 @@ void next_subsequence(curandStatePhilox4_32_10* state) {
     skipahead_sequence(1, state);
 }
 void next_subsequence(curandStateMRG32k3a* state) {
-    static MrgMatrix a, b;  // the jump's matrices
-    if (!a.at[0][0]) {
-        for (int column = 0; column < 3; ++column) {
-            curandStateMRG32k3a unit = {};
-            unit.s1[column] = unit.s2[column] = 1;
-            skipahead_subsequence(1, &unit);
-            for (int row = 0; row < 3; ++row)
-                a.at[row][column] = unit.s1[row], b.at[row][column] = unit.s2[row];
-        }
-    }
-    a.apply(state->s1, MRG_PRIME_1);
-    b.apply(state->s2, MRG_PRIME_2);
+    skipahead_subsequence(1, state);
 }
 
 template <class State>

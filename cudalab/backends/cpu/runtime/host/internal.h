@@ -32,6 +32,7 @@ class Call {
     // The permanent error of an earlier kernel, which every call returns, or cudaSuccess.
     cudaError_t pending();
     // The same for calls that are not permitted while a stream is captured, such as cudaMalloc.
+    cudaError_t pending_for_host();  // for calls by which the host waits
     cudaError_t pending_or_unsafe();
     cudaError_t pending_after_all_work();  // for calls that free memory
     cudaError_t fail(cudaError_t error, const char* why, ...) __attribute__((format(printf, 3, 4)));

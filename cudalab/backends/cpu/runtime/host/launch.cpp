@@ -89,9 +89,16 @@ bool in_kernel() {
 bool in_cooperative_launch() {
     return grid_barrier.cooperative;
 }
-void sync_grid(const char* file, int line) {
+static void check_cooperative(const char* file, int line) {
     if (!grid_barrier.cooperative)
         fail(*worker, "grid.sync() (%s:%d) needs cudaLaunchCooperativeKernel", file, line);
+}
+void sync_grid_of_loops(const char* file, int line) {
+    check_cooperative(file, line);
+    wait_for_grid(*worker, file, line);
+}
+void sync_grid(const char* file, int line) {
+    check_cooperative(file, line);
     if (last_launch != grid_barrier.launch) {
         last_launch = grid_barrier.launch;
         block_has_passed = false;
@@ -99,7 +106,7 @@ void sync_grid(const char* file, int line) {
     cudalab_block_barrier(file, line);
     if (!block_has_passed) {  // the first thread waits for the whole block
         block_has_passed = true;
-        wait_for_grid(*worker, file, line);
+        if (!kernel_is_silent) wait_for_grid(*worker, file, line);
     }
     cudalab_block_barrier(file, line);
     block_has_passed = false;
@@ -195,7 +202,7 @@ static Watch* watch;  // over the grid that runs; null if it is left out
 // Loops count on small indices of threads, and on blocks that are rows if no kernel asks for more.
 static bool fits_loops(const Config& config, const Kernel& kernel) {
     static const bool wanted = !getenv("CUDALAB_LOOPS") || strcmp(getenv("CUDALAB_LOOPS"), "0");
-    if (!wanted || !kernel.loops || config.cooperative) return false;
+    if (!wanted || !kernel.loops) return false;
     const dim3 &g = config.grid, &b = config.block;
     const uint64_t most = INT_MAX - MAX_THREADS;
     const bool small =
@@ -261,10 +268,16 @@ bool start_os_thread(void* (*main)(void*)) {
 extern "C" void __assert_fail(const char* condition, const char* file, unsigned line,
                               const char* function) __THROW {
     if (worker && worker->kernel) {
+        crash_error = cudaErrorAssert;
+        if (!worker->kernel->thread) {  // fibers name the thread and this function
+            snprintf(loops_crash, sizeof loops_crash, "assertion `%s` failed at %s:%u", condition,
+                     file, line);
+            worker->crashed_in_loops = true;
+            abandon(*worker);
+        }
         const uint3 &b = current.block_idx, &t = worker->index[current.thread];
         fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
                 file, line, function, b.x, b.y, b.z, t.x, t.y, t.z, condition);
-        crash_error = cudaErrorAssert;
         fail(*worker, "assertion `%s` failed at %s:%u", condition, file, line);
     }
     fflush(stdout);

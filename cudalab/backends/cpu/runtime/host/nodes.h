@@ -1,4 +1,4 @@
-// The inside of CUDA graphs, for graphs.cpp and captures.cpp.
+// The inside of CUDA graphs, for graphs.cpp, graph_nodes.cpp, graph_instances.cpp and captures.cpp.
 #pragma once
 
 #include "work.h"
@@ -61,13 +61,29 @@ struct CUgraphExec_st {
 
 namespace cudalab {
 
+// graphs.cpp
 cudaGraph_t new_graph();
-cudaGraph_t copy_of(cudaGraph_t graph);
+cudaGraph_t copy_of(cudaGraph_t graph);  // its nodes know their originals
 void destroy(cudaGraph_t graph);
 cudaGraphNode_t new_node(cudaGraph_t graph, const Content& content, Place place);
 void connect(cudaGraphNode_t from, cudaGraphNode_t to);
 size_t position(cudaGraph_t graph, cudaGraphNode_t node);
+bool has_memory_nodes(cudaGraph_t graph);
+// Sorts the nodes: each comes after those that it depends on, and otherwise in the order in which
+// the program made them. False if there is a cycle.
+bool sort_nodes(cudaGraph_t graph);
+// Hands over a list: its length if there is no room for it.
+cudaError_t give(Call& call, const List<cudaGraphNode_t>& list, cudaGraphNode_t* nodes,
+                 size_t* count);
+cudaError_t check(Call& call, const void* graph_or_node);
+
+// graph_nodes.cpp
+cudaGraphNode_t node_in(cudaGraphExec_t exec, cudaGraphNode_t node);  // of a graph, without exec
+
+// graph_instances.cpp
 cudaError_t place_memory(Call& call, cudaGraphNode_t node);
 cudaError_t check_free(Call& call, cudaGraph_t graph, PoolMemory& memory);
+// Takes the parameters of another graph's nodes; `at`: the node that forbids it.
+cudaGraphExecUpdateResult update(cudaGraph_t own, cudaGraph_t from, cudaGraphNode_t* at);
 
 }  // namespace cudalab

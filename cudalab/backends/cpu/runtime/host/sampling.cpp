@@ -11,18 +11,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "blends.h"
 #include "texels.h"
 
 namespace cudalab {
-
-static const int WEIGHT_BITS = 8, ONE = 1 << WEIGHT_BITS;  // weights, and fractions of a texel
-static const int GUARD_BITS = 4, SLICE_GUARD_BITS = 14;    // below the mantissa
-
-static uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 
 // ------------------------------------------------------------------ where texels are
 
@@ -39,6 +31,9 @@ static int resolve(int index, int size, bool wraps, int mode) {
     return index < 0 ? 0 : size - 1;
 }
 
+static int fractional_bits(int size) {
+    return size <= 8192 ? 21 : size <= 65536 ? 22 : 23;
+}
 // A coordinate as a whole number with `bits` fractional bits; `offset` is added to it.
 struct Position {
     int64_t value;
@@ -47,7 +42,7 @@ struct Position {
 };
 static inline Position position_of(double x, double offset, int size, int mode, bool normalized) {
     Position position;
-    const int bits = position.bits = size <= 8192 ? 21 : size <= 65536 ? 22 : 23;
+    const int bits = position.bits = fractional_bits(size);
     const double scale = (double)(1 << bits);
     if (!(fabs(x) >= (offset ? 0x1p-127 : 0x1p-126))) x = 0;  // neither denormal nor NaN
     const bool wraps = position.wraps = normalized && mode == cudaAddressModeWrap;
@@ -91,7 +86,7 @@ static inline Axis locate(double x, double offset, int size, int mode, bool norm
 // Texels and their weights, in slices of four.
 struct Footprint {
     const char* texel[16];  // null: the border
-    int weight[16];
+    Four weight[4];
     bool touched[16];  // a NaN counts although the weight is rounded to 0
     int slices;
 };
@@ -99,21 +94,15 @@ struct Footprint {
 // Adds one slice of `total` weights: the texel at two axes, or two or four of them.
 static void add_slice(Footprint& to, const Texture& texture, const Texels& texels, const Axis& x,
                       const Axis& y, int z, int total) {
-    const int right = (total * x.fraction + ONE / 2) >> WEIGHT_BITS, left = total - right;
-    const int below_left = (left * y.fraction + ONE / 2 - 1) >> WEIGHT_BITS;
-    const int below_right = (right * y.fraction + ONE / 2) >> WEIGHT_BITS;
-    const int weights[] = {left - below_left, right - below_right, below_left, below_right};
     const size_t bytes = texture.format.bytes;
     for (int i = 0; i < 4; ++i) {
         const int column = x.index[i & 1], row = y.index[i >> 1], at = to.slices * 4 + i;
-        const bool border = column < 0 || row < 0 || z < 0;
-        to.texel[at] = border ? nullptr
-                              : texels.data + (size_t)z * texels.slice + (size_t)row * texels.row +
-                                    (size_t)column * bytes;
-        to.weight[at] = weights[i];
+        const size_t distance =
+            (size_t)z * texels.slice + (size_t)row * texels.row + (size_t)column * bytes;
+        to.texel[at] = column < 0 || row < 0 || z < 0 ? nullptr : texels.data + distance;
         to.touched[at] = total && (!(i & 1) || x.fraction) && (!(i & 2) || y.fraction);
     }
-    ++to.slices;
+    to.weight[to.slices++] = weights_at(x.fraction, y.fraction, total);
 }
 
 // A cube's face, and the place on it, from -1 to 1. nvcc divides by the greatest coordinate.
@@ -199,147 +188,6 @@ static bool find_texels(const Texture& texture, const TextureRead& s, Footprint&
     return true;
 }
 
-// ------------------------------------------------------------------ floats and halves
-
-// The format of a floating-point number.
-struct FloatFormat {
-    int mantissa_bits, exponent_bits;
-    bool has_denormals;
-};
-static const FloatFormat FLOAT = {23, 8, false}, HALF = {10, 5, true};
-
-static uint32_t blend(const FloatFormat& format, const Footprint& footprint,
-                      const uint32_t* values) {
-    const int top = (1 << format.exponent_bits) - 1;
-    const uint32_t hidden = 1u << format.mantissa_bits, sign_bit = hidden << format.exponent_bits;
-    const uint32_t infinity = (uint32_t)top << format.mantissa_bits;
-    bool nan = false, negative = true, infinite[2] = {false, false};
-    int64_t sums[4];
-    int exponents[4], greatest = 0;
-    for (int slice = 0; slice < footprint.slices; ++slice) {
-        int exponent[4], highest = 0;
-        uint32_t mantissa[4];
-        for (int i = 0; i < 4; ++i) {
-            const int at = slice * 4 + i;
-            const uint32_t value = values[at];
-            exponent[i] = (int)(value >> format.mantissa_bits) & top;
-            mantissa[i] = value & (hidden - 1);
-            if (!footprint.touched[at]) continue;
-            if (exponent[i] == top) {
-                if (mantissa[i])
-                    nan = true;
-                else
-                    infinite[(value & sign_bit) != 0] = true;
-            }
-            if (exponent[i]) {
-                mantissa[i] |= hidden;
-            } else {
-                if (!format.has_denormals) mantissa[i] = 0;
-                exponent[i] = mantissa[i] ? 1 : 0;
-            }
-            if (footprint.weight[at] && exponent[i] > highest) highest = exponent[i];
-        }
-        int64_t sum = 0;
-        for (int i = 0; i < 4; ++i) {
-            const int at = slice * 4 + i, shift = highest - exponent[i];
-            if (!footprint.weight[at]) continue;
-            negative = negative && values[at] & sign_bit;
-            if (shift > 31) continue;
-            const int64_t product =
-                ((int64_t)mantissa[i] << GUARD_BITS >> shift) * footprint.weight[at];
-            sum += values[at] & sign_bit ? -product : product;
-        }
-        sums[slice] = sum;
-        exponents[slice] = sum ? highest : 0;
-        if (exponents[slice] > greatest) greatest = exponents[slice];
-    }
-    if (nan || (infinite[0] && infinite[1])) return sign_bit - 1;
-    if (infinite[0] || infinite[1]) return infinity | (infinite[1] ? sign_bit : 0);
-    int below = GUARD_BITS + WEIGHT_BITS;  // bits of the sum below the last one of the mantissa
-    int64_t sum = sums[0];
-    if (footprint.slices > 1) {
-        sum = 0;
-        for (int slice = 0; slice < footprint.slices; ++slice) {
-            const int shift = greatest - exponents[slice] + below - SLICE_GUARD_BITS;
-            if (sums[slice])
-                sum += shift < 0 ? sums[slice] << -shift : sums[slice] >> (shift > 63 ? 63 : shift);
-        }
-        below = SLICE_GUARD_BITS;
-    }
-    if (!sum) return negative ? sign_bit : 0;
-    const uint32_t sign = sum < 0 ? sign_bit : 0;
-    const uint64_t magnitude = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
-    int shift = 63 - __builtin_clzll(magnitude) - format.mantissa_bits;
-    int exponent = greatest + shift - below;
-    if (exponent < 1) {
-        if (!format.has_denormals) return sign;
-        shift += 1 - exponent;
-        exponent = 1;
-    }
-    const uint64_t rounded =
-        shift > 0 ? (magnitude + ((uint64_t)1 << (shift - 1))) >> shift : magnitude << -shift;
-    // The hidden bit, where there is one, adds 1 to the exponent.
-    const uint64_t result = ((uint64_t)(exponent - 1) << format.mantissa_bits) + rounded;
-    return sign | (result < infinity ? (uint32_t)result : infinity);
-}
-
-static uint32_t float_of_half(uint32_t half) {
-    const uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 1023;
-    if (exponent == 31) return sign | 0x7f800000 | mantissa << 13;
-    if (exponent) return sign | (exponent + 112) << 23 | mantissa << 13;
-    return sign | bits_of((float)mantissa * 0x1p-24f);
-}
-// A border's color: cut off, not rounded.
-static uint32_t half_of_border(float x) {
-    const uint32_t bits = bits_of(fminf(fmaxf(x, -65504), 65504)), sign = bits >> 16 & 0x8000;
-    const int exponent = (int)(bits >> 23 & 255) - 112;
-    if (exponent > 0) return sign | (uint32_t)exponent << 10 | (bits >> 13 & 1023);
-    return sign | (exponent < -10 ? 0 : (0x400 | (bits >> 13 & 1023)) >> (1 - exponent));
-}
-
-// ------------------------------------------------------------------ integers
-
-static int channel_of(const TexelFormat& format, const char* texel, unsigned channel) {
-    const bool is_signed = format.kind == cudaChannelFormatKindSigned;
-    if (format.bits == 8) {
-        const unsigned char value = (unsigned char)texel[channel];
-        return is_signed ? (signed char)value : value;
-    }
-    if (format.bits == 16) {
-        unsigned short value;
-        memcpy(&value, texel + channel * 2, 2);
-        return is_signed ? (short)value : value;
-    }
-    int value;
-    memcpy(&value, texel + channel * 4, 4);
-    return value;
-}
-static float greatest_of(const TexelFormat& format) {
-    const bool is_signed = format.kind == cudaChannelFormatKindSigned;
-    return (float)((1 << (format.bits - is_signed)) - 1);
-}
-// A border's color: rounded, halves towards zero.
-static int border_of(const TexelFormat& format, float color) {
-    const float least = format.kind == cudaChannelFormatKindSigned ? -1 : 0;
-    const float value = fminf(fmaxf(color, least), 1) * greatest_of(format);
-    int rounded = (int)fabsf(value);
-    rounded += fabsf(value) - (float)rounded > 0.5f;
-    return value < 0 ? -rounded : rounded;
-}
-
-// A number of 16 bits, from the sum of weighted integers.
-static uint32_t blend_integers(const TexelFormat& format, int sum) {
-    if (format.kind == cudaChannelFormatKindUnsigned) {
-        const int value = format.bits == 8 ? sum + ((sum + ONE / 2) >> WEIGHT_BITS)
-                                           : (int)(((unsigned)sum + ONE / 2) >> WEIGHT_BITS);
-        return bits_of((float)value / 65535);
-    }
-    int value = format.bits == 8 ? sum + (((sum >> 4) + (sum >> 12) + 4) >> 3)
-                                 : (sum + ONE / 2) >> WEIGHT_BITS;
-    value = value < -32767 ? -32767 : value > 32767 ? 32767 : value;
-    return bits_of((float)value / 32767);
-}
-
 // ------------------------------------------------------------------ results
 
 static uint32_t read_channel(const Texture& texture, const char* texel, unsigned channel) {
@@ -371,27 +219,122 @@ static uint32_t filter_channel(const Texture& texture, const Footprint& footprin
     const TexelFormat& format = texture.format;
     const float color = texture.desc.borderColor[channel];
     const int count = footprint.slices * 4;
-    uint32_t values[16];
     if (format.kind != cudaChannelFormatKindFloat) {
         int64_t sum = 0;
         for (int i = 0; i < count; ++i)
-            if (footprint.weight[i])
-                sum += (int64_t)footprint.weight[i] *
-                       (footprint.texel[i] ? channel_of(format, footprint.texel[i], channel)
-                                           : border_of(format, color));
+            if (const int weight = footprint.weight[i / 4][i % 4])
+                sum += (int64_t)weight * (footprint.texel[i]
+                                              ? channel_of(format, footprint.texel[i], channel)
+                                              : border_of(format, color));
         return blend_integers(format, (int)sum);
     }
+    Four values[4];
     const unsigned bytes = format.bits / 8;
     for (int i = 0; i < count; ++i) {
-        values[i] = 0;
-        if (!footprint.touched[i]) continue;
+        uint32_t value = 0;
         if (footprint.texel[i])
-            memcpy(&values[i], footprint.texel[i] + channel * bytes, bytes);
+            memcpy(&value, footprint.texel[i] + channel * bytes, bytes);
         else
-            values[i] = bytes == 2 ? half_of_border(color) : bits_of(color);
+            value = bytes == 2 ? half_of_border(color) : bits_of(color);
+        values[i / 4][i % 4] = footprint.touched[i] ? (int)value : 0;
     }
-    if (bytes == 2) return float_of_half(blend(HALF, footprint, values));
-    return blend(FLOAT, footprint, values);
+    if (bytes == 2) return float_of_half(Half::blend(footprint.slices, footprint.weight, values));
+    return Float::blend(footprint.slices, footprint.weight, values);
+}
+
+// ------------------------------------------------------------------ what kernels do by themselves
+
+static QuickAxis quick_axis(const cudaTextureDesc& desc, int size, int mode) {
+    const bool normalized = desc.normalizedCoords, linear = desc.filterMode == cudaFilterModeLinear;
+    QuickAxis axis;
+    memset((void*)&axis, 0, sizeof axis);
+    axis.end = normalized ? 1 : (float)size;
+    axis.bits = normalized ? fractional_bits(size) : WEIGHT_BITS + 1;
+    axis.scale = (float)(1 << axis.bits);
+    axis.size = normalized ? size : 1;
+    axis.drop = axis.bits - WEIGHT_BITS;
+    // A filter's position is rounded, and that of the texel whose middle lies before it.
+    if (linear) axis.offset = (1 << (axis.drop - 1)) - ((int64_t)(ONE / 2) << axis.drop);
+    axis.last = (size - 1) * ONE;
+    axis.wraps = normalized && mode == cudaAddressModeWrap;
+    axis.mirrors = normalized && mode == cudaAddressModeMirror;
+    axis.bordered = mode == cudaAddressModeBorder;
+    axis.low = linear ? 0.5f : 0;
+    axis.high = linear ? (float)size - 0.5f : nextafterf(axis.end, 0);
+    if (linear && normalized) axis.high = 0;  // none
+    return axis;
+}
+
+QuickTexture quick_texture_of(const Texture& texture) {
+    const cudaTextureDesc& desc = texture.desc;
+    const TexelFormat& format = texture.format;
+    const Texels& texels = texture.level[0];
+    const bool layered = texture.flags & cudaArrayLayered, cube = texture.flags & cudaArrayCubemap;
+    QuickTexture quick;
+    memset((void*)&quick, 0, sizeof quick);
+    quick.data = texels.data;
+    quick.row = texels.row;
+    quick.slice = texels.slice;
+    quick.bits = format.bits;
+    quick.bytes = format.bytes;
+    quick.width = (unsigned)texels.width;
+    quick.height = (unsigned)texels.height;
+    quick.depth = (unsigned)texels.depth;
+    const int sizes[] = {texels.width, texels.height, texels.depth};
+    for (unsigned i = 0; i < 3; ++i)
+        quick.axes[i] = quick_axis(desc, sizes[i], desc.addressMode[i]);
+    if (texture.is_surface) {
+        quick.code = QUICK_SURFACE;
+        return quick;
+    }
+    const bool is_float = format.kind == cudaChannelFormatKindFloat;
+    quick.is_signed = format.kind == cudaChannelFormatKindSigned;
+    quick.linear = texture.dimensions && desc.filterMode == cudaFilterModeLinear;
+    quick.mask = quick.linear ? ~0 : -ONE;
+    quick.channels = format.channels;
+    quick.converts = desc.readMode == cudaReadModeNormalizedFloat && !is_float && format.bits < 32;
+    if (texture.levels > 1 || cube || (is_float && format.bits == 16)) return quick;
+    if (texture.dimensions == 1 && !layered && quick.linear && quick.axes[0].bordered) return quick;
+    const unsigned ways = texture.dimensions | (layered ? QUICK_LAYERED : 0);
+    if (quick.converts || is_float)
+        quick.code = quick_code(ways, format.channels, 4, true, true);
+    else
+        quick.code = quick_code(ways, format.channels, format.bits / 8, false, quick.is_signed);
+    return quick;
+}
+
+static inline Four loaded(const char* const* corners, unsigned offset) {
+    int values[4];
+    for (int i = 0; i < 4; ++i) memcpy(&values[i], corners[i] + offset, sizeof values[i]);
+    return Four{values[0], values[1], values[2], values[3]};
+}
+// Corners that are not apart are the same texel, so that each is touched.
+void blend_corners(const QuickTexture& quick, const char* const* corners, const int* fractions,
+                   unsigned* result) {
+    const int behind = fractions[2], slices = behind ? 2 : 1;
+    const Four weights[] = {weights_at(fractions[0], fractions[1], ONE - behind),
+                            weights_at(fractions[0], fractions[1], behind)};
+    if (!quick.converts) {
+        for (unsigned i = 0; i < quick.channels; ++i) {
+            if (slices == 1) {
+                const Four values[] = {loaded(corners, 4 * i)};
+                result[i] = (unsigned)Float::blend(1, weights, values);
+            } else {
+                const Four values[] = {loaded(corners, 4 * i), loaded(corners + 4, 4 * i)};
+                result[i] = (unsigned)Float::blend(2, weights, values);
+            }
+        }
+        return;
+    }
+    const TexelFormat format = {
+        quick.channels, quick.bits, quick.bytes,
+        quick.is_signed ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned};
+    for (unsigned channel = 0; channel < quick.channels; ++channel) {
+        int64_t sum = 0;
+        for (int i = 0; i < 4 * slices; ++i)
+            sum += (int64_t)weights[i / 4][i % 4] * channel_of(format, corners[i], channel);
+        result[channel] = blend_integers(format, (int)sum);
+    }
 }
 
 // ------------------------------------------------------------------ what kernels call
@@ -429,39 +372,7 @@ static bool find_texel(const Texture& texture, const TextureRead& s, const char*
                                                    (size_t)x.index[0] * texture.format.bytes;
     return true;
 }
-// The same for a texture that is_plain: the index at one coordinate, or -1 if more is to be done.
-static inline int plain_index(float x, int size, bool linear) {
-    if (!(fabsf(x) < 1 << 20) || (fabsf(x) < 0x1p-126f && x != 0)) return -1;
-    const int64_t value = (int64_t)floorf(x * (1 << 21));
-    int64_t index = value >> 21;
-    if (linear) {
-        const int drop = 21 - WEIGHT_BITS, last = (size - 1) * ONE;
-        const int64_t at = ((value + (1 << (drop - 1))) >> drop) - ONE / 2;
-        const int64_t inside = at < 0 ? 0 : at > last ? last : at;
-        if (inside & (ONE - 1)) return -1;
-        index = inside >> WEIGHT_BITS;
-    }
-    return index < 0 ? 0 : index >= size ? size - 1 : (int)index;
-}
-static inline const char* plain_texel(const Texture& texture, const TextureRead& s) {
-    const bool linear = texture.desc.filterMode == cudaFilterModeLinear;
-    if (s.dimensions - 1u > 1 || s.component || s.layered || s.cube) return nullptr;
-    if (linear && s.dimensions == 1) return nullptr;
-    const Texels& texels = texture.level[0];
-    const int x = plain_index(s.x, texels.width, linear);
-    const int y = s.dimensions == 1 ? 0 : plain_index(s.y, texels.height, linear);
-    return x < 0 || y < 0 ? nullptr
-                          : texels.data + (size_t)y * texels.row + (size_t)x * texture.format.bytes;
-}
-
-// A float that a filter lets pass: no denormal, and only one NaN.
-static uint32_t passed(uint32_t bits) {
-    if (!(bits & 0x7f800000)) return bits & 0x80000000;
-    return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : bits;
-}
-
-static __attribute__((noinline)) void read_any(const Texture& texture, const TextureRead& s,
-                                               unsigned* result) {
+static void read_any(const Texture& texture, const TextureRead& s, unsigned* result) {
     const unsigned channels = texture.format.channels;
     if (const char* texel; find_texel(texture, s, texel)) {
         const bool linear = texture.desc.filterMode == cudaFilterModeLinear;
@@ -494,15 +405,7 @@ static __attribute__((noinline)) void read_any(const Texture& texture, const Tex
 
 void read_texture(const TextureRead& s, unsigned* result) {
     result[0] = result[1] = result[2] = result[3] = 0;
-    const Texture* texture = used(s.texture, false);
-    if (!texture) return;
-    const char* texel = texture->is_plain ? plain_texel(*texture, s) : nullptr;
-    if (!texel) return read_any(*texture, s, result);
-    const bool linear = texture->desc.filterMode == cudaFilterModeLinear;
-    for (unsigned i = 0; i < texture->format.channels; ++i) {
-        memcpy(&result[i], texel + 4 * i, 4);
-        if (linear) result[i] = passed(result[i]);
-    }
+    if (const Texture* texture = used(s.texture, false)) read_any(*texture, s, result);
 }
 
 unsigned texels(const TextureRead& s, const void** addresses, unsigned* bytes) {
@@ -512,7 +415,7 @@ unsigned texels(const TextureRead& s, const void** addresses, unsigned* bytes) {
     *bytes = texture->format.bytes;
     unsigned count = 0;
     for (int i = 0; i < footprint.slices * 4; ++i)
-        if (footprint.texel[i] && (footprint.weight[i] || s.component))
+        if (footprint.texel[i] && (footprint.weight[i / 4][i % 4] || s.component))
             addresses[count++] = footprint.texel[i];
     return count;
 }
@@ -553,8 +456,8 @@ float level_of_detail(cudaTextureObject_t object, unsigned dimensions, const flo
 static int clamp(int x, int last) {
     return x < 0 ? 0 : x > last ? last : x;
 }
-char* element(cudaSurfaceObject_t object, int x_bytes, int y, int z, unsigned bytes,
-              cudaSurfaceBoundaryMode mode) {
+char* find_element(cudaSurfaceObject_t object, int x_bytes, int y, int z, unsigned bytes,
+                   cudaSurfaceBoundaryMode mode) {
     const Texture* surface = used(object, true);
     if (!surface) return nullptr;
     const Texels& t = surface->level[0];

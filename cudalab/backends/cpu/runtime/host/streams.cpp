@@ -122,7 +122,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream, const char* file, int line) {
     Call call("cudaStreamSynchronize", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_for_host()) return error;
     if (captures)
         if (cudaError_t error = captures->forbid_stream(call, stream)) return error;
     wait_for_work(stream);
@@ -132,7 +132,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream, const char* file, int lin
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream, const char* file, int line) {
     Call call("cudaStreamQuery", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_for_host()) return error;
     if (captures)
         if (cudaError_t error = captures->forbid_stream(call, stream)) return error;
     if (is_busy(stream)) return cudaErrorNotReady;
@@ -313,7 +313,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     return record_event(call, event, stream, flags);
 }
 static cudaError_t check_event(Call& call, cudaEvent_t event) {
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_for_host()) return error;
     if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
     if (captures)
         if (cudaError_t error = captures->forbid_event(call, event)) return error;

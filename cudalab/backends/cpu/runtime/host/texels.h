@@ -35,9 +35,10 @@ struct Texture {
     unsigned levels;
     Texels level[MAX_LEVELS];
     bool is_surface;
-    bool is_plain;  // a line or a plane of words, read by indices that are clamped
     cudaTextureObject_t object;
 };
+// What kernels' own reads need to know of it.
+QuickTexture quick_texture_of(const Texture& texture);
 // The object's texture, or null.
 Texture* texture_of(cudaTextureObject_t object);
 

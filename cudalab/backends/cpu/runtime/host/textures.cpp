@@ -15,39 +15,35 @@ static const size_t ALIGNMENT = 512, PITCH_ALIGNMENT = 32, MAX_LINEAR = (size_t)
 static Texture** textures;
 static size_t num_textures, capacity;
 
+static QuickTexture none;
+QuickTexture* quick_textures = &none;
+size_t num_quick_textures = 1;
+
 Texture* texture_of(cudaTextureObject_t object) {
     return object && object <= num_textures ? textures[object - 1] : nullptr;
-}
-static bool is_plain(const Texture& texture) {
-    const cudaTextureDesc& desc = texture.desc;
-    const Texels& texels = texture.level[0];
-    if (texture.is_surface || texture.flags || texture.levels != 1 || desc.normalizedCoords)
-        return false;
-    for (unsigned i = 0; i < texture.dimensions; ++i)
-        if (desc.addressMode[i] == cudaAddressModeBorder) return false;
-    return texture.dimensions - 1 < 2 && texels.width <= 8192 && texels.height <= 8192 &&
-           texture.format.bits == 32 &&
-           (desc.filterMode == cudaFilterModePoint ||
-            texture.format.kind == cudaChannelFormatKindFloat);
 }
 static cudaTextureObject_t add(const Texture& texture) {
     Texture* added = (Texture*)malloc(sizeof(Texture));
     *added = texture;
-    added->is_plain = is_plain(texture);
     size_t at = 0;
     while (at < num_textures && textures[at]) ++at;
     if (at == capacity) {
         capacity = capacity ? 2 * capacity : 16;
         textures = (Texture**)realloc((void*)textures, capacity * sizeof(Texture*));
+        QuickTexture* before = quick_textures == &none ? nullptr : quick_textures;
+        quick_textures = (QuickTexture*)realloc(before, (capacity + 1) * sizeof(QuickTexture));
+        quick_textures[0] = none;
     }
-    if (at == num_textures) ++num_textures;
+    if (at == num_textures) num_quick_textures = ++num_textures + 1;
     textures[at] = added;
+    quick_textures[at + 1] = quick_texture_of(texture);
     return added->object = at + 1;
 }
 static void remove(cudaTextureObject_t object) {
     if (Texture* texture = texture_of(object)) {
         free(texture);
         textures[object - 1] = nullptr;
+        quick_textures[object] = none;
     }
 }
 

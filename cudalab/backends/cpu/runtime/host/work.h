@@ -20,13 +20,13 @@ struct CUstream_st {
     int priority;
     unsigned long long id;
     cudaAccessPolicyWindow window;
-    cudalab::Capture* capture;  // graphs.cpp: the capture that the stream takes part in
+    cudalab::Capture* capture;  // captures.cpp: the capture that the stream takes part in
 };
 struct CUevent_st {
     unsigned flags;
     bool recorded;
     double ms;
-    cudalab::CapturedPoint* captured;  // graphs.cpp: where a captured stream recorded it
+    cudalab::CapturedPoint* captured;  // captures.cpp: where a captured stream recorded it
     uint64_t task = 0;                 // background.cpp: that will record it, or has
 };
 
@@ -114,7 +114,7 @@ bool is_device_thread();
 class Grid;
 void run_to_end(Grid& grid);
 
-// The functions of graphs.cpp while streams are captured. A function that has dealt with the call
+// The functions of captures.cpp while streams are captured. A function that has dealt with the call
 // returns true and its result.
 struct Captures {
     bool (*take)(Call&, cudaStream_t, Work&, cudaError_t* result);

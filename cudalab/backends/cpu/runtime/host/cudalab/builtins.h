@@ -87,6 +87,7 @@ inline T in_step(int number, T value, CUDALAB_HERE) {
     return value;
 }
 void sync_grid(const char* file, int line);
+void sync_grid_of_loops(const char* file, int line);  // for a whole block (regions.h)
 }  // namespace cudalab
 #ifndef CUDALAB_CHECK
 #define __activemask() ::cudalab::converged_lanes(__FILE__, __LINE__)

@@ -16,44 +16,8 @@ namespace cudalab {
 
 constexpr uint64_t MRG_PRIME_1 = 4294967087u, MRG_PRIME_2 = 4294944443u;
 
-struct MrgMatrix {
-    uint64_t at[3][3];
-    MrgMatrix times(const MrgMatrix& other, uint64_t prime) const {
-        MrgMatrix product;
-        for (int i = 0; i < 3; ++i)
-            for (int j = 0; j < 3; ++j) {
-                uint64_t sum = 0;
-                for (int k = 0; k < 3; ++k) sum = (sum + at[i][k] * other.at[k][j] % prime) % prime;
-                product.at[i][j] = sum;
-            }
-        return product;
-    }
-    void apply(unsigned s[3], uint64_t prime) const {
-        uint64_t sum[3] = {};
-        for (int i = 0; i < 3; ++i)
-            for (int k = 0; k < 3; ++k) sum[i] = (sum[i] + at[i][k] * s[k] % prime) % prime;
-        for (int i = 0; i < 3; ++i) s[i] = (unsigned)sum[i];
-    }
-};
-
-// Jumps by count * 2^power numbers.
-inline void mrg_jump(curandStateMRG32k3a* state, unsigned long long count, int power) {
-    MrgMatrix a = {{{0, 1, 0}, {0, 0, 1}, {MRG_PRIME_1 - 810728, 1403580, 0}}};
-    MrgMatrix b = {{{0, 1, 0}, {0, 0, 1}, {MRG_PRIME_2 - 1370589, 0, 527612}}};
-    while (count) {
-        if (power-- <= 0) {
-            if (count & 1) {
-                a.apply(state->s1, MRG_PRIME_1);
-                b.apply(state->s2, MRG_PRIME_2);
-            }
-            count >>= 1;
-        }
-        if (count) {
-            a = a.times(a, MRG_PRIME_1);
-            b = b.times(b, MRG_PRIME_2);
-        }
-    }
-}
+// By count * 2^power numbers.
+void mrg_jump(unsigned s1[3], unsigned s2[3], unsigned long long count, int power);
 
 // The next number, in [1, MRG_PRIME_1].
 inline uint64_t mrg_next(curandStateMRG32k3a* state) {
@@ -82,13 +46,13 @@ inline float2 curand_normal2(curandStateMRG32k3a* state) {
     return {radius * sinf(angle), radius * cosf(angle)};
 }
 inline void skipahead(unsigned long long count, curandStateMRG32k3a* state) {
-    cudalab::mrg_jump(state, count, 0);
+    cudalab::mrg_jump(state->s1, state->s2, count, 0);
 }
 inline void skipahead_subsequence(unsigned long long count, curandStateMRG32k3a* state) {
-    cudalab::mrg_jump(state, count, 76);
+    cudalab::mrg_jump(state->s1, state->s2, count, 76);
 }
 inline void skipahead_sequence(unsigned long long count, curandStateMRG32k3a* state) {
-    cudalab::mrg_jump(state, count, 127);
+    cudalab::mrg_jump(state->s1, state->s2, count, 127);
 }
 inline void curand_init(unsigned long long seed, unsigned long long subsequence,
                         unsigned long long offset, curandStateMRG32k3a* state) {

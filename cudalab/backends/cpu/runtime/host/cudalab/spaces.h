@@ -1,7 +1,8 @@
 // The kinds of memory that an address may lie in, for a kernel.
 //
 // Addresses of shared memory have 32 bits in PTX: they are offsets in a window, where dynamic
-// shared memory has a place of its own.
+// shared memory has a place of its own. Arrays have the alignment there that they have in memory,
+// so that an address may be combined with others bit by bit.
 #pragma once
 
 #pragma GCC visibility push(default)
@@ -14,7 +15,12 @@ bool is_constant(const void* address);  // memory.cpp
 namespace cudalab {
 
 const size_t STATIC_WINDOW = 0x20000000, DYNAMIC_WINDOW = 0x40000000, DYNAMIC_MOST = 256 << 10;
+const uintptr_t WINDOW_ALIGNMENT = 4096;
 const size_t STACK_MOST = 4 << 20;  // of a thread
+
+inline char* static_window() {
+    return (char*)((uintptr_t)current.static_shared & -WINDOW_ALIGNMENT);
+}
 
 inline bool is_local(const void* address) {
     return (uintptr_t)address - (uintptr_t)__builtin_frame_address(0) < STACK_MOST;
@@ -38,13 +44,12 @@ inline unsigned __isGlobal(const void* address) {
 inline size_t __cvta_generic_to_shared(const void* address) {
     const size_t in_dynamic = (size_t)((const char*)address - ::cudalab::current.dynamic_shared);
     if (in_dynamic < ::cudalab::DYNAMIC_MOST) return ::cudalab::DYNAMIC_WINDOW + in_dynamic;
-    return (size_t)((const char*)address - (const char*)&::cudalab::current) +
-           ::cudalab::STATIC_WINDOW;
+    return (size_t)((const char*)address - ::cudalab::static_window()) + ::cudalab::STATIC_WINDOW;
 }
 inline void* __cvta_shared_to_generic(size_t offset) {
     if (offset >= ::cudalab::DYNAMIC_WINDOW)
         return ::cudalab::current.dynamic_shared + (offset - ::cudalab::DYNAMIC_WINDOW);
-    return (char*)&::cudalab::current + (ptrdiff_t)(offset - ::cudalab::STATIC_WINDOW);
+    return ::cudalab::static_window() + (ptrdiff_t)(offset - ::cudalab::STATIC_WINDOW);
 }
 #define CUDALAB_SPACE(space)                                       \
     inline size_t __cvta_generic_to_##space(const void* address) { \

@@ -1,0 +1,196 @@
+"""Lanes that come together wherever they are: `coalesced_threads()`, here `__cg_here()`.
+
+With fibers, a group is all lanes of a warp that have arrived there when no thread can run on. Loops
+give the same groups if a kernel has one such place, and at most one loop around it, in each of
+whose rounds all lanes come to it. A loop in which lanes skip it is written anew:
+
+    for (; c; s) { int a = …; if (here) {…} d; }
+
+becomes
+
+    int a; bool gathers;
+    do {
+        gathers = false;
+        for (; c; s) { a = …; if (here) { gathers = true; break; } d; }
+        if (gathers) { {…} d; s; }
+    } while (gathers);
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.syntax import Statement, locals_of, statements
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, of_text, split, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
+
+    from cudalab.backends.cpu.regions.levels import Levels
+    from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.unit import Unit
+    from cudalab.backends.cpu.regions.words import Words
+
+PLACE = "__cg_here"
+_SEVERAL = "lanes that may come together in several places"
+_SKIPPED = "a loop in which not all lanes come together"
+_BEFORE = "what lanes do before they come together"
+_LOOPS = frozenset({"for", "while", "do"})
+_LEAVING = frozenset({"break", "continue", "return"})
+
+
+def refuse_gathering(unit: Unit, reached: list[Function]) -> None:
+    """NotCoveredError for a kernel in which lanes may come together in several places."""
+    loops = 0
+    for function in reached:
+        found = calls(function.body, unit.gathering | {PLACE})
+        if len(found) > 1:
+            raise NotCoveredError(f"{function.body[found[1].name].place}: {_SEVERAL}")
+        loops += sum(
+            bool(calls(statement.words, unit.gathering | {PLACE}))
+            for top in statements(function.body)
+            for statement in top.walk()
+            if statement.kind in _LOOPS and found
+        )
+    if loops > 1:
+        raise NotCoveredError(f"{reached[0].head[0].place}: {_SEVERAL}")
+
+
+def gathered(found: list[Statement], gathering: AbstractSet[str]) -> list[Statement]:
+    """The statements, with loops that first look which lanes come to a gathering."""
+    return [_Gathered(gathering).of(statement) for statement in found]
+
+
+class _Gathered:
+    def __init__(self, gathering: AbstractSet[str]) -> None:
+        self.names = gathering | {PLACE}
+
+    def of(self, statement: Statement) -> Statement:
+        """What takes the place of a statement."""
+        if statement.kind in ("simple", "other") or not calls(statement.words, self.names):
+            return statement
+        if statement.kind in _LOOPS:
+            return self._loop(statement)
+        return Statement(
+            statement.kind,
+            statement.own,
+            statement.condition,
+            parts=[self.of(part) for part in statement.parts],
+        )
+
+    def _loop(self, loop: Statement) -> Statement:
+        place = loop.own[0]
+        head = calls([*loop.first, *loop.condition, *loop.step], self.names)
+        if head or _LEAVING & set(texts(loop.parts[0].words)):
+            raise NotCoveredError(f"{place.place}: {_SKIPPED}")
+        inside = loop.parts[0].inside
+        at = next((i for i, each in enumerate(inside) if calls(each.words, self.names)), None)
+        if at is None or inside[at].kind == "simple":
+            return loop
+        branch, before, after = inside[at], inside[:at], inside[at + 1 :]
+        head = calls(branch.condition, self.names)
+        parts = branch.parts[0].inside if branch.kind == "if" and not branch.parts[1:] else []
+        plain = any(each.kind == "simple" and calls(each.words, self.names) for each in parts)
+        if head or not plain or loop.kind == "do" or any(_declares(each) for each in after):
+            raise NotCoveredError(f"{place.place}: {_SKIPPED}")
+        declared, assigned = [*_apart(before)], of_text(place, "")
+        hoisted: Words = []
+        for type_and_name, assignment in declared:
+            hoisted += type_and_name
+            assigned += assignment
+        rest = [word for each in after for word in each.words]
+        turn = of_text(place, loop.step, ";") if loop.step else []
+        first = of_text(place, loop.first, ";") if loop.first else []
+        look = of_text(place, "{", assigned, "if (", branch.condition, _FOUND, rest, "}")
+        made = of_text(place, "{", first, hoisted, "bool gathers_ ; do { gathers_ = false ;")
+        made += of_text(place, "for ( ;", loop.condition, ";", loop.step, ")", look)
+        made += of_text(place, "if ( gathers_ ) {", branch.parts[0].words, rest, turn, "}")
+        made += of_text(place, "} while ( gathers_ ) ; }")
+        return statements(made)[0]
+
+
+_FOUND = ") { gathers_ = true ; break ; }"
+
+
+def _declares(statement: Statement) -> bool:
+    return any(each.declared for each in statement.walk())
+
+
+def _apart(before: list[Statement]) -> Iterator[tuple[Words, Words]]:
+    """Declarations without values, and assignments of the values."""
+    for statement in before:
+        declared = locals_of(statement.own) if statement.kind == "simple" else []
+        if not declared:
+            raise NotCoveredError(f"{statement.words[0].place}: {_BEFORE}")
+        for local in declared:
+            spec = [word for word in local.spec if word.text != "const"]
+            plain = local.value and local.value[0].text == "=" and "auto" not in texts(spec)
+            if not plain or local.is_reference or local.array:
+                raise NotCoveredError(f"{spec[0].place}: {_BEFORE}")
+            name = spec[0]._replace(text=local.name, kind="name")
+            end = spec[0]._replace(text=";", kind="sign")
+            pointer = [word for word in local.pointer if word.text != "const"]
+            yield [*spec, *pointer, name, end], [name, *local.value, end]
+
+
+def split_by(
+    branch: Statement, among: list[Statement], levels: Levels, changed: set[str]
+) -> set[str]:
+    """The groups that a branch's condition has split, all of whose lanes take it, or none does."""
+    names = {word.text for word in branch.condition if word.kind == "name"}
+    unclear = levels.reads_memory(branch.condition) or names & changed
+    if unclear or "(" in texts(branch.condition):
+        return set()
+    found: set[str] = set()
+    for before in _before(among, branch):
+        if _LEAVING & set(texts(before.words)):
+            found.clear()
+        for local in before.declared if before.kind == "simple" else ():
+            words = texts(local.initializer)
+            ends = [*texts(branch.condition), ")", ")"]
+            if words[:2] == ["__cg_split", "("] and words[-len(ends) :] == ends:
+                opening = words[: -len(ends)]
+                if opening[-3:] == [",", "bool", "("] or opening[-2:] == [",", "("]:
+                    found.add(local.name)
+    return found - changed
+
+
+def _before(statements: list[Statement], branch: Statement) -> list[Statement]:
+    """The statements that precede a branch in its list."""
+    for i, statement in enumerate(statements):
+        if statement is branch:
+            return statements[:i]
+        if found := _before(statement.parts, branch):
+            return found
+    return []
+
+
+def is_among_own(
+    words: Words,
+    unit: Unit,
+    known: AbstractSet[str] = frozenset(),
+    seen: frozenset[str] = frozenset(),
+) -> bool:
+    """Whether all that meets in some statements are groups that are `known` or made in them."""
+    found = calls(words, unit.meeting)
+    inside = [each for top in (statements(words) if found else ()) for each in top.walk()]
+    made = known | {local.name for each in inside for local in each.declared}
+    for call in found:
+        name = words[call.name].text
+        mask = texts(words[call.opening + 1 : call.opening + 6])
+        if name == PLACE or (mask[:1] and mask[0] in made and mask[1:] == _MASK):
+            continue
+        called = unit.by_name.get(name, [])
+        if name in seen or not called:
+            return False
+        arguments = split(words[call.opening + 1 : call.closing])
+        for function in called:
+            pairs = zip(function.parameters, arguments, strict=False)
+            handed = {each.name for each, argument in pairs if set(texts(argument)) <= made}
+            if not is_among_own(function.body, unit, handed, seen | {name}):
+                return False
+    return True
+
+
+_MASK = [".", "cudalab_mask", "(", ")"]

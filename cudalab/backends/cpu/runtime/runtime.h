@@ -1,0 +1,169 @@
+// The runtime as a kernel's library sees it: where the running thread is, the functions that it may
+// call, and how it tells the host about its kernels and variables.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vectors.h"
+
+#pragma GCC visibility push(default)
+namespace cudalab {
+
+// The position of the running thread. One per OS thread, rewritten at every switch.
+struct Current {
+    uint3 thread_idx;
+    unsigned thread;  // linear index in the block
+    uint3 block_idx;
+    uint3 block_dim;
+    uint3 grid_dim;
+    unsigned block_vote;     // result of the last __syncthreads_count/and/or
+    char* dynamic_shared;    // extern __shared__
+    uint64_t* warp_results;  // per thread: result of its last warp operation
+    char* static_shared;     // near the arrays: their 32-bit addresses count from its window
+};
+extern __thread Current current __attribute__((tls_model("initial-exec")));
+
+enum WarpOp : unsigned {
+    SYNC,
+    SHUFFLE,
+    VOTE,
+    MATCH_ANY,
+    MATCH_ALL,
+    ADD,
+    MIN_SIGNED,
+    MAX_SIGNED,
+    MIN_UNSIGNED,
+    MAX_UNSIGNED,
+    AND,
+    OR,
+    XOR,
+    CONVERGE,  // completes for the lanes that have arrived when no lane of the warp can continue
+    TILE,      // a barrier of several warps: `value` of them
+};
+enum BlockOp : unsigned { NONE, COUNT, ALL, ANY };
+
+// For kernels whose threads are loops (regions.h and loops.h): what the threads of a block bring to
+// an operation at which they meet.
+struct Operand {
+    const void* values;  // of the threads, in their order
+    unsigned bytes;      // of a value
+    bool one_for_all;    // there is only one
+};
+struct WarpCall {
+    const unsigned *here, *live;  // lanes of each warp: at the call, in the kernel; null: all
+    Operand masks, values;
+    void* results;
+    const char* file;
+    int line;
+};
+enum Shuffle : unsigned { FROM_LANE, FROM_BELOW, FROM_ABOVE, FROM_ACROSS };
+
+// The kernel's own code reads the results after these return: code after the switch to another
+// fiber inside them would make the processor mispredict their return.
+extern "C" {
+void cudalab_block_barrier(const char* file, int place);
+void cudalab_block_vote(BlockOp op, int predicate, const char* file, int place);
+void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsigned source, const char* file,
+                     int line);
+void cudalab_yield();     // let the other threads of the block run
+void cudalab_spinning();  // an atomic or fence that may be part of a wait loop
+void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
+void cudalab_close_copies();
+void cudalab_wait_for_copies(unsigned under_way);
+__attribute__((noreturn)) void cudalab_fail_assertion(const char* condition, const char* file,
+                                                      unsigned line);
+long long cudalab_clock();
+long long cudalab_read_clock(const void* at);  // by a kernel; null: at the place of this call
+// For kernels whose threads are loops: loops.h and regions.h.
+void cudalab_shuffle(const WarpCall* call, Shuffle by, Operand lanes, Operand widths);
+void cudalab_combine(const WarpCall* call, WarpOp op, BlockOp vote);
+void cudalab_meet(const WarpCall* call);
+void cudalab_vote_of_block(const unsigned* here, BlockOp op, Operand predicates, int* results);
+void cudalab_disagree(const char* file, int line);
+void* cudalab_borrow(size_t bytes);
+void cudalab_give_back(size_t bytes);
+#ifdef CUDALAB_CHECK
+void cudalab_fence(bool to_grid);
+unsigned cudalab_active_lanes();
+void cudalab_access(const volatile void* p, size_t bytes, unsigned kind, unsigned flags);
+void cudalab_in_block_only();  // the scope of the next access, which is atomic
+void cudalab_swapped(void* p, size_t bytes, bool done);
+void cudalab_changed_nothing(void* p, size_t bytes);
+#endif
+}
+}  // namespace cudalab
+#pragma GCC visibility pop
+
+// Check mode must know the accesses that the functions below make for a kernel.
+#ifdef CUDALAB_CHECK
+#define CUDALAB_FENCED(to_grid) ::cudalab::cudalab_fence(to_grid)
+#define CUDALAB_ACCESS(p, kind, flags) ::cudalab::cudalab_access(p, sizeof *(p), kind, flags)
+#define CUDALAB_IN_BLOCK_ONLY() ::cudalab::cudalab_in_block_only()
+#define CUDALAB_SWAPPED(p, done) ::cudalab::cudalab_swapped((void*)(p), sizeof *(p), done)
+#define CUDALAB_CHANGED_NOTHING(p) ::cudalab::cudalab_changed_nothing((void*)(p), sizeof *(p))
+#else
+#define CUDALAB_FENCED(to_grid) ((void)0)
+#define CUDALAB_ACCESS(p, kind, flags) ((void)0)
+#define CUDALAB_IN_BLOCK_ONLY() ((void)0)
+#define CUDALAB_SWAPPED(p, done) ((void)0)
+#define CUDALAB_CHANGED_NOTHING(p) ((void)0)
+#endif
+#define CUDALAB_LOADS(p) CUDALAB_ACCESS(p, 2, 0)
+#define CUDALAB_STORES(p) CUDALAB_ACCESS(p, 3, 0)
+#define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, 1)
+#define CUDALAB_UPDATES_IF(changes, p) CUDALAB_ACCESS(p, 4, (changes) ? 1 : 1 | 32)
+// Atomic loads and stores, and those that are volatile.
+#define CUDALAB_LOADS_ATOMICALLY(p) CUDALAB_ACCESS(p, 2, 1)
+#define CUDALAB_STORES_ATOMICALLY(p) CUDALAB_ACCESS(p, 3, 1)
+#define CUDALAB_LOADS_VOLATILE(p) CUDALAB_ACCESS(p, 2, 2)
+
+namespace cudalab {
+
+typedef void (*ThreadFn)(void* const* args);
+typedef void (*BlockFn)(void* const* args, unsigned threads, const uint3* indices,
+                        const bool* fibers);
+
+// What the host needs to launch a kernel: found in the library as cudalab_kernel_<name>.
+struct Kernel {
+    const char* name;
+    ThreadFn thread;  // one thread of the block; null if its threads are loops (regions.h)
+    BlockFn block;    // threads in a plain loop, until the block turns to fibers; or all of them
+    unsigned num_params;
+    const unsigned char* param_sizes;  // bytes; a pointer has its top bit set
+    const unsigned* arg_bytes;         // in whole programs: of each parameter, and of the closure
+    bool flat;                         // loops for blocks of one dimension
+    BlockFn loops;                     // in whole programs: all threads as loops, or null
+    bool by_whole_warps;               // loops for blocks whose rows are whole warps
+};
+struct Symbol {
+    void* address;
+    size_t bytes;
+};
+
+inline void set_thread(const uint3& index, unsigned thread) {
+    current.thread_idx = index;
+    current.thread = thread;
+}
+inline unsigned lane() {
+    return current.thread & 31;
+}
+inline uint64_t warp_result() {
+    return current.warp_results[current.thread];
+}
+
+template <class T>
+inline uint64_t to_bits(T value) {
+    static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
+    uint64_t bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+template <class T>
+inline T from_bits(uint64_t bits) {
+    T value;
+    __builtin_memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+
+}  // namespace cudalab
