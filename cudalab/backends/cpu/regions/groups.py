@@ -174,7 +174,8 @@ class _Reader:
                 raise _refusal(place)
             while result and result[-1].text not in (";", "{", "}"):
                 result.pop()
-            start = max(k for k in range(i) if words[k].text in (";", "{", "}"))
+            ends = (k for k in range(i) if words[k].text in (";", "{", "}"))
+            start = max(ends, default=-1)
             if self._is_passed_on(name):
                 result += words[start + 1 : end + 1]
                 self.passed |= {id(word) for word in words[start + 1 : end]}
