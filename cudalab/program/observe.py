@@ -249,14 +249,21 @@ def observe(
     """
     seen, started, refused = Observed(), False, ""
     reading, writing = os.pipe()
+    # Both are for the program, not for this process: the report is to arrive. They are held back
+    # until that is arranged, for the program may run before this process goes on.
+    ends = {signal.SIGINT, signal.SIGTERM}
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     child = os.fork()
     if child == 0:
         os.close(reading)
+        for end in ends:
+            signal.signal(end, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         _run_program(library, arguments, writing, _Watch(detect, count, kill_after))
     os.close(writing)
-    # Both are for the program, not for this process: the report is to arrive.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     before_end = signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
+    signal.pthread_sigmask(signal.SIG_SETMASK, masked)
     with os.fdopen(reading, "rb") as pipe:
         while True:
             try:
@@ -283,7 +290,6 @@ def observe(
 def _run_program(library: Library, arguments: Sequence[str], pipe: int, watch: _Watch) -> NoReturn:
     """Load the program, call main, and exit with its status."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     status = 125
     try:
         c_library = ctypes.CDLL(None)

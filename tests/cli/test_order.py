@@ -114,6 +114,26 @@ def test_a_program_that_is_ended_has_a_report(tmp_path):
     assert "observed: 1 launch" in report
 
 
+ENDS_ITSELF = """
+#include <csignal>
+#include <unistd.h>
+int main() {
+    kill(getppid(), SIGTERM);
+    pause();
+}
+"""
+
+
+def test_a_program_that_is_ended_at_once_has_a_report(tmp_path):
+    (tmp_path / "ends.cu").write_text(ENDS_ITSELF)
+    words = ("-m", "cudalab", "run", "--device", "cpu", "--sanitize", tmp_path / "ends.cu")
+    run = subprocess.run(
+        (sys.executable, *words), check=False, capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == -signal.SIGTERM
+    assert "until SIGTERM ended it" in run.stderr
+
+
 def test_a_program_that_lacks_a_library_says_so(tmp_path):
     text = 'extern "C" int lacking(); __global__ void k() {} int main() { return lacking(); }'
     status, report = sanitize("lacks", text=text, folder=tmp_path)
