@@ -16,7 +16,7 @@ import numpy.random  # noqa: F401 - or NumPy would when threads use it, and fail
 
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine, without_text
-from cudalab.checker.sandbox.sandbox import MiB, end_all
+from cudalab.checker.sandbox.running import MiB, end_all
 from cudalab.checker.submit import commands
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.reports import input_name
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from cudalab.checker.cases import Plan, Test
     from cudalab.checker.explain.diagnose import Verdict
-    from cudalab.checker.sandbox.sandbox import Limits
+    from cudalab.checker.sandbox.running import Limits
     from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Attempt, Submission
     from cudalab.labs.base import Lab

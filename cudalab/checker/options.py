@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from cudalab.checker.cases import Plan
     from cudalab.checker.rules import Language, Races, Rules
-    from cudalab.checker.sandbox.sandbox import Limits
+    from cudalab.checker.sandbox.running import Limits
     from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
@@ -45,7 +45,7 @@ class JudgingOptions:
 
     def limits(self) -> Limits:
         """The limits of each test."""
-        from cudalab.checker.sandbox.sandbox import Limits
+        from cudalab.checker.sandbox.running import Limits
 
         try:
             memory = size(self.memory) if not self.memory.endswith("Gi") else _gib(self.memory)

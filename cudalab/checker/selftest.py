@@ -19,7 +19,7 @@ from cudalab import labs
 from cudalab.backends import emulated
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
-from cudalab.checker.sandbox.sandbox import Limits, MiB
+from cudalab.checker.sandbox.running import Limits, MiB
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit.kernel import Kernel, own_kernel
 from cudalab.checker.submit.submission import Command

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.checker.sandbox.sandbox import Limits
+from cudalab.checker.sandbox.running import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

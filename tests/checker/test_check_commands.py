@@ -13,6 +13,7 @@ from checking import CHEATS, RACE, ROOT, checked, cudalab, kernel
 from cudalab import labs
 from cudalab.checker.cases import Test
 from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.submit import commands
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
@@ -263,8 +264,8 @@ def test_memory_wrecked_by_a_kernel_is_a_crash_and_not_the_graders(tmp_path):
     """Python itself may stumble over what a kernel has written into its memory."""
     path = kernel(tmp_path, "reduce", "sequential")
     mine = Kernel(lab=labs.get("reduce"), path=path, sandbox=WALLS, device="cpu", label="my.cu")
-    outcome = sandbox.Outcome(1, stderr="Traceback (most recent call last):\nMemoryError\n")
+    outcome = Outcome(1, stderr="Traceback (most recent call last):\nMemoryError\n")
     for loaded, why in ((False, Why.GRADER), (True, Why.CRASH)):
         reply = Reply(status=1, loaded=loaded, peak_bytes=0)
-        trial = Trial({}, tmp_path / "in.bin", sandbox.Limits())
+        trial = Trial({}, tmp_path / "in.bin", Limits())
         assert mine._attempt_of(tmp_path, outcome, reply, trial).why is why

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cudalab.checker.sandbox import packages, sandbox
+from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import NoDeviceError
@@ -22,6 +23,7 @@ JUDGE = """
 import json, sys
 from pathlib import Path
 from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox.running import Limits
 
 kind, secret = sys.argv[1:]
 chosen = sandbox.choose(kind)
@@ -30,7 +32,7 @@ look += "print(json.dumps([found.__file__, found.WORD, secret]))"
 out = Path(secret).with_name("out")
 with chosen.box(extra_env={"PYTHONPATH": chosen.imports.path()}) as box:
     command = [chosen.imports.python, "-c", look, secret]
-    done = chosen.run(command, box, sandbox.Limits(), stdin=open(os.devnull), stdout=out)
+    done = chosen.run(command, box, Limits(), stdin=open(os.devnull), stdout=out)
 print(out.read_text() if done.ok else done)
 """
 
@@ -127,8 +129,8 @@ def test_a_copy_of_cudalab_is_not_for_submissions():
         program.begin()
         for own_code, seen in ((True, b"// a kernel"), (False, b"")):
             with program.box(own_code=own_code) as one:
-                outcome, printed = box.capture(command, one, sandbox.Limits())
+                outcome, printed = box.capture(command, one, Limits())
                 assert printed == seen, outcome
                 assert (str(imports.root / "cudalab") in map(str, one.hidden)) is not own_code
-    attempt = Command(command, box).attempt(Trial({}, Path("/dev/null"), sandbox.Limits()))
+    attempt = Command(command, box).attempt(Trial({}, Path("/dev/null"), Limits()))
     assert "Permission denied" in attempt.says

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.checker.sandbox import bubblewrap, leftovers, reading, sandbox, watch
+from cudalab.checker.sandbox import bubblewrap, leftovers, reading, sandbox, users, watch
 from cudalab.checker.sandbox.box import BOX_PREFIX
 from cudalab.checker.sandbox.packages import open_to_all
-from cudalab.checker.sandbox.sandbox import Limits, MiB
+from cudalab.checker.sandbox.running import Limits, MiB
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import CudalabError, NoDeviceError
 
@@ -203,8 +203,9 @@ TWO_RUNS = """
 import os, subprocess, sys, threading, time
 from pathlib import Path
 from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox.running import Limits
 sandbox.Group.make = lambda *_: None
-chosen, limits = sandbox.choose("bwrap"), sandbox.Limits(seconds=30, processes=99, threads=40)
+chosen, limits = sandbox.choose("bwrap"), Limits(seconds=30, processes=99, threads=40)
 def run(path, stdin, *words):
     command = [sys.executable, "-c", sys.argv[2], *words]
     with chosen.box() as box: chosen.run(command, box, limits, stdin=stdin, stdout=path)
@@ -311,27 +312,27 @@ def test_the_watcher_cannot_be_ended_and_pass(run):
 @pytest.mark.skipif(os.getuid() != 0, reason="only root starts runs as other users")
 def test_two_graders_never_have_the_same_user(monkeypatch, tmp_path):
     """Each kills all that runs as its user when its run ends."""
-    monkeypatch.setattr(sandbox, "USERS", tmp_path)
-    monkeypatch.setattr(sandbox, "NUM_UIDS", 2)
+    monkeypatch.setattr(users, "USERS", tmp_path)
+    monkeypatch.setattr(users, "NUM_UIDS", 2)
     claim = (
         "from pathlib import Path\n"
-        "from cudalab.checker.sandbox import sandbox\n"
-        f"sandbox.USERS, sandbox.NUM_UIDS = Path({str(tmp_path)!r}), 2\n"
-        "print(sandbox.User.claim().uid, flush=True)\n"
+        "from cudalab.checker.sandbox import users\n"
+        f"users.USERS, users.NUM_UIDS = Path({str(tmp_path)!r}), 2\n"
+        "print(users.User.claim().uid, flush=True)\n"
         "input()\n"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(sandbox.__file__).parents[3])}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([PYTHON, "-c", claim], env=env, text=True, **pipes) as other:
         theirs = int(other.stdout.readline())
-        ours = sandbox.User.claim()
-        assert {theirs, ours.uid} == {sandbox.FIRST_UID, sandbox.FIRST_UID + 1}
+        ours = users.User.claim()
+        assert {theirs, ours.uid} == {users.FIRST_UID, users.FIRST_UID + 1}
         with pytest.raises(OSError, match="in use"):
-            sandbox.User.claim()
+            users.User.claim()
         other.kill()
-    assert sandbox.User.claim().uid == theirs
+    assert users.User.claim().uid == theirs
     ours.release()
-    assert sandbox.User.claim().uid == ours.uid
+    assert users.User.claim().uid == ours.uid
 
 
 def test_the_grader_ending_ends_the_run(tmp_path):
@@ -341,9 +342,10 @@ def test_the_grader_ending_ends_the_run(tmp_path):
         "import subprocess\n"
         "from pathlib import Path\n"
         "from cudalab.checker.sandbox import sandbox\n"
+        "from cudalab.checker.sandbox.running import Limits\n"
         f"chosen = sandbox.choose('none')\n"
         "with chosen.box() as box:\n"
-        f"    chosen.run(['sleep', {nap!r}], box, sandbox.Limits(seconds=60),\n"
+        f"    chosen.run(['sleep', {nap!r}], box, Limits(seconds=60),\n"
         f"              stdin=subprocess.DEVNULL, stdout=Path({str(tmp_path / 'out')!r}))\n"
     )
     root = Path(sandbox.__file__).parents[3]
@@ -409,7 +411,7 @@ def test_a_program_has_a_copy_of_its_input(chosen, tmp_path):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root removes another user's files")
 def test_nothing_of_a_runs_user_survives(tmp_path):
-    user = sandbox.User.claim(tmp_path)
+    user = users.User.claim(tmp_path)
     owner = {"user": user.uid, "group": user.uid, "extra_groups": []}
     name = f"cudalab-test-{user.uid}"
     places = [Path(folder, name) for folder in leftovers.shared_folders()]
@@ -430,7 +432,7 @@ def test_nothing_of_a_runs_user_survives(tmp_path):
 @pytest.mark.skipif(os.getuid() != 0, reason="only root removes another user's files")
 def test_nor_does_it_if_the_grader_is_killed(tmp_path):
     """Its locks are gone then, and the next run of any user would find the files."""
-    killed, at_work = sandbox.User.claim(tmp_path), sandbox.User.claim(tmp_path)
+    killed, at_work = users.User.claim(tmp_path), users.User.claim(tmp_path)
     paths = {
         user.uid: Path("/dev/shm", f"cudalab-test-{user.uid}")  # noqa: S108 - it is what it is about
         for user in (killed, at_work)
@@ -441,7 +443,7 @@ def test_nor_does_it_if_the_grader_is_killed(tmp_path):
     box = Path(tempfile.mkdtemp(prefix=BOX_PREFIX))  # that its judge may still read
     os.chown(box, killed.uid, killed.uid)
     os.close(killed.lock)
-    sandbox.User.claim(tmp_path).release()
+    users.User.claim(tmp_path).release()
     assert [path.exists() for path in paths.values()] == [False, True]
     box.rmdir()
     at_work.release()

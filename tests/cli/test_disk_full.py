@@ -19,7 +19,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.cuda import nvcc
 from cudalab.checker import cases, judge
 from cudalab.checker.sandbox import sandbox
-from cudalab.checker.sandbox.sandbox import Outcome
+from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import kernel as kernels
 from cudalab.checker.submit import reports
@@ -176,11 +176,11 @@ def test_a_disk_that_fills_up_while_something_runs_is_not_its_fault(kernel, tmp_
     assert raised.value.why is Why.GRADER
     assert unfinished(Outcome(1), "").why is Why.GRADER
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    trial = Trial({}, path, sandbox.Limits())
+    trial = Trial({}, path, Limits())
     reply = reports.Reply(status=1, loaded=True, peak_bytes=0)
     assert kernel._attempt_of(tmp_path, Outcome(1), reply, trial).why is Why.CRASH
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 0))
     with pytest.raises(OSError, match=full.strerror):
         kernel._attempt_of(tmp_path, Outcome(1), reply, trial)
     with kernel.sandbox.box() as box, pytest.raises(OSError, match=full.strerror):
-        kernel.sandbox.capture(["true"], box, sandbox.Limits())
+        kernel.sandbox.capture(["true"], box, Limits())

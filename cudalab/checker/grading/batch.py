@@ -15,6 +15,7 @@ from cudalab import labs
 from cudalab.checker import cases, judge
 from cudalab.checker.grading import detect, similar, unpack
 from cudalab.checker.sandbox import sandbox as sandboxes
+from cudalab.checker.sandbox.running import end_all
 from cudalab.checker.verdicts import Status
 from cudalab.errors import CudalabError, HeaderError, UsageError
 from cudalab.labs import registry
@@ -162,7 +163,7 @@ def run(store: Store, entries: dict[str, Entry], task: Task, jobs: int, progress
                     done += 1
                     progress(name, done, total)
         except BaseException:
-            sandboxes.end_all(running)
+            end_all(running)
             raise
 
 

@@ -6,14 +6,12 @@ There are three kinds of sandbox; the best one that works on a machine is used:
     user    for root: a separate user for each run, who owns nothing but the box
     none    the grader's own user: limits and a certain end, but no isolation
 
-watch.py watches every run and ends it.
+running.py has the run itself, which watch.py watches and ends.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
-import itertools
 import json
 import os
 import re
@@ -23,9 +21,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from concurrent import futures
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
@@ -35,243 +30,22 @@ from typing import IO, TYPE_CHECKING, Any
 from cudalab.checker.sandbox import bubblewrap, leftovers, packages
 from cudalab.checker.sandbox.box import BOX_PREFIX, Box
 from cudalab.checker.sandbox.packages import Imports, open_to_all
-from cudalab.checker.sandbox.watch import Group, signal_all
+from cudalab.checker.sandbox.running import GRACE_S, Limits, Outcome, Running
+from cudalab.checker.sandbox.users import User, next_number
+from cudalab.checker.sandbox.watch import Group
 from cudalab.errors import NoDeviceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Iterator, Sequence
 
 WATCH = (  # imported, not run as a script: that is compiled once, not at each start
     f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import watch; watch.main()"
 )
 KINDS = ("bwrap", "user", "none")
-FIRST_UID, NUM_UIDS = 61_000, 2_000  # user ids for runs, used for nothing else
-USERS = Path("/run/cudalab-users")  # a lock for each user; only root can create files there
-GRACE_S = 60.0  # after a run's time limit, until its watcher must have reported
 PROBE_S = 10.0
-POLL_S = 0.1  # between looks whether cancelled runs have ended
-GROUP_S = 20.0  # until the processes of a group must be gone
-MiB = 1 << 20
 MIN_FREE_BYTES = 4096  # after a run: with less, it may not have written what it wanted to
 
 _BOX = re.compile(r"/[^\s:'\"]*/cudalab-box-\w+/(source/)?")  # contains a submission's files
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits of one run."""
-
-    seconds: float = 10.0
-    _: KW_ONLY
-    cpu_seconds: float = 60.0  # of all processes and threads together
-    memory_bytes: int = 2048 * MiB
-    output_bytes: int = 64 * MiB
-    disk_bytes: int = 256 * MiB  # of the box
-    processes: int = 64
-    threads: int = 256
-    open_files: int = 512
-
-    def rlimits(self) -> dict[str, int]:
-        """The limits that the kernel enforces for each process."""
-        return {
-            "RLIMIT_CORE": 0,
-            "RLIMIT_CPU": int(self.cpu_seconds) + 2,
-            "RLIMIT_FSIZE": max(self.output_bytes, 64 * MiB),
-            "RLIMIT_NOFILE": self.open_files,
-            "RLIMIT_MSGQUEUE": 0,
-        }
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended."""
-
-    status: int | None  # the exit status; negative for a signal; None: it was killed
-    _: KW_ONLY
-    reason: str = ""  # the exceeded limit: time, cpu, memory, processes, disk, output; "lost"
-    seconds: float = 0.0
-    cpu_s: float = 0.0
-    peak_bytes: int = 0
-    processes: int = 1
-    survivors: int = 0  # processes that it left running, killed by the watcher
-    started: bool = True  # bubblewrap says so, on a descriptor that the run does not have
-    stdout_bytes: int = 0
-    stderr: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it ended on its own with exit status 0."""
-        return self.status == 0 and not self.reason
-
-
-class Running:
-    """A run that has been started."""
-
-    def __init__(
-        self,
-        watcher: subprocess.Popen[bytes],
-        control: int,
-        report: int,
-        group: Group | None,
-        user: User | None,
-    ) -> None:
-        self._watcher, self._control, self._report = watcher, control, report
-        self._group, self._user = group, user
-        self._outcome: Outcome | None = None
-        self._closing = threading.Lock()  # the descriptor of a closed pipe may be reused
-        self._reported = bytearray()
-        _under_way.add(self)
-
-    def cancel(self) -> None:
-        """Tell the watcher to end it."""
-        self._tell({"stop": True})
-
-    def begin(self, limits: dict[str, float]) -> None:
-        """Tell the watcher that another piece of work begins, which has its own limits."""
-        self._tell({"limits": limits})
-
-    def used(self, seconds: float) -> Outcome:
-        """The figures of the piece of work that has just ended, or why all of it has ended."""
-        self._tell({"figures": True})
-        reported = self._next(seconds)
-        if "status" in reported or not reported:
-            return self._ended(reported)
-        return Outcome(0, **reported)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether its outcome is known."""
-        return self._outcome is not None
-
-    def _tell(self, what: dict[str, Any]) -> None:
-        with self._closing, suppress(OSError):
-            if self._control >= 0:
-                os.write(self._control, json.dumps(what).encode() + b"\n")
-
-    def _next(self, seconds: float) -> dict[str, Any]:
-        """The watcher's next line; empty if it was killed, which happens after `seconds`."""
-        timer = threading.Timer(seconds, self._watcher.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            while b"\n" not in self._reported and (piece := os.read(self._report, 4096)):
-                self._reported += piece
-        finally:
-            timer.cancel()
-        line, _, self._reported = self._reported.partition(b"\n")
-        with suppress(ValueError):
-            parsed: dict[str, Any] = json.loads(line)
-            return parsed
-        return {}
-
-    def wait(self, seconds: float) -> Outcome:
-        """Wait for the outcome; a watcher that does not report within `seconds` is killed."""
-        while self._outcome is None:
-            reported = self._next(seconds)
-            if "status" in reported or not reported:
-                self._ended(reported)
-        return self._outcome
-
-    def _ended(self, reported: dict[str, Any]) -> Outcome:
-        """Keep the outcome, and clean up."""
-        lost = Outcome(None, reason="lost")  # the watcher was killed, so the run has failed
-        self._outcome = Outcome(**reported) if reported else lost
-        try:
-            self._watcher.wait()
-        finally:
-            self.close()
-        return self._outcome
-
-    def close(self) -> None:
-        """Close the pipes, which makes the watcher end the run; then kill what is left."""
-        _under_way.discard(self)
-        with self._closing:
-            for name in ("_control", "_report"):
-                fd = getattr(self, name)
-                if fd >= 0:
-                    os.close(fd)
-                    setattr(self, name, -1)
-        with suppress(subprocess.TimeoutExpired):  # a process on a GPU takes a while to end
-            self._watcher.wait(GROUP_S)
-        if self._group is not None:
-            deadline = time.monotonic() + GROUP_S
-            while (left := self._group.members()) and time.monotonic() < deadline:
-                if self._watcher.poll() is not None:  # the watcher was killed, and left orphans
-                    signal_all(left, signal.SIGKILL)
-                time.sleep(0.002)
-            self._group.remove()
-            self._group = None
-        if self._user is not None:
-            self._user.release()
-            self._user = None
-
-
-_under_way: set[Running] = set()
-
-
-def end_all(work: Iterable[Future[Any]]) -> None:
-    """Cancel all runs of this process until all of `work`, which starts them, has stopped."""
-    running = [one for one in work if not one.cancel()]
-    while futures.wait(running, POLL_S).not_done:
-        for run in list(_under_way):
-            run.cancel()
-
-
-class User:
-    """A user for a single run. When the run ends, all processes of the user are killed.
-
-    This process and the run's watcher hold its lock until both have ended.
-    """
-
-    def __init__(self, uid: int, lock: int, box: Path | None = None) -> None:
-        """Take the user; `lock` is the descriptor of its locked file."""
-        self.uid, self.lock, self._box = uid, lock, box
-        if box is not None:  # the grader of an earlier run may have been killed
-            leftovers.remove_all(uid, box)
-
-    @classmethod
-    def claim(cls, box: Path | None = None) -> User:
-        """Lock a free user. Each process starts its search at a different one.
-
-        With the `box` of its run, whatever else the user has in shared folders is removed, before
-        and after the run.
-        """
-        USERS.mkdir(mode=0o700, exist_ok=True)
-        first = os.getpid() * 37 + _next_number()
-        for uid in (FIRST_UID + (first + tried) % NUM_UIDS for tried in range(NUM_UIDS)):
-            lock = _lock(uid)
-            if lock is not None:
-                if box is not None:
-                    _remove_abandoned()
-                return cls(uid, lock, box)
-        raise OSError(f"all {NUM_UIDS:,} users for runs are in use")
-
-    def release(self) -> None:
-        """Release the user for other runs."""
-        if self._box is not None:
-            leftovers.remove_all(self.uid, self._box)
-        os.close(self.lock)
-
-
-def _lock(uid: int) -> int | None:
-    """The descriptor of a user's locked file; None if the user is in use."""
-    lock = os.open(USERS / str(uid), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    return lock
-
-
-def _remove_abandoned() -> None:
-    """Remove what runs have left whose grader was killed: it would be there for the next run."""
-    for uid in leftovers.owners(range(FIRST_UID, FIRST_UID + NUM_UIDS)):
-        lock = _lock(uid)
-        if lock is not None:
-            leftovers.remove_all(uid)
-            os.close(lock)
 
 
 @dataclass(frozen=True)
@@ -320,7 +94,7 @@ class Sandbox:
             user = User.claim(None if self.bwrap else box.path)
         control_read, control = os.pipe()
         report, report_write = os.pipe()
-        group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", limits.threads)
+        group = Group.make(f"cudalab-{os.getpid()}-{next_number()}", limits.threads)
         watchers_fds = [control_read, report_write] + ([user.lock] if user is not None else [])
         status, wrappers_fds = None, []
         if self.bwrap:
@@ -506,7 +280,7 @@ def _bubblewrap() -> Sandbox | str:
 
 def _process_limit_note() -> str:
     """A note for the report if the system does not limit the number of root's processes."""
-    group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", 1)
+    group = Group.make(f"cudalab-{os.getpid()}-{next_number()}", 1)
     if group is None:
         return "; the number of its processes is watched, but not limited by the system"
     group.remove()
@@ -572,11 +346,3 @@ def remove(folder: Path) -> None:
                 shutil.rmtree(one, onerror=allow)
 
     shutil.rmtree(folder, onerror=allow)
-
-
-_numbers = itertools.count(1)
-
-
-def _next_number() -> int:
-    """The next number of a run, unique among the threads of this process."""
-    return next(_numbers)

@@ -26,7 +26,8 @@ from cudalab.checker.sandbox.reading import (
     read_record,
     read_regular,
 )
-from cudalab.checker.sandbox.sandbox import Limits, Outcome, check_disk, remove
+from cudalab.checker.sandbox.running import Limits, Outcome
+from cudalab.checker.sandbox.sandbox import check_disk, remove
 from cudalab.checker.submit import host_code, reports
 from cudalab.checker.submit.confine import CONFINE
 from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.checker.sandbox.box import Box
-    from cudalab.checker.sandbox.sandbox import Limits, Outcome
+    from cudalab.checker.sandbox.running import Limits, Outcome
     from cudalab.checker.submit.submission import Attempt, Trial
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case

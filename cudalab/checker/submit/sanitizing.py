@@ -9,7 +9,7 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cudalab.checker.sandbox.sandbox import Limits
+from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.submit.submission import REACHED_OUT, failure
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.microscope.findings import grouped

@@ -19,7 +19,9 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from cudalab.backends import emulated
 from cudalab.checker.sandbox.reading import read_record
-from cudalab.checker.sandbox.sandbox import Limits, Outcome, Sandbox, User
+from cudalab.checker.sandbox.running import Limits, Outcome
+from cudalab.checker.sandbox.sandbox import Sandbox
+from cudalab.checker.sandbox.users import User
 from cudalab.checker.submit.reports import NO_DEVICE, OUT, TOOLCHAIN, Failure
 from cudalab.checker.verdicts import ANY_DEVICE, Why
 from cudalab.errors import CudalabError, NoDeviceError, UsageError
