@@ -15,9 +15,6 @@ import pytest
 # Before NumPy is imported, here and in each command that a test runs: the threads of its linear
 # algebra spin while they wait, on cores that other tests need.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Long kernels with fibers compile in half of the time, and are as fast. Loops have other flags, as
-# in a run; so have all kernels in test_first_run.py, and those of a build in test_cpu_device.py.
-os.environ.setdefault("CUDALAB_CXXFLAGS", "-O2")
 # Python keeps what it has compiled: each of a thousand processes would compile it again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import tiers
-from cudalab.backends.cpu.flags import HOST, KERNEL, RUNTIME, processor, with_users
+from cudalab.backends.cpu.flags import (
+    GCC_OPTIMIZED,
+    HOST,
+    KERNEL,
+    RUNTIME,
+    processor,
+    with_users,
+)
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import (
     CudalabError,
@@ -74,7 +81,7 @@ _OLDEST_GCC = 11  # the first that distinguishes volatile accesses
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
     flags = with_users(KERNEL)
-    return _runtime("runtime", "runtime.cpp", flags, lambda: flags)
+    return _runtime("runtime", "runtime.cpp", flags, _kernel_flags)
 
 
 def check_runtime_library() -> Path:
@@ -85,7 +92,7 @@ def check_runtime_library() -> Path:
 
 def runtime_files(*, check: bool) -> list[Path]:
     """The schedulers, and the headers of their kernels: what another cache needs of this one."""
-    made: list[tuple[Path, tuple[str, ...]]] = [(runtime_library(), with_users(KERNEL))]
+    made = [(runtime_library(), _kernel_flags())]
     if check:
         made.append((check_runtime_library(), _check_flags()))
     headers = [_precompiled(flags) for _, flags in made]
@@ -104,7 +111,7 @@ def _runtime(
 
     try:
         with stage("compiling the CPU device's runtime, once", once=True):
-            return _built(stem, texts[0], (*flags, *texts[1:]), steps)
+            return _built(stem, texts[0], (*flags, *GCC_OPTIMIZED, *texts[1:]), steps)
     except KernelCompileError as error:
         raise runtime_failure(error.message) from None
 
@@ -129,19 +136,19 @@ def kernel_library(
     The threads of its kernels become `loops` where that is possible. `check` inspects the library
     before it is stored.
     """
-    flags, runtime = with_users(KERNEL), str(runtime_library())
+    runtime = str(runtime_library())
     text = tiers.with_fibers(parts)
     depends = (
-        *flags,
+        *with_users(KERNEL),
+        *GCC_OPTIMIZED,
         runtime,
         _text("../../../language/nvcc_rules.py"),  # what `check` knows
         *_headers(text),
         *(tiers.sources() if loops else ()),
     )
-    compile_and_link = _compile_and_link(flags, runtime)
 
     def steps(folder: Path) -> tuple[Step, ...]:
-        command, link = compile_and_link(folder)
+        command, link = _compile_and_link(_kernel_flags(), runtime)(folder)
         compile_it = partial(_compile_loops, parts, folder, command) if loops else command
         return (compile_it, link, partial(check, folder / "library.so"))
 
@@ -157,12 +164,8 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
     done = run((*compiler.compile, *tiers.DEFINED, "-E", str(source)))
     text, any_loops = tiers.with_loops(parts, done.stdout)
     source.write_text(text, encoding="utf-8")
-    if not any_loops:
-        return _run_compiler(command, folder.parent)
-    at = command.index("-O3")
-    optimized = ("-O3",) if "clang" in compiler.version() else tiers.GCC_OPTIMIZED
-    done = _run_compiler((*command[:at], *optimized, *command[at + 1 :]), folder.parent)
-    if done.returncode != 0:
+    done = _run_compiler(command, folder.parent)
+    if done.returncode != 0 and any_loops:
         reason = "the compiler refuses its loops"
         source.write_text(tiers.with_fibers(parts, reason), encoding="utf-8")
         done = _run_compiler(command, folder.parent)
@@ -203,6 +206,13 @@ def check_library(
     depends = (runtime, *libraries, *tables, *_headers(text))
     with stage(f"compiling {label}, instrumented"):
         return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
+
+
+def _kernel_flags() -> tuple[str, ...]:
+    """The flags for kernels that are optimized."""
+    at, is_gcc = KERNEL.index("-O3"), "clang" not in find_compiler().version()
+    flags = (*KERNEL[:at], *GCC_OPTIMIZED, *KERNEL[at + 1 :]) if is_gcc else KERNEL
+    return with_users(flags)
 
 
 def _check_flags(more: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -34,6 +34,13 @@ KERNEL = (
     "-Werror=vla",  # as with nvcc; other warnings are not shown
     "-ffp-contract=off",  # an optimizer's fused products would differ by tier and by compiler
 )
+# In the place of -O3, for g++: loops over threads are much code, of which -O3 would make more. The
+# last two are what fibers need of -O3.
+GCC_OPTIMIZED = (
+    *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
+    *("-fsplit-loops", "-fpeel-loops"),
+    *("-fgcse-after-reload", "--param=max-inline-insns-single=200"),
+)
 PROGRAM = (
     *_COMMON,
     "-ffp-contract=off",  # as for kernels; -Xcompiler -ffp-contract=fast follows it

@@ -44,11 +44,6 @@ _LOCAL_HERE = (
     *("threadIdx", "blockIdx", "blockDim", "gridDim"),
     *(f"__syncthreads_{vote}" for vote in ("count", "and", "or")),
 )
-# In the place of -O3, for g++: loops over threads are much code, of which -O3 would make more.
-GCC_OPTIMIZED = (
-    *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
-    *("-fsplit-loops", "-fpeel-loops"),
-)
 _WARP = 32
 _GREATEST_INDEX = 2**31 - 1 - 1024  # of a thread in a grid: regions.h counts on it
 
