@@ -194,7 +194,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             for i, (name, file, compiled) in enumerate(zip(names, files, objects, strict=False))
         }
         read = [*compiler.compile, *own, "-include", str(macros)]
-        by = Preprocessor(read, Path(folder, "read"), host.macros)
+        by = Preprocessor(read, [*compiler.compile, *flags], Path(folder, "read"), host.macros)
         with stage(f"compiling {files[0].label}"):
             ways = _compile(files, names, commands, Path(runtime.folder), by)
         with stage("compiling the runtime of whole programs, once"):

@@ -34,6 +34,8 @@ _GROUPS = "cudalab/group_regions.h"  # for loops with cooperative groups
 _USES_GROUPS = re.compile(r"\b__(?:cg|grid)_|\bcudalab_mask\b")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*$", re.MULTILINE)
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
+_LABEL = re.compile(r'^#line \d+ "(.*)"$', re.MULTILINE)
+_MARKER = re.compile(r'# \d+ "(.*?)"(?: \d|$)')
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)", re.DOTALL)
 # Macros of our own headers. Conditions on others that begin with an underscore, or are guards of
 # headers, choose between systems and toolkits, not between kernels.
@@ -82,23 +84,53 @@ class Preprocessor:
     """The compiler's, for texts without the system's headers."""
 
     command: Sequence[str]
+    whole: Sequence[str]  # the same with all headers
     folder: Path
     options: str = ""  # the macros of the command line, as directives
 
-    def text(self, name: str, texts: dict[str, str]) -> str | None:
-        """The file `name` with what it includes of `texts`; None if that fails."""
+    def text(self, name: str, texts: dict[str, str], conditions: set[str]) -> str | None:
+        """The file `name` with what it includes of `texts`, without other headers.
+
+        Macros of other headers are there if `conditions` has their names. None if that fails.
+        """
+        macros = self._macros(name, texts, conditions)
+        if macros is None:
+            return None
+        self._write({each: _without_headers(text, texts) for each, text in texts.items()})
+        given = self.folder / "given"
+        given.write_text("\n".join([*macros, ""]), encoding="utf-8")
+        guards = HOST / "cudalab" / "guards.h"
+        return self._printed(
+            *self.command, *_DEFINED, "-include", str(guards), "-include", str(given), name=name
+        )
+
+    def _macros(self, name: str, texts: dict[str, str], conditions: set[str]) -> list[str] | None:
+        """The directives that define those of `conditions` that other headers define."""
+        if not conditions:
+            return []
+        self._write(texts)
+        printed = self._printed(*self.whole, "-dD", name=name)
+        if printed is None:
+            return None
+        own = {*texts, "macros", "<built-in>", "<command-line>"}
+        own |= {match[1] for text in texts.values() for match in _LABEL.finditer(text)}
+        macros: dict[str, str] = {}
+        is_own = True
+        for line in printed.splitlines():
+            if match := _MARKER.match(line):
+                is_own = bool(own & {match[1], match[1].rpartition("/")[2]})
+            elif not is_own and (match := _DEFINE.match(line)) and match[1] in conditions:
+                macros[match[1]] = line
+        return list(macros.values())
+
+    def _write(self, texts: dict[str, str]) -> None:
         self.folder.mkdir(exist_ok=True)
         for each, text in texts.items():
             (self.folder / each).write_text(text, encoding="utf-8", errors="surrogateescape")
-        guards = ("-include", str(HOST / "cudalab" / "guards.h"))
-        done = run((*self.command, *_DEFINED, *guards, "-E", str(self.folder / name)))
-        return done.stdout if done.returncode == 0 else None
 
-    def macros(self) -> set[str]:
-        """The names of all macros that a program has by itself."""
-        header = str(HOST / "cudalab_program.h")
-        done = run((*self.command, "-I", str(HOST), "-dM", "-E", "-x", "c++", header))
-        return set(re.findall(r"^#define (\w+)", done.stdout, re.MULTILINE))
+    def _printed(self, *command: str, name: str) -> str | None:
+        done = run((*command, "-E", str(self.folder / name)))
+        return done.stdout if done.returncode == 0 else None
 
 
 def add(
@@ -109,16 +141,12 @@ def add(
     if not ways.reasons:
         return ways
     conditions = _conditions(files)
-    if unclear := conditions and conditions & by.macros():
-        ways.refuse(f"a condition on {min(unclear)}, which the system's headers define")
-        return ways
     texts = {name: file.rewritten() for name, file in zip(names, files, strict=True)}
-    texts = {name: _without_headers(text, texts) for name, text in texts.items()}
     written: dict[int, Loops] = {}
     for i in sources:
-        text = by.text(names[i], texts)
+        text = by.text(names[i], texts, conditions)
         if text is None:
-            ways.refuse("its file cannot be preprocessed without the system's headers")
+            ways.refuse("its file cannot be preprocessed")
             return ways
         written[i] = loops(text, is_program=True)
         for_all = written[i].reasons.get("", "")

@@ -221,14 +221,48 @@ def test_threads_go_in_step_through_loops_by_many_threads(loop, in_rounds):
     assert ("; ++rounds_" in written.text) == in_rounds
 
 
-def test_conditions_on_the_systems_macros_keep_the_fibers(tmp_path):
-    program = tmp_path / "pi.cu"
-    program.write_text(
-        "#ifndef M_PI\n#define M_PI 3\n#endif\n"
-        "__global__ void k(float* p) { *p = M_PI; }\nint main() {}\n"
-    )
-    done = CliRunner().invoke(run, ["--tier", str(program)], catch_exceptions=False)
-    assert done.output == "k: fibers: a condition on M_PI, which the system's headers define\n"
+CONDITIONS = """
+#include <climits>
+#include <cstdio>
+#include <langinfo.h>
+#ifndef M_PI
+#define M_PI 3
+#endif
+#ifdef OWN
+#define PLUS 1000
+#else
+#define PLUS 0
+#endif
+#define OWN 2
+__global__ void k(float* p) {
+    float sum = M_PI + PLUS + OWN;
+#ifdef ADDED
+    sum += ADDED;
+#endif
+#if defined(CODESET) && INT_MAX > 65536
+    sum += 20;
+#endif
+    p[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) printf("%g\\n", p[1]);
+}
+int main() {
+    float* p;
+    cudaMalloc(&p, 2 * sizeof *p);
+    k<<<1, 2>>>(p);
+    cudaDeviceSynchronize();
+}
+"""
+
+
+def test_conditions_on_macros_are_those_of_the_whole_program(tmp_path):
+    program = tmp_path / "conditions.cu"
+    program.write_text(CONDITIONS)
+    for options, printed in ([], "25.1416\n"), (["-DADDED=100"], "125.142\n"):
+        binary = executable([str(program)], "cpu", options)
+        done = CliRunner().invoke(run, ["--tier", str(program), *options], catch_exceptions=False)
+        assert done.output.startswith("k: loops over the threads")
+        assert outcome(binary, "1") == outcome(binary, "0") == (0, printed, "")
 
 
 class AsItIs:
@@ -236,7 +270,8 @@ class AsItIs:
 
     options = ""
 
-    def text(self, name, texts):
+    def text(self, name, texts, conditions):
+        assert not conditions
         return f'# 1 "a.cu"\n{texts[name].partition(chr(10))[2]}'
 
 
