@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from cudalab import labs
 from cudalab.backends.cuda import device
 from cudalab.backends.cuda.features import features_of
-from cudalab.errors import NoDeviceError, install_command
+from cudalab.errors import KernelError, NoDeviceError, install_command
 from cudalab.labs import registry
 from cudalab.language import source
 
@@ -48,6 +49,59 @@ def test_without_pycuda():
         device.CudaDevice()
     assert install_command("cuda") in caught.value.hint
     assert caught.value.exit_code == 4
+
+
+class Driver:
+    """The part of PyCUDA's driver interface that opens a device and notices a crash."""
+
+    device_attribute = SimpleNamespace(MULTIPROCESSOR_COUNT=132, L2_CACHE_SIZE=1 << 20)
+    event_flags = SimpleNamespace(DISABLE_TIMING=2)
+
+    class Error(Exception):
+        """An error that the driver reports."""
+
+    def __init__(self):
+        """No kernel has crashed yet."""
+        self.crashed, self.calls = False, []
+        self.Context = self
+        self.Device = lambda _: self
+
+    def compute_capability(self):
+        return 9, 0
+
+    def get_attribute(self, value):
+        return value
+
+    def retain_primary_context(self):
+        return self
+
+    def __getattr__(self, name):
+        """Any other call of the driver; after a crash, only a context can be detached."""
+
+        def call(*_):
+            self.calls.append(name)
+            if self.crashed and name != "detach":
+                raise self.Error(f"{name} failed: an illegal memory access was encountered")
+
+        return call
+
+
+def crash(driver, then):
+    with device.CudaDevice() as opened:
+        driver.crashed = True
+        then(opened)
+
+
+@pytest.mark.parametrize(
+    "then", [lambda opened: opened.meter().timer(), lambda opened: opened.synchronize()]
+)
+def test_any_call_after_a_crash_says_so(then, monkeypatch):
+    driver = Driver()
+    monkeypatch.setattr(device, "_load_driver", lambda: driver)
+    with pytest.raises(KernelError, match="illegal memory access"):
+        crash(driver, then)
+    assert driver.calls[0] == "push"
+    assert driver.calls[-1] == "detach"  # such a context cannot be popped
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,8 @@ class CudaMeter:
 
     def timer(self) -> CudaTimer:
         """A timer that the device itself reads."""
-        return CudaTimer(self._device, self._driver)
+        with self._device.errors_in_words():  # of a kernel that crashed before
+            return CudaTimer(self._device, self._driver)
 
     def fill(self, buffer: Buffer, value: int) -> None:
         """Set every byte of `buffer` to `value`, in the order of launches."""

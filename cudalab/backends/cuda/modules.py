@@ -109,9 +109,9 @@ def compiled(compiler: Path, text: str, target: str, label: str) -> tuple[Any, b
         except OSError as error:
             raise NoDeviceError(f"{compiler} cannot be run: {error}") from None
         (cubin,) = Path(folder).glob("*.cubin")
-        compiled = cubin.read_bytes()
+        code = cubin.read_bytes()
     for warning in caught:
         if issubclass(warning.category, UserWarning):
             _, _, output = str(warning.message).partition("said the following:\n")
             sys.stderr.write(nvcc.readable(output or str(warning.message)) + "\n")
-    return module, compiled
+    return module, code
