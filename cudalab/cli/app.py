@@ -59,7 +59,7 @@ COMMANDS = {
     "new": ("check:new", "Write the outline of a kernel file."),
     "check": ("check:check", "Judge a submission: compile, correct, sanitize, time."),
     "grade": ("grade:grade", "Judge a folder of submissions."),
-    "selftest": ("check:selftest", "Test the checker itself, on this machine."),
+    "selftest": ("selftest:selftest", "Test the checker itself, on this machine."),
     "report": ("report:report", "Write a lab report with measurements filled in."),
     "explain": ("learn:explain_topic", "Explain a topic of the course, with drawings."),
     "exercises": (

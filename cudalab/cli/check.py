@@ -1,4 +1,4 @@
-"""The commands `new`, `check`, `grade` and `selftest`: the course's automated checker.
+"""The commands `new` and `check`: the course's automated checker.
 
 Nothing heavy is imported before they run.
 """
@@ -17,7 +17,7 @@ import click
 
 from cudalab import labs
 from cudalab.checker.options import JudgingOptions
-from cudalab.checker.rules import LANGUAGES, RACES
+from cudalab.cli.judging import LAB, judging_options
 from cudalab.cli.options import (
     CASE_HELP,
     CASE_OF,
@@ -25,33 +25,25 @@ from cudalab.cli.options import (
     OUT,
     CaseCommand,
     Choice,
-    FiniteRange,
-    device_option,
     grouped,
     json_file_option,
     lines,
     quiet_option,
-    seconds_option,
-    threads_option,
     variant_option,
 )
 from cudalab.cli.remarks import is_stdout, remark_options
-from cudalab.errors import ExitCode, HeaderError, UsageError
+from cudalab.errors import HeaderError, UsageError
 from cudalab.output.notes import is_silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cudalab.checker.sandbox.sandbox import Sandbox
     from cudalab.checker.submit.kernel import Kernel
     from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.submission import Command
     from cudalab.checker.verdicts import Report
-    from cudalab.cli.options import Decorator
     from cudalab.labs.base import Lab
     from cudalab.predict.gpus import Gpu
 
-LAB = Choice(labs.names())
 EXIT_HELP = (
     "Exit status: 0 all passed, 3 wrong, 5 does not compile, 6 time limit, 4 no such device, "
     "1 nothing could be judged. With --exit-style testlib: 0 ok, 1 wrong, 2 no answer of the right "
@@ -68,83 +60,6 @@ class CheckCommand(CaseCommand):
         if own and own[0] in labs.names():
             ctx.meta[CASE_OF] = labs.get(own[0])
         return click.Command.parse_args(self, ctx, args)
-
-
-def sandbox_option(help_text: str) -> Decorator:
-    """Make the option --sandbox."""
-    return click.option(
-        "--sandbox",
-        type=Choice(["auto", "bwrap", "user", "none"]),
-        default="auto",
-        show_default=True,
-        help=help_text,
-    )
-
-
-def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that `check` and `grade` share."""
-    options: list[Decorator] = [
-        click.option(
-            "--tests", type=EXISTING, metavar="FILE.toml", help="The instructor's own tests."
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            help="Seed of the inputs; the report states it. Default: a fresh one each time.",
-        ),
-        click.option("--quick", is_flag=True, help="Run a third of the tests."),
-        click.option("--strict", is_flag=True, help="Also test truncated inputs and slow pipes."),
-        device_option("Device for kernels and for the reference."),
-        threads_option,
-        sandbox_option("auto: the strongest that works here."),
-        seconds_option("--kill-after", "Abort each test that takes longer.", 10.0),
-        click.option(
-            "--memory",
-            default="2Gi",
-            show_default=True,
-            metavar="SIZE",
-            help="Memory limit of each test, in bytes.",
-        ),
-        click.option(
-            "--require-kernel/--no-require-kernel",
-            default=None,
-            help="Whether a program's own kernels must compute its answer. Default: they must.",
-        ),
-        click.option(
-            "--races",
-            type=Choice(RACES),
-            help="What the sanitizer finds in a right submission is free (not looked for), a "
-            "warning, or costs points. Default: points.",
-        ),
-        click.option(
-            "--race-cost",
-            type=FiniteRange(min=0, max=1),
-            metavar="SHARE",
-            help="Share of the points that --races points takes. Default: 0.5.",
-        ),
-        click.option(
-            "--language",
-            type=Choice(LANGUAGES),
-            help="cuda: kernel files and CUDA programs only; any: scripts and commands, too.",
-        ),
-        click.option("--no-sanitize", is_flag=True, help="Skip the stage `sanitize`."),
-        click.option("--no-time", is_flag=True, help="Skip the stage `time`."),
-        click.option(
-            "--reference",
-            metavar="VARIANT",
-            help="Variant to compare times with. Default: the device's default.",
-        ),
-        click.option(
-            "--speed-points",
-            type=FiniteRange(min=0),
-            metavar="P",
-            help="Points for speed: all up to 1.2 times the reference's time, none from 5 times.",
-        ),
-        seconds_option("--time-limit", "Measuring budget, never a failure.", 1.0),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @click.command(
@@ -441,71 +356,3 @@ def _show_stage(stage: str) -> None:
     """Show the current stage, on a terminal only."""
     if sys.stderr.isatty() and not is_silent():
         click.echo(f"\r{stage:<20}\r", nl=False, err=True)
-
-
-@click.command(
-    "selftest",
-    epilog=lines("Example", "cudalab selftest", "cudalab selftest --lab reduce --device cpu"),
-)
-@click.option(
-    "--lab",
-    "names",
-    type=LAB,
-    multiple=True,
-    metavar="LAB",
-    help="Test these labs only. Default: all.",
-)
-@device_option()
-@sandbox_option("Sandbox to test.")
-@quiet_option
-def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
-    """Test the checker on this machine, with submissions whose verdicts are known.
-
-    All variants must be accepted; kernels with mistakes and programs that cheat or attack must be
-    rejected. Exit status 3 when a verdict is wrong, or when a cheat succeeds because no sandbox
-    works here.
-    """
-    from cudalab.backends import choose_device, open_device
-    from cudalab.checker import selftest as tests
-    from cudalab.checker.sandbox import sandbox as sandboxes
-    from cudalab.output import terminal
-    from cudalab.system.machine import usable_cores
-
-    device = choose_device(device)
-    selected = names or labs.names()
-    box = sandboxes.choose(sandbox)
-    with open_device(device) as opened:
-        features = opened.features
-    jobs = list(tests.jobs(selected, device, features))
-    with terminal.BenchProgress() as progress:
-        progress.begin(f"selftest: {len(jobs)} submissions, sandbox {box.kind}")
-
-        def show_progress(finding: tests.Finding, done: int) -> None:
-            progress.update(done / len(jobs), f"{done} of {len(jobs)} {finding.job.name}")
-
-        results = tests.run(jobs, box, device, usable_cores(), show_progress)
-    wrong = [one for one in results if not one.right]
-    leaks = tests.leaks(results)
-    terminal.table(
-        "Cheats and mistakes",
-        ["verdict", "lab", "submission", "what it does", "why"],
-        [
-            [
-                "rejected" if one.right else "OPEN" if one in leaks else "ACCEPTED",
-                one.job.lab,
-                one.job.name,
-                one.job.what if one.job.group == "cheats" else "",
-                one.why,
-            ]
-            for one in results
-            if not one.job.must_pass
-        ],
-    )
-    terminal.lines(
-        f"WRONG: the variant {one.job.lab} {one.job.name} was rejected: {one.why}"
-        for one in wrong
-        if one.job.must_pass
-    )
-    terminal.lines(tests.summary(results, box, device))
-    accepted = sandbox == "auto" or len(wrong) > len(leaks)
-    return ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK

@@ -14,7 +14,7 @@ import click
 
 from cudalab import labs
 from cudalab.checker.options import JudgingOptions
-from cudalab.cli.check import LAB, judging_options
+from cudalab.cli.judging import LAB, judging_options
 from cudalab.cli.options import (
     CASE_HELP,
     CASE_OF,

@@ -1,0 +1,102 @@
+"""The options of the commands that judge submissions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.checker.rules import LANGUAGES, RACES
+from cudalab.cli.options import (
+    EXISTING,
+    Choice,
+    FiniteRange,
+    device_option,
+    seconds_option,
+    threads_option,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.cli.options import Decorator
+
+LAB = Choice(labs.names())
+
+
+def sandbox_option(help_text: str) -> Decorator:
+    """Make the option --sandbox."""
+    return click.option(
+        "--sandbox",
+        type=Choice(["auto", "bwrap", "user", "none"]),
+        default="auto",
+        show_default=True,
+        help=help_text,
+    )
+
+
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `check` and `grade` share."""
+    options: list[Decorator] = [
+        click.option(
+            "--tests", type=EXISTING, metavar="FILE.toml", help="The instructor's own tests."
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            help="Seed of the inputs; the report states it. Default: a fresh one each time.",
+        ),
+        click.option("--quick", is_flag=True, help="Run a third of the tests."),
+        click.option("--strict", is_flag=True, help="Also test truncated inputs and slow pipes."),
+        device_option("Device for kernels and for the reference."),
+        threads_option,
+        sandbox_option("auto: the strongest that works here."),
+        seconds_option("--kill-after", "Abort each test that takes longer.", 10.0),
+        click.option(
+            "--memory",
+            default="2Gi",
+            show_default=True,
+            metavar="SIZE",
+            help="Memory limit of each test, in bytes.",
+        ),
+        click.option(
+            "--require-kernel/--no-require-kernel",
+            default=None,
+            help="Whether a program's own kernels must compute its answer. Default: they must.",
+        ),
+        click.option(
+            "--races",
+            type=Choice(RACES),
+            help="What the sanitizer finds in a right submission is free (not looked for), a "
+            "warning, or costs points. Default: points.",
+        ),
+        click.option(
+            "--race-cost",
+            type=FiniteRange(min=0, max=1),
+            metavar="SHARE",
+            help="Share of the points that --races points takes. Default: 0.5.",
+        ),
+        click.option(
+            "--language",
+            type=Choice(LANGUAGES),
+            help="cuda: kernel files and CUDA programs only; any: scripts and commands, too.",
+        ),
+        click.option("--no-sanitize", is_flag=True, help="Skip the stage `sanitize`."),
+        click.option("--no-time", is_flag=True, help="Skip the stage `time`."),
+        click.option(
+            "--reference",
+            metavar="VARIANT",
+            help="Variant to compare times with. Default: the device's default.",
+        ),
+        click.option(
+            "--speed-points",
+            type=FiniteRange(min=0),
+            metavar="P",
+            help="Points for speed: all up to 1.2 times the reference's time, none from 5 times.",
+        ),
+        seconds_option("--time-limit", "Measuring budget, never a failure.", 1.0),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,82 @@
+"""The command `selftest`.
+
+Nothing heavy is imported before it runs.
+"""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import click
+
+from cudalab import labs
+from cudalab.cli.judging import LAB, sandbox_option
+from cudalab.cli.options import device_option, lines, quiet_option
+from cudalab.errors import ExitCode
+
+
+@click.command(
+    "selftest",
+    epilog=lines("Example", "cudalab selftest", "cudalab selftest --lab reduce --device cpu"),
+)
+@click.option(
+    "--lab",
+    "names",
+    type=LAB,
+    multiple=True,
+    metavar="LAB",
+    help="Test these labs only. Default: all.",
+)
+@device_option()
+@sandbox_option("Sandbox to test.")
+@quiet_option
+def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
+    """Test the checker on this machine, with submissions whose verdicts are known.
+
+    All variants must be accepted; kernels with mistakes and programs that cheat or attack must be
+    rejected. Exit status 3 when a verdict is wrong, or when a cheat succeeds because no sandbox
+    works here.
+    """
+    from cudalab.backends import choose_device, open_device
+    from cudalab.checker import selftest as tests
+    from cudalab.checker.sandbox import sandbox as sandboxes
+    from cudalab.output import terminal
+    from cudalab.system.machine import usable_cores
+
+    device = choose_device(device)
+    selected = names or labs.names()
+    box = sandboxes.choose(sandbox)
+    with open_device(device) as opened:
+        features = opened.features
+    jobs = list(tests.jobs(selected, device, features))
+    with terminal.BenchProgress() as progress:
+        progress.begin(f"selftest: {len(jobs)} submissions, sandbox {box.kind}")
+
+        def show_progress(finding: tests.Finding, done: int) -> None:
+            progress.update(done / len(jobs), f"{done} of {len(jobs)} {finding.job.name}")
+
+        results = tests.run(jobs, box, device, usable_cores(), show_progress)
+    wrong = [one for one in results if not one.right]
+    leaks = tests.leaks(results)
+    terminal.table(
+        "Cheats and mistakes",
+        ["verdict", "lab", "submission", "what it does", "why"],
+        [
+            [
+                "rejected" if one.right else "OPEN" if one in leaks else "ACCEPTED",
+                one.job.lab,
+                one.job.name,
+                one.job.what if one.job.group == "cheats" else "",
+                one.why,
+            ]
+            for one in results
+            if not one.job.must_pass
+        ],
+    )
+    terminal.lines(
+        f"WRONG: the variant {one.job.lab} {one.job.name} was rejected: {one.why}"
+        for one in wrong
+        if one.job.must_pass
+    )
+    terminal.lines(tests.summary(results, box, device))
+    accepted = sandbox == "auto" or len(wrong) > len(leaks)
+    return ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK
