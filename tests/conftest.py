@@ -22,7 +22,7 @@ from cudalab import backends
 from cudalab.backends.cpu.compiler import runtime_library
 from cudalab.errors import NoDeviceError
 from cudalab.program.build import runtime_objects
-from cudalab.program.observe import host_library
+from cudalab.program.instrumented import host_library
 from cudalab.system.cache import cache_dir
 from cudalab.system.machine import usable_cores
 

@@ -328,7 +328,7 @@ def run(
     from cudalab.bench.files import device_lines
     from cudalab.bench.opening import opened_alone
     from cudalab.bench.suite import Suite, check, exit_code
-    from cudalab.output import terminal
+    from cudalab.output import live, terminal
 
     files.check()
     device = choose_device(device)
@@ -336,7 +336,7 @@ def run(
         check_comparable(before, device)
     selection = request(names, **options)
     check(selection, device)
-    with opened_alone(device, threads) as (opened, busy), terminal.BenchProgress() as progress:
+    with opened_alone(device, threads) as (opened, busy), live.BenchProgress() as progress:
         progress.begin("device")
         suite = Suite(opened, selection, progress, files.save, busy)
         progress.hide()

@@ -90,11 +90,11 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
     from cudalab.bench import suite
     from cudalab.bench.opening import opened_alone
     from cudalab.explain import exercises as course
-    from cudalab.output import terminal
+    from cudalab.output import live, terminal
 
     device = choose_device(device)
     requested = [size for group in sizes for size in group] or None
-    with opened_alone(device, threads) as (opened, _), terminal.BenchProgress() as progress:
+    with opened_alone(device, threads) as (opened, _), live.BenchProgress() as progress:
         current = ""
 
         def show_progress(stage: str, done: float) -> None:

@@ -152,7 +152,7 @@ def predict_sizes(
     """Predict the chosen variants at each size."""
     from cudalab.bench.suite import case_of, shown_case
     from cudalab.labs.sizes import in_words
-    from cudalab.output import terminal
+    from cudalab.output import live
     from cudalab.predict import gpus, growth, ladder
     from cudalab.predict.counts import Generated
 
@@ -162,7 +162,7 @@ def predict_sizes(
     distribution = lab.distribution(dist)
     result = []
     with (
-        terminal.BenchProgress() as progress,
+        live.BenchProgress() as progress,
         tempfile.TemporaryDirectory() as name,
         prints_to_stderr(),
     ):

@@ -192,13 +192,13 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
 def count(subject: Subject, options: ProfileOptions) -> list[Profile]:
     """Profile on each device that counts, the CPU device first."""
     from cudalab.microscope import ncu
-    from cudalab.output import terminal
+    from cudalab.output import live
 
     lab, case = subject.lab, subject.case
     size = options.sizes[0] if options.sizes else lab.teaching.bench_size(case, "cpu")
     profiles: list[Profile] = []
     with (
-        terminal.BenchProgress() as progress,
+        live.BenchProgress() as progress,
         tempfile.TemporaryDirectory() as folder,
         prints_to_stderr(),
     ):

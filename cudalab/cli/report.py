@@ -193,7 +193,7 @@ def measure(
     from cudalab.bench.opening import opened_alone
     from cudalab.bench.suite import Suite, exit_code
     from cudalab.formats import save
-    from cudalab.output import terminal
+    from cudalab.output import live
 
     device = choose_device(device)
     measured: list[Table] = []
@@ -204,7 +204,7 @@ def measure(
         if json_path:
             save(json_path, as_json(replace(latest, tables=measured + latest.tables)))
 
-    with opened_alone(device, threads) as (opened, busy), terminal.BenchProgress() as progress:
+    with opened_alone(device, threads) as (opened, busy), live.BenchProgress() as progress:
         for request in requests(lab, device, opened.features, **options):
             suite = Suite(opened, request, progress, save_so_far, busy)
             for _ in suite.tables():

@@ -221,12 +221,12 @@ def observed(
     from cudalab.formats import save
     from cudalab.microscope import document
     from cudalab.microscope.remarks import of_profile
-    from cudalab.program import observe, reports
+    from cudalab.program import instrumented, observe, reports
     from cudalab.program.files import gather
     from cudalab.program.options import folders_of
 
     sources = gather(files, folders_of(options))
-    library = observe.build(sources, len(files), options)
+    library = instrumented.build(sources, len(files), options)
     name, label = Path(files[0]).stem, sources[0].label
     status, trace = observe.observe(
         library,

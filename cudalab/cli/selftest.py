@@ -39,7 +39,7 @@ def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
     from cudalab.backends import choose_device, open_device
     from cudalab.checker import selftest as tests
     from cudalab.checker.sandbox import sandbox as sandboxes
-    from cudalab.output import terminal
+    from cudalab.output import live, terminal
     from cudalab.system.machine import usable_cores
 
     device = choose_device(device)
@@ -48,7 +48,7 @@ def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
     with open_device(device) as opened:
         features = opened.features
     jobs = list(tests.jobs(selected, device, features))
-    with terminal.BenchProgress() as progress:
+    with live.BenchProgress() as progress:
         progress.begin(f"selftest: {len(jobs)} submissions, sandbox {box.kind}")
 
         def show_progress(finding: tests.Finding, done: int) -> None:

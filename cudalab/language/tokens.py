@@ -103,6 +103,18 @@ def _other_angle(tokens: list[Token], i: int, *, forwards: bool) -> int | None:
     return None
 
 
+def end_of_expression(tokens: list[Token], i: int) -> int:
+    """The index of the comma, semicolon or closing bracket behind an expression."""
+    while i < len(tokens) - 1:
+        text = tokens[i].text
+        if text in OPENING:
+            i = closing(tokens, i) or len(tokens) - 1
+        elif text in (",", ";") or text in CLOSING:
+            break
+        i += 1
+    return min(i, len(tokens) - 1)
+
+
 class Lines:
     """The line numbers of positions in a text."""
 

@@ -11,7 +11,7 @@ from cudalab.output import notes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.output.terminal import Waiting
+    from cudalab.output.live import Waiting
 
 LONG_S = 1.0  # a stage that takes no longer is not worth a line
 
@@ -26,10 +26,10 @@ class _Line:
 
     def show(self) -> None:
         """Show the innermost stage; remove the line if there is none."""
-        from cudalab.output import terminal  # noqa: PLC0415 - imports rich
+        from cudalab.output import live  # noqa: PLC0415 - imports rich
 
         if self.stages:
-            self.display = self.display or terminal.Waiting()
+            self.display = self.display or live.Waiting()
             self.display.show(self.stages[-1])
         elif self.display:
             self.display.end()

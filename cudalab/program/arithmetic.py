@@ -3,209 +3,44 @@
 A conversion of a floating-point number that does not fit into an integer, and a shift by more
 places than there are bits, have a value on a GPU. The functions of cudalab/arithmetic.h have it,
 too; here they are put in place of casts, assignments and shifts that may need it. Whatever consists
-of integers only stays as it is. Arguments of functions are not converted.
+of integers only stays as it is, and so do arguments of functions that the program does not define.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.language.tokens import (
-    CLOSING,
-    OPENING,
     closing,
     closing_angle,
+    end_of_expression,
     opening,
     opening_angle,
-    tokenize,
+)
+from cudalab.program.declarations import (
+    FLOATS,
+    INTEGER,
+    INTEGER_VECTORS,
+    INTEGERS,
+    QUALIFIERS,
+    without_fields,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from cudalab.language.tokens import Token
+    from cudalab.program.declarations import Names
 
     Edit = tuple[int, int, str]
 
-_QUALIFIERS = frozenset({"const", "constexpr", "volatile", "static", "register", "inline"})
-_MARKS = frozenset({"*", "&", "const", "volatile", "__restrict__", "__restrict", "restrict"})
-_INTEGERS = frozenset(
-    {"signed", "unsigned", "char", "short", "int", "long", "uchar", "ushort", "uint", "ulong"}
-    | {"size_t", "ssize_t", "ptrdiff_t", "intptr_t", "uintptr_t", "clock_t"}
-    | {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-)
-_INTEGER_VECTORS = frozenset(
-    f"{sign}{kind}{size}"
-    for sign in ("", "u")
-    for kind in ("char", "short", "int", "long", "longlong")
-    for size in (1, 2, 3, 4)
-)
-_FLOATS = frozenset(
-    {"float", "double", "half", "__half", "half2", "__half2", "__nv_bfloat16"}
-    | {f"{kind}{size}" for kind in ("float", "double") for size in (1, 2, 3, 4)}
-)
-# Names whose values are integers, or as their arguments.
-_PLAIN = frozenset(
-    {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "sizeof"}
-    | {"true", "false", "nullptr", "NULL"}
-)
-_FIELDS = frozenset("xyzw")  # of vectors, which have the type of the vector's name
 _HEADS = frozenset({"if", "while", "for", "switch"})
-_NO_TYPES = frozenset(
-    {"return", "else", "do", "case", "goto", "new", "delete", "throw", "using", "operator"}
-    | {"typename", "class", "struct", "enum", "union", "template", "if", "while", "for", "switch"}
-)
 _STREAMS = frozenset({"cout", "cerr", "clog"})
-_INTEGER = re.compile(r"(?:0[xX][\da-fA-F']+|0[bB][01']+|[\d']+)[uUlLzZ]*")
-_CONSTANT = re.compile(r"[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)[ \t]+(?P<value>.+)", re.DOTALL)
 _MAX_CERTAIN_SHIFT = 31
 # What may stand before the first token of an operand.
 _BEFORE_OPERAND = frozenset("(,=[?:<>+-*/%&|^!~{;}") | {"return", "else", "do", "case"}
-
-
-@dataclass
-class Names:
-    """The names that a program declares, by the kind of their type."""
-
-    _: KW_ONLY
-    integers: set[str] = field(default_factory=set)
-    floats: set[str] = field(default_factory=set)
-    others: set[str] = field(default_factory=set)  # of a type that is not known here
-    # Names of types: aliases, and those that are known only to be types, as template parameters.
-    integer_types: set[str] = field(default_factory=lambda: set(_INTEGERS))
-    float_types: set[str] = field(default_factory=lambda: set(_FLOATS))
-    types: set[str] = field(default_factory=set)
-    # Of the program's device functions: the parameters' types, where they are integers.
-    parameters: dict[str, list[str]] = field(default_factory=dict)
-
-    def kind(self, word: str) -> set[str] | None:
-        """The names that belong to declarations with a type that ends in `word`."""
-        if word in self.integer_types or word in _INTEGER_VECTORS:
-            return self.integers
-        if word in self.float_types:
-            return self.floats
-        return None if word in _NO_TYPES | _QUALIFIERS | _MARKS else self.others
-
-    def is_integer(self, tokens: Sequence[Token]) -> bool:
-        """Whether an expression certainly has no floating-point value in it."""
-        if any(each.kind == "number" and not _INTEGER.fullmatch(each.text) for each in tokens):
-            return False
-        names = {each.text for each in without_fields(tokens)} - _PLAIN - self.integer_types
-        return names <= self.integers - self.others - self.floats
-
-    def is_float(self, name: str) -> bool:
-        """Whether a name certainly belongs to a floating-point object."""
-        return name in self.floats and name not in self.integers | self.others
-
-
-def without_fields(tokens: Sequence[Token]) -> list[Token]:
-    """The names in an expression, without `.x` and the like."""
-    return [
-        token
-        for i, token in enumerate(tokens)
-        if token.kind == "name"
-        and not (i and token.text in _FIELDS and tokens[i - 1].text in (".", "->"))
-    ]
-
-
-def declared(files: Sequence[list[Token]], directives: Iterable[Token]) -> Names:
-    """The names that the files and their directives declare."""
-    names = Names()
-    for tokens in files:
-        for i, token in enumerate(tokens[:-2]):
-            if token.text in ("typename", "class", "using", "typedef"):
-                _note_type(tokens, i, names)
-    for tokens in files:
-        for i, token in enumerate(tokens[:-2]):
-            if token.kind == "name":
-                _note_declaration(tokens, i, names)
-    for directive in directives:
-        match = _CONSTANT.match(directive.text)
-        if match and names.is_integer(tokenize(match["value"])):
-            names.integers.add(match["name"])
-    return names
-
-
-def _note_type(tokens: Sequence[Token], i: int, names: Names) -> None:
-    """Note the type declared at tokens[i]: `using T = int;`, `typedef int T;`, `class T`."""
-    end = i
-    while end + 1 < len(tokens) and tokens[end].text != ";":
-        end += 1
-    if tokens[i].text == "typedef":
-        name, words = tokens[end - 1].text, tokens[i + 1 : end - 1]
-    else:
-        name, words = tokens[i + 1].text, tokens[i + 3 : end]
-        if tokens[i + 2].text != "=" or tokens[i].text != "using":
-            words = []
-    texts = {word.text for word in words if word.text not in ("std", "::")}
-    if texts and texts <= _INTEGERS:
-        names.integer_types.add(name)
-    elif texts and texts <= _FLOATS:
-        names.float_types.add(name)
-    elif tokens[i + 1].kind == "name":
-        names.types.add(name)
-
-
-def _note_declaration(tokens: list[Token], i: int, names: Names) -> None:
-    """Note what is declared if tokens[i] is the last word of a type."""
-    kind = names.kind(tokens[i].text)
-    if kind is None:
-        return
-    j = i + 1
-    while j < len(tokens) and tokens[j].text in (*_MARKS, ">"):
-        j += 1
-    while j + 1 < len(tokens) and tokens[j].kind == "name" and tokens[j].text not in _INTEGERS:
-        if tokens[j + 1].text not in (",", ";", "=", "[", ")", "(", "{", ":"):
-            return
-        kind.add(tokens[j].text)
-        comma = _end_of_expression(tokens, j + 1)
-        if tokens[j + 1].text == "(" or tokens[comma].text != ",":
-            return
-        j = comma + 1
-        while j < len(tokens) and tokens[j].text in _MARKS:
-            j += 1
-        if j + 1 < len(tokens) and tokens[j + 1].text not in (",", ";", "=", "["):
-            return  # the next parameter
-
-
-def _end_of_expression(tokens: list[Token], i: int) -> int:
-    """The index of the comma, semicolon or closing bracket behind an expression."""
-    while i < len(tokens) - 1:
-        text = tokens[i].text
-        if text in OPENING:
-            i = closing(tokens, i) or len(tokens) - 1
-        elif text in (",", ";") or text in CLOSING:
-            break
-        i += 1
-    return min(i, len(tokens) - 1)
-
-
-def note_parameters(
-    tokens: list[Token], functions: Iterable[tuple[int, int]], names: Names
-) -> None:
-    """Note the parameters of device functions; numbers are the indices of their bodies."""
-    for start, _ in functions:
-        end = start - 1
-        while end > 0 and tokens[end].text not in (")", ";", "}", "{"):
-            end -= 1
-        first = opening(tokens, end) if tokens[end].text == ")" else None
-        if not first or tokens[first - 1].kind != "name":
-            continue
-        types, i = [], first + 1
-        while i < end:
-            last = _end_of_expression(tokens, i)
-            words = [token.text for token in tokens[i : min(last, end) - 1]]
-            kept = [word for word in words if word not in _QUALIFIERS]
-            integer = bool(kept) and set(kept) <= names.integer_types
-            types.append(" ".join(kept) if integer else "")
-            i = last + 1
-        name = tokens[first - 1].text
-        known = names.parameters.setdefault(name, types)
-        if known != types:  # overloaded
-            names.parameters[name] = []
 
 
 def closures(tokens: list[Token]) -> Iterator[tuple[int, int]]:
@@ -299,7 +134,7 @@ class _Function:
     def _shift(self, i: int) -> None:
         tokens = self.tokens
         if self._adjacent(i + 1, "="):
-            first, last = i + 3, _end_of_expression(tokens, i + 3)
+            first, last = i + 3, end_of_expression(tokens, i + 3)
             if not self._is_certain(first, last):
                 self._insert(tokens[first].start, "::cudalab::by + (")
                 self._insert(tokens[last - 1].end, ")")
@@ -309,18 +144,18 @@ class _Function:
     def _division(self, i: int) -> None:
         tokens = self.tokens
         first = i + 2 if self._adjacent(i, "=") else i + 1
-        match = _INTEGER.fullmatch(tokens[first].text)
+        match = INTEGER.fullmatch(tokens[first].text)
         if match and int(re.sub(r"[uUlLzZ']", "", match[0]), 0):
             return
         if first == i + 1:
             self._insert(tokens[i].end, " ::cudalab::zero_too ->* ")
         else:
             self._insert(tokens[first].start, "::cudalab::zero_too ->* (")
-            self._insert(tokens[_end_of_expression(tokens, first) - 1].end, ")")
+            self._insert(tokens[end_of_expression(tokens, first) - 1].end, ")")
 
     def _is_certain(self, first: int, last: int) -> bool:
         """Whether a number of places is a literal that every integer has."""
-        match = _INTEGER.fullmatch(self.tokens[first].text)
+        match = INTEGER.fullmatch(self.tokens[first].text)
         return (
             last == first + 1
             and match is not None
@@ -332,7 +167,7 @@ class _Function:
     def _is_type(self, first: int, last: int) -> bool:
         """Whether tokens[first:last] are an integer type, or one that may be."""
         words = [token.text for token in self.tokens[first:last] if token.text not in ("std", "::")]
-        words = [word for word in words if word not in _QUALIFIERS]
+        words = [word for word in words if word not in QUALIFIERS]
         if len(words) == 1 and words[0] in self.names.types:
             return True
         return bool(words) and all(word in self.names.integer_types for word in words)
@@ -359,7 +194,7 @@ class _Function:
             paren, words = angle + 1, self._type(i + 2, angle)
         elif tokens[i + 1].text != "(":
             return
-        elif name.startswith("make_") and name[5:] in _INTEGER_VECTORS:
+        elif name.startswith("make_") and name[5:] in INTEGER_VECTORS:
             paren, words = i + 1, name[5:]
         elif self._is_type(i, i + 1) and tokens[i - 1].text in _BEFORE_OPERAND - set("{;}<>"):
             paren, words = i + 1, name
@@ -371,7 +206,7 @@ class _Function:
         makes = name.startswith("make_")
         if tokens[end + 1].text == ".":  # an object of a class: Reduce(memory).Sum(x)
             return
-        if not makes and (_end_of_expression(tokens, paren + 1) != end or self._declares(paren)):
+        if not makes and (end_of_expression(tokens, paren + 1) != end or self._declares(paren)):
             return
         which = "make" if makes else "cast"
         self.edits.append((tokens[i].start, tokens[paren - 1].end, f"::cudalab::{which}<{words}>"))
@@ -382,7 +217,7 @@ class _Function:
             return
         first, types = i + 2, self.names.parameters[self.tokens[i].text]
         for kind in types:
-            last = _end_of_expression(self.tokens, first)
+            last = end_of_expression(self.tokens, first)
             if kind and any(token.text == "<" for token in self.tokens[first:last]):
                 return  # perhaps a comma between template arguments
             if kind:
@@ -394,7 +229,7 @@ class _Function:
     def _declares(self, paren: int) -> bool:
         """Whether a bracket holds types, as in the type of a function."""
         after = self.tokens[paren + 1].text
-        return after in _INTEGERS | _FLOATS | {"*", "&", "void"}
+        return after in INTEGERS | FLOATS | {"*", "&", "void"}
 
     def _is_prefix(self, i: int) -> bool:
         """Whether an operand may begin at tokens[i]."""
@@ -474,7 +309,7 @@ class _Function:
         names = without_fields(self._outside(first, last))
         if not names or self.names.is_float(names[-1].text):
             return
-        end = _end_of_expression(tokens, i + 1)
+        end = end_of_expression(tokens, i + 1)
         value = tokens[i + 1 : end]
         if not value or value[0].text == "{" or self.names.is_integer(value):
             return
@@ -527,7 +362,7 @@ class _Function:
         None if it is no declaration, and nothing if it has another type.
         """
         tokens, i = self.tokens, first - 1
-        words = _QUALIFIERS | self.names.integer_types | self.names.types
+        words = QUALIFIERS | self.names.integer_types | self.names.types
         if tokens[i].text in (*"{};(),=:", "else", "do"):
             if tokens[i].text != ",":
                 return None
@@ -588,13 +423,13 @@ class _Function:
     def _type(self, first: int, last: int) -> str:
         """The text of a type without its qualifiers."""
         words = (token.text for token in self.tokens[first:last])
-        return " ".join(word for word in words if word not in _QUALIFIERS)
+        return " ".join(word for word in words if word not in QUALIFIERS)
 
     def _insert(self, position: int, text: str) -> None:
         self.edits.append((position, position, text))
 
     def _wrap_expression(self, i: int, call: str) -> None:
-        end = _end_of_expression(self.tokens, i)
+        end = end_of_expression(self.tokens, i)
         if end > i and not self.names.is_integer(self.tokens[i:end]):
             self._insert(self.tokens[i].start, call)
             self._insert(self.tokens[end - 1].end, ")")

@@ -50,6 +50,7 @@ NVCC_FLAGS = (
 _REWRITERS = (
     "rewrite.py",
     "parsed.py",
+    "declarations.py",
     "arithmetic.py",
     "exact_arithmetic.py",
     "macros.py",

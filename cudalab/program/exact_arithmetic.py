@@ -6,7 +6,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import stops_at_zero
-from cudalab.program import arithmetic, macros
+from cudalab.program import arithmetic, declarations, macros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def rewrite(parsed: Sequence[Parsed]) -> None:
     """Define conversions and shifts in device code, where nothing else has been edited."""
-    names = arithmetic.declared(
+    names = declarations.declared(
         [each.tokens for each in parsed], [each for file in parsed for each in file.directives]
     )
     for each in parsed:
-        arithmetic.note_parameters(each.tokens, each.structure.device_functions, names)
+        declarations.note_parameters(each.tokens, each.structure.device_functions, names)
     divisions = not stops_at_zero()
     functions = [
         [*each.structure.device_functions, *arithmetic.closures(each.tokens)] for each in parsed

@@ -16,7 +16,7 @@ from cudalab.program import arithmetic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from cudalab.program.arithmetic import Names
+    from cudalab.program.declarations import Names
 
     Edit = tuple[int, int, str]
 

@@ -9,7 +9,7 @@ from cudalab import labs
 from cudalab.backends import choose_device, emulated
 from cudalab.bench.opening import opened_alone
 from cudalab.bench.suite import Request, Suite
-from cudalab.output import terminal
+from cudalab.output import live
 from tools import results
 from tools.multiprocessors import part_of
 from tools.predict.stored import add
@@ -28,7 +28,7 @@ def measure(count: int, seconds: float, names: Sequence[str], device: str = "aut
     chosen = [(lab, lab.complete({})) for lab in map(labs.get, names)]
     request = Request(labs=chosen, variants="all", time_limit_s=seconds)
     device = choose_device(device)
-    with opened_alone(device, None) as (opened, busy), terminal.BenchProgress() as progress:
+    with opened_alone(device, None) as (opened, busy), live.BenchProgress() as progress:
         name = f"{opened.info().name}, {count} multiprocessors"
         with part_of(opened, count):
             suite = Suite(opened, request, progress, lambda _: None, busy)

@@ -50,7 +50,7 @@ def grade(
     lab_options: dict[str, Any],
 ) -> int:
     """Judge the waiting submissions, then write the summary. 0 if all have been judged."""
-    from cudalab.output import terminal  # noqa: PLC0415 - rich takes its time
+    from cudalab.output import live  # noqa: PLC0415 - rich takes its time
     from cudalab.system.machine import usable_cores  # noqa: PLC0415 - loads NumPy
 
     entries = {entry.name: entry for entry in unpack.entries(submissions)}
@@ -68,7 +68,7 @@ def grade(
     with store.Store(out) as results:
         task = _task(lab, options, judging, lab_options, results)
         changed = results.add(entries.values(), options.again)
-        with terminal.BenchProgress() as progress:
+        with live.BenchProgress() as progress:
             progress.begin(
                 f"grading {lab.name}: {len(entries)} submissions, sandbox {sandbox.kind}"
             )

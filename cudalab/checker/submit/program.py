@@ -92,14 +92,14 @@ class Program(Compiled):
     def sanitized(self, path: Path, limits: Limits) -> tuple[Outcome, Findings | None]:
         """Run `cudalab run --sanitize` on an input; its findings, unless there is no report."""
         from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
-        from cudalab.program import observe  # noqa: PLC0415 - as above
+        from cudalab.program import instrumented  # noqa: PLC0415 - as above
 
         sources = [str(self.built / "source" / one.name) for one in self.files]
         options = ["--device", "cpu", "--sanitize", "--json", FINDINGS]
         command = ["cudalab", "run", *options, *sources]
         with self.box() as box, private_copy(path) as file:
             copy_runtime(box.path / "cache", check=True)
-            _copy_objects(observe.host_library(), box)
+            _copy_objects(instrumented.host_library(), box)
             box.readable += (compiler.check_runtime_library(),)  # that library names its path
             words = self._python(box, command)
             outcome, _ = self.sandbox.capture(words, box, limits, stdin=file)

@@ -1,0 +1,164 @@
+"""The instrumented build of a program: a library whose every access to memory is seen."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu import blas, cccl, compiler, parts
+from cudalab.backends.cpu.flags import HOST, PART, with_users
+from cudalab.backends.cpu.toolchain import find_compiler, run
+from cudalab.errors import KernelCompileError
+from cudalab.language import source
+from cudalab.program import order
+from cudalab.program.build import digest, host_command, runtime_sources
+from cudalab.program.files import is_for_host
+from cudalab.program.messages import explain
+from cudalab.program.options import for_host
+from cudalab.program.rewrite import rewrite
+from cudalab.system.cache import cache_dir, explain_full_disk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.backends.cpu.toolchain import Done
+    from cudalab.program.files import File
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+_CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
+HOST_LIBRARY = "libhost.so"
+# Added to the flags of kernel files: programs use exceptions, and main must be visible.
+_PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
+
+
+@dataclass(frozen=True)
+class Library:
+    """An instrumented program."""
+
+    path: Path
+    host: Path  # the CUDA runtime API
+    _: KW_ONLY
+    parameters: dict[str, list[str]]  # the names of each kernel's parameters
+    constants: frozenset[str]  # the names of its __constant__ variables
+    own_default: bool  # each thread of the host has a default stream of its own
+    unobserved: tuple[str, ...]  # what the instrument does not see of it
+
+
+def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Library:
+    """The instrumented library, compiled unless it is in the cache."""
+    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
+    flags = for_host(options)
+    ours = [i for i in range(sources) if not is_for_host(files, i)]
+    objects = [str(_host_object(files, i, options)) for i in range(sources) if i not in ours]
+    used = parts.used(file.text for file in files)
+    blas.provide(file.text for file in files)
+    folder = host_library(used)
+    linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
+    own = [str(folder / f"{part}.o") for part in linked]
+    host = folder / HOST_LIBRARY
+    more = (*_PROGRAM, *flags.compile, *flags.folders, "-I", str(HOST))
+    more += tuple(cccl.flags((file.text for file in files), find_compiler().version()))
+    libraries = (*objects, *own, str(host), *flags.link)
+
+    def compiled(*, exact: bool) -> Path:
+        texts = dict(zip(names, rewrite(files, names, exact=exact), strict=True))
+        seen: set[str] = set()
+        whole = "".join(_inlined(names[i], texts, seen) for i in ours)
+        whole = f'#include "host/cuda_runtime.h"\n{flags.macros}{whole}'
+        return compiler.check_library(whole, files[0].label, more, libraries)
+
+    try:
+        try:
+            path = compiled(exact=True)
+        except KernelCompileError:  # perhaps only what it adds does not compile
+            path = compiled(exact=False)
+    except KernelCompileError as error:
+        raise explain(error.message, files) from None
+    parameters: dict[str, list[str]] = {}
+    constants: set[str] = set()
+    for file in files:
+        parameters |= source.parameter_names(file.text)
+        constants |= set(_CONSTANT.findall(source.blank_comments(file.text)))
+    return Library(
+        path,
+        host,
+        parameters=parameters,
+        constants=frozenset(constants),
+        own_default=order.own_default(options, (file.text for file in files)),
+        unobserved=order.unobserved(files, [files[i] for i in range(sources) if i not in ours]),
+    )
+
+
+@explain_full_disk()
+def _host_object(files: Sequence[File], index: int, options: Sequence[str]) -> Path:
+    """The compiled form of a file of host code, which is not instrumented."""
+    path, texts = files[index].path, [file.text for file in files]
+    built = cache_dir("programs") / f"host-{digest(*host_command(path, options, ''), *texts)}.o"
+    if not built.exists():
+        with tempfile.TemporaryDirectory(prefix="build-", dir=built.parent) as folder:
+            compiled = Path(folder, "host.o")
+            done = run(host_command(path, options, str(compiled)))
+            if done.returncode:
+                raise explain(done.stderr, files)
+            compiled.replace(built)
+    return built
+
+
+def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
+    """A file's text with the program's own headers inlined."""
+    text = texts[name]
+    if name in seen and _ONCE.search(text):
+        return ""
+    seen.add(name)
+    label = text.partition("\n")[0].removeprefix("#line 1 ")
+    pieces, end = [], 0
+    for match in _INCLUDE.finditer(text):
+        line = text.count("\n", 0, match.start())  # without the #line in front
+        pieces += [
+            text[end : match.start()],
+            _inlined(match["name"], texts, seen),
+            f"\n#line {line + 1} {label}",
+        ]
+        end = match.end()
+    return _ONCE.sub("", "".join([*pieces, text[end:]]))
+
+
+@explain_full_disk()
+def host_library(used: Sequence[str] = ()) -> Path:
+    """The folder with the runtime API as a library, and the objects that belong to the program."""
+    runtime = compiler.check_runtime_library()  # depends on the processor's features, too
+    key = digest(*runtime_sources(), *with_users(PART), runtime.name)
+    folder = cache_dir("programs") / f"observed-{key}"
+    folder.mkdir(exist_ok=True)
+    shared = () if (folder / HOST_LIBRARY).exists() else (*parts.ALWAYS, *parts.OF_CHECK)
+    linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
+    own = [part for part in linked if not (folder / f"{part}.o").exists()]
+    with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
+        objects = {part: Path(build_folder, f"{part}.o") for part in (*own, *shared)}
+        for part, built in objects.items():
+            flags = [
+                *with_users(parts.flags(part)),
+                "-fPIC",
+                "-fno-omit-frame-pointer",
+                "-I",
+                str(HOST),
+            ]
+            source_file = str(HOST / f"{part}.cpp")
+            _check(run([*find_compiler().compile, *flags, "-c", source_file, "-o", str(built)]))
+        for part in own:
+            objects[part].replace(folder / f"{part}.o")
+        if shared:
+            library = Path(build_folder, HOST_LIBRARY)
+            inputs = (*(str(objects[part]) for part in shared), str(runtime))
+            _check(find_compiler().link(library, inputs, shared=True))
+            library.replace(folder / HOST_LIBRARY)
+    return folder
+
+
+def _check(done: Done) -> None:
+    if done.returncode:
+        raise compiler.runtime_failure(done.stderr)
