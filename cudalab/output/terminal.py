@@ -66,7 +66,7 @@ def console() -> Console:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; columns that are empty in every row are left out, and so is one without rows.
+    """Print a table, or nothing if it has no rows. Columns without any text are left out.
 
     If the screen is too narrow, each row becomes a paragraph.
     """

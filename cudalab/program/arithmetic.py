@@ -359,7 +359,7 @@ class _Function:
     def _declared_type(self, first: int) -> str | None:
         """The integer type that the declaration of tokens[first] begins with.
 
-        None if it is no declaration, and nothing if it has another type.
+        None if it is no declaration, "" if it has another type.
         """
         tokens, i = self.tokens, first - 1
         words = QUALIFIERS | self.names.integer_types | self.names.types
@@ -380,7 +380,7 @@ class _Function:
         return self._type(i + 1, first) if is_declaration else ""
 
     def _integer_result(self) -> str:
-        """The type that the function returns, if that is an integer, or nothing."""
+        """The type that the function returns; "" if that is no integer."""
         tokens, i = self.tokens, self.start - 1
         for j in range(self.start, self.end):
             if tokens[j].text == "]" and tokens[j + 1].text in ("(", "{"):

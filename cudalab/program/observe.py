@@ -62,7 +62,7 @@ class Observed:
     ended_by: str = ""  # the signal that ended the program, if any
 
     def add(self, kind: str, what: Any) -> None:
-        """Add what the process of the program has sent."""
+        """Add one thing that the program's process has sent."""
         if kind == "trace":
             self.traces.append(what)
         elif kind == "findings":
@@ -95,8 +95,8 @@ def observe(
     """
     seen, started, refused = Observed(), False, ""
     reading, writing = os.pipe()
-    # Both are for the program, not for this process: the report is to arrive. They are held back
-    # until that is arranged, for the program may run before this process goes on.
+    # Both signals are for the program alone: this process must live to write the report. They are
+    # blocked until it handles them, for the program may run before this process goes on.
     ends = {signal.SIGINT, signal.SIGTERM}
     masked = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     child = os.fork()
@@ -262,7 +262,7 @@ class _Program:
     def _launch(self, pointer: Any) -> int:
         """Run a launch of the program; 0 if the grid ends without an error.
 
-        An error of the instrument ends the process: ctypes would go on, and nothing be found.
+        An error of the instrument ends the process: ctypes would ignore it, and find nothing.
         """
         try:
             return self._observe(pointer.contents)

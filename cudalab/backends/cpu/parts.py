@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FIRST = "dynamic_shared"  # behind the static shared memory of the program
 ALWAYS = (
-    *("memory", "copies", "device", "streams", "background", "children", "functions"),
+    *("memory", "copies", "calls", "device", "streams", "background", "children", "functions"),
     *("c_library", "random"),
 )
 # Linked into the program itself, though the others may be a library of their own. The last one ends

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cudalab.checker.sandbox.watch import Group
 
 GRACE_S = 60.0  # after a run's time limit, until its watcher must have reported
-POLL_S = 0.1  # between looks whether cancelled runs have ended
+POLL_S = 0.1  # between checks whether cancelled runs have ended
 GROUP_S = 20.0  # until the processes of a group must be gone
 MiB = 1 << 20
 

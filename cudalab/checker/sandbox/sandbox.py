@@ -38,12 +38,12 @@ from cudalab.errors import NoDeviceError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-WATCH = (  # imported, not run as a script: that is compiled once, not at each start
+WATCH = (  # imported, because Python would compile a script at each start
     f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import watch; watch.main()"
 )
 KINDS = ("bwrap", "user", "none")
 PROBE_S = 10.0
-MIN_FREE_BYTES = 4096  # after a run: with less, it may not have written what it wanted to
+MIN_FREE_BYTES = 4096  # with less after a run, its output may be incomplete
 
 _BOX = re.compile(r"/[^\s:'\"]*/cudalab-box-\w+/(source/)?")  # contains a submission's files
 
@@ -53,7 +53,7 @@ class Sandbox:
     """A way to isolate untrusted code."""
 
     kind: str
-    words: str  # what it isolates and what not, for the report
+    words: str  # what it isolates and what it does not, for the report
     _: KW_ONLY
     bwrap: str = ""
     own_users: bool = False  # a user for each run
@@ -204,7 +204,7 @@ class Sandbox:
             out.unlink(missing_ok=True)
 
     def check_started(self, outcome: Outcome, errors: str) -> None:
-        """Raise OSError if the sandbox could not be built. (A missing program is no such case.)"""
+        """Raise OSError if the sandbox could not be built. A missing program is no such case."""
         if not outcome.started and not outcome.reason and not errors.startswith("bwrap: execvp "):
             raise OSError(f"the sandbox could not be built: {errors.strip()}")
 
@@ -236,12 +236,12 @@ def choose(kind: str = "auto") -> Sandbox:
     if kind == "none":
         return Sandbox("none", "NO SANDBOX: the submission runs as you and can read your files")
     if kind in ("auto", "bwrap"):
-        bubblewrap = _bubblewrap()
-        if isinstance(bubblewrap, Sandbox):
-            return bubblewrap
+        strongest = _bubblewrap()
+        if isinstance(strongest, Sandbox):
+            return strongest
         if kind == "bwrap":
             raise NoDeviceError(
-                f"--sandbox bwrap does not work here: {bubblewrap}",
+                f"--sandbox bwrap does not work here: {strongest}",
                 hint="install bubblewrap or allow user namespaces; or --sandbox auto",
             )
     users = _other_users()

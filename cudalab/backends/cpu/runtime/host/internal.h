@@ -1,4 +1,4 @@
-// Declarations shared by the parts of the host side: memory.cpp, device.cpp and launch.cpp.
+// Declarations shared by the parts of the host side.
 #pragma once
 
 #include <pthread.h>
@@ -74,6 +74,7 @@ class OfDriver {
     const cudaError_t last_error;
 };
 bool runtime_is_used();  // whether the program itself has called the runtime
+void forget_errors();    // of this thread, and a permanent one
 
 // ------------------------------------------------------------------ memory.cpp
 
