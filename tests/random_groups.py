@@ -74,7 +74,7 @@ class GroupKernel(Kernel):
     def kinds(self) -> list[Callable[[], str]]:
         """What a statement may be here."""
         kinds = [*super().kinds(), self.place, self.exchange_in_tile, self.fold, self.part]
-        kinds += [self.strided_loop] * 3
+        kinds += [self.strided_loop] * 3 + [self.serial_loop] * 3
         if self.depth == 0 and self.gathers:
             kinds += [self.gathering, self.gathering_loop]
         if self.depth == 0 and self.returns is False and self.waits:
@@ -147,6 +147,39 @@ class GroupKernel(Kernel):
         if self.random.random() < 0.5:
             change += f"\nif ({i} + 30 < SIZE - {self.random.randint(0, 300)}) n ^= in[{i} + 30];"
         return f"for ({kind} {i} = {first}; {i} < {end}; {i} += {step}) {{\n{change}\n}}"
+
+    def serial_loop(self) -> str:
+        """A loop whose rounds need the ones before, perhaps another number of them in each thread.
+
+        Perhaps in a branch or in another loop, and with other ways out.
+        """
+        i, v, pick = self.new("i"), self.new(), self.random.choice
+        end = pick(["m * 9", "(n & 31)", f"(({self.value(1)}) & 63)", "(cells[0][t] & 15)"])
+        start = pick(["0", "m", "(int)blockIdx.x", "t / 3"])
+        step = pick([f"++{i}", f"{i} += 2", f"{i} = {i} * 2 + 1"])
+        together = self.depth == 0 and self.returns is False  # who may wait before the next store
+        cell = f"{i} % THREADS" if together else "t"
+        lines = [
+            f"n = n * 3 ^ in[{i}];",
+            f"{v} = in[{i} + t] - n + {v} / 3;",
+            f"{v} += cells[1][t] ^ cells[0][{cell}];",
+            f"if ({self.value(1)} > {v}) {{ n -= 7; }} else {v} ^= in[{i}];",
+            f"if ((n & 7) == {pick('01234567')}) {{ ++{v}; {pick(['break', 'continue'])}; }}",
+            f"{{ const int kept = {v} & 255; n += kept > 40 ? kept : in[t]; }}",
+            f"{v} = min({v}, in[{i}] * n);",
+        ]
+        body = "\n".join(self.random.sample(lines, self.random.randint(1, 4)))
+        text = f"for (int {i} = {start}; {i} < {end}; {step}) {{\n{body}\n}}"
+        if self.random.random() < 0.3:
+            body = body.replace(f"in[{i}", "in[t")
+            text = f"int {i} = {start};\nwhile ({i} < {end}) {{\n{step};\n{body}\n}}"
+        if self.random.random() < 0.2:
+            text = f"for (int a = 0; a < (n & 3); ++a) {{\n{text}\n}}"
+        elif self.random.random() < 0.4:
+            text = f"if ({self.value(1)} > {self.value(1)}) {{\n{text}\n}}"
+        first = f"int {v} = {self.value(1)};"
+        self.own.append(v)
+        return f"{first}\n{text}" + "\n__syncthreads();" * together
 
     def part(self) -> str:
         tile, name, label = self.tile(), self.new("g"), f"({self.value(1)}) & 3"

@@ -33,6 +33,8 @@ __device__ V sum_of_warp(V value) {{
 template <unsigned N, class V>
 __device__ V before_in_block(V value, V& total) {{
     __shared__ V sums[N / 32];
+    if (threadIdx.x < N / 32) sums[threadIdx.x] = 0;  // of warps that have returned
+    __syncthreads();
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     V inclusive = value;
     for (unsigned d = 1; d < 32; d *= 2) {{

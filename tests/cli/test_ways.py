@@ -23,14 +23,14 @@ def test_both_ways_print_the_same():
     assert outcome(binary, "1") == outcome(binary, "0")
     status, printed, messages = outcome(binary, "1")
     assert status == 0
-    assert printed.count("cudaSuccess") == 18
+    assert printed.count("cudaSuccess") == 19
     assert "block (0,0,0): thread (33,0,0): " in messages
-    assert "ways.cu:237: " in messages
+    assert "ways.cu:263: " in messages
     reasons = loops.stored(binary).reasons
     assert {name for name, reason in reasons.items() if reason} == {
         *("waits", "lanes"),
     }
-    assert len(reasons) == 15
+    assert len(reasons) == 16
 
 
 def test_random_kernels_with_groups_give_the_same_bytes():
@@ -219,6 +219,42 @@ def test_threads_go_in_step_through_loops_by_many_threads(loop, in_rounds):
     )
     written = regions.loops(f'# 1 "a.cu"\n{head} {loop} p[t] = s; }}', is_program=True)
     assert ("; ++rounds_" in written.text) == in_rounds
+
+
+SUM = "s = p[k] - s / 3;"
+
+
+@pytest.mark.parametrize(
+    ("loop", "side_by_side"),
+    [
+        (f"for (int k = 0; k < n; ++k) {{ {SUM} }}", True),
+        (f"if (t < n) {{ for (int k = 0; k < n; ++k) {{ {SUM} }} }}", True),
+        (f"for (int k = n; k > t; k >>= 1) {{ {SUM} if (s > 9) break; }}", True),
+        ("int k = 0; while (s < n) { s += p[t]; ++k; if (k & 1) continue; s *= 3; }", True),
+        ("for (int k = 0; k < n; ++k) s = cells[t] - s / (k + 1);", True),
+        (f"for (int k = 0; k < 16; ++k) {{ {SUM} }}", False),
+        (f"for (int k = 0; k < N; ++k) {{ {SUM} }}", False),
+        (f"for (int k = 0; k < n; ++k) {{ {SUM} p[t] = s; }}", False),
+        (f"for (int k = 0; k < n; ++k) {{ {SUM} cells[t] = s; }}", False),
+        (f"for (int k = 0; k < n; ++k) {{ {SUM} one = s; }}", False),
+        (f"for (int k = 0; k < n; ++k) {{ {SUM} same += s; }}", False),
+        (f"for (int k = 0; k < n; ++k) {{ {SUM} if (s) return; }}", False),
+        ("for (int k = 0; k < n; ++k) s += p[k * 7 + t * 3];", False),
+        ("for (int k = 0; k < n; ++k) s += atomicAdd(p, k);", False),
+        ("for (int k = 0; k < n; ++k) s += f(k);", False),
+        ("for (int k = 0; k < n; ++k) own[k & 3] += s;", False),
+        ("volatile int* q = p; for (int k = 0; k < n; ++k) s += q[k];", False),
+        (f"do {{ int k = 0; {SUM} }} while (s < n);", False),
+    ],
+)
+def test_threads_do_rounds_side_by_side(loop, side_by_side):
+    head = "__device__ int f(int k) { return k; } template <int N> __global__ void k(int* p, int n)"
+    local = "const int t = threadIdx.x; int s = 0; int own[4] = {}; int& same = own[0];"
+    shared = f"{{ {local} __shared__ int cells[64], one; __syncthreads();"
+    text = f'# 1 "a.cu"\n{head} {shared} {loop} p[t] = s; }}'
+    written = regions.loops(text, is_program=True)
+    assert written.kernels == ["k"]
+    assert ("::Staying<" in written.text) == side_by_side
 
 
 CONDITIONS = """

@@ -54,7 +54,9 @@ __global__ void transpose(const T* in, T* out, int turns = TURNS) {
 
 namespace outer {
 namespace {
-__device__ int above(int value) { return __shfl_down_sync(0xffffffffu, value, 1); }
+__device__ int above(int value) {
+    return __shfl_down_sync(0xffffffffu, value, 1);
+}
 __global__ void neighbours(const int* in, int* out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = above(in[i]) - in[i];
@@ -214,6 +216,30 @@ __global__ void checked(int* out) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = 5;
 }
 
+// Rounds that need the ones before, as many as a thread's own data say.
+__global__ void chains(const int* in, int* out, int n) {
+    __shared__ float pivots[THREADS];
+    const int t = threadIdx.x, at = blockIdx.x * THREADS + t;
+    pivots[t] = in[at] * 0.25f;
+    __syncthreads();
+    float chain = 1;
+    int below = 0;
+    if (t % 7 != 3) {
+        for (int k = 0; k < n; ++k) {
+            chain = pivots[k] - t * 0.1f - pivots[k] * pivots[k] / chain;
+            below += chain < 0 ? 1 : 0;
+        }
+    }
+    int halvings = 0;
+    while (chain > 0.001f || chain < -0.001f) {
+        chain /= 2 + pivots[t] * pivots[t];
+        if (++halvings > 12) break;
+        if (halvings & 1) continue;
+        chain += pivots[t] * 1e-4f;
+    }
+    out[at] = below * 100 + halvings;
+}
+
 // What keeps its fibers.
 __device__ volatile int flag;
 __global__ void waits(int* out) {
@@ -281,6 +307,8 @@ int main() {
     show("checked");
     waits<<<4, THREADS>>>(results);
     show("waits");
+    chains<<<4, THREADS>>>(numbers, results, THREADS);
+    show("chains");
     void* only[] = {&results};
     cudaLaunchCooperativeKernel((void*)grid_wide, dim3(4), dim3(THREADS), only);
     show("a whole grid");

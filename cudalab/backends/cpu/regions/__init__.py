@@ -9,8 +9,8 @@ The steps: `words` reads the preprocessed text, `syntax` its functions and state
 writes calls under `?:` as branches; `lambdas` says how lambdas get into functions with barriers.
 `changes` says what a statement changes, `names` and `levels` for which threads a value is the same,
 and `analysis` where each variable lives. `in_step` and `strides` look for kernels without barriers
-that loops over threads speed up. `body`, `declarations`, `meeting` and `control` write the
-functions anew.
+that loops over threads speed up, `by_steps` and `rounds` for such loops in kernels with some.
+`body`, `declarations`, `meeting` and `control` write the functions anew.
 """
 
 from __future__ import annotations

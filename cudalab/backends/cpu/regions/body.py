@@ -24,6 +24,7 @@ from cudalab.backends.cpu.regions.parts import (
     widths,
     without_defaults,
 )
+from cudalab.backends.cpu.regions.rounds import leads_to_rounds
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BUILT_IN
@@ -224,9 +225,7 @@ class Body(ABC):
 
     def _must_be_cut(self, statement: Statement) -> bool:
         """Whether a statement without barriers ends a loop around regions, or the function."""
-        if self.facts.in_step and (statement.kind == "for" or is_guard(statement)):
-            return True
-        if not self.mask and steps_of(statement, self.facts, self.strides):
+        if self._has_rounds(statement):
             return True
         if self.mask.startswith("m_"):
             return False
@@ -235,6 +234,14 @@ class Body(ABC):
         if not statement.kind.startswith("if") or self.levels.of(statement.condition) > Level.BLOCK:
             return False
         return self._leaves(statement.walk())
+
+    def _has_rounds(self, statement: Statement) -> bool:
+        """Whether a statement is a loop around regions without barriers, or has to do with one."""
+        if self.facts.in_step and (statement.kind == "for" or is_guard(statement)):
+            return True
+        if not self.mask and steps_of(statement, self.facts, self.strides):
+            return True
+        return leads_to_rounds(statement, self.facts, self.strides)
 
     def _leaves(self, statements: Iterable[Statement]) -> bool:
         """Whether one of the statements leaves a loop around regions, or the function."""

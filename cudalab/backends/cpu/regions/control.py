@@ -14,6 +14,7 @@ from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.meeting import MeetingBody
 from cudalab.backends.cpu.regions.parts import Loop
+from cudalab.backends.cpu.regions.rounds import Rounds, rounds_of
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, split, texts
@@ -45,6 +46,8 @@ def _write(body: Body, statement: Statement, *, last: bool) -> None:
         _branch(body, statement, last=last)
     elif not body.mask and (steps := steps_of(statement, body.facts, body.strides)):
         _steps(body, steps)
+    elif rounds := rounds_of(statement, body.facts, body.strides):
+        _rounds(body, rounds)
     else:
         _loop(body, statement)
     body.homes, body.masks = homes, masks
@@ -349,3 +352,42 @@ def _steps(body: Body, steps: Steps) -> None:
     body.writer.add("}")
     region(["for ("], index, loop.condition, [";"], loop.step, [")"], inside)
     body.writer.add("}")
+
+
+def _rounds(body: Body, rounds: Rounds) -> None:
+    """Write a loop whose rounds threads do side by side, until few of them are left in it."""
+    number, loop, index = body.number(), rounds.loop, rounds.index
+    names = ("stays", "left", "next", "end", "same")
+    stays, left, step, end, same = (f"{name}_{number}_" for name in names)
+    condition: list[Piece] = [*loop.condition] or ["true"]
+
+    def region(*pieces: Piece | Iterable[Piece], ordered: bool = False) -> None:
+        body.region.add(*pieces)
+        body.region.names |= set(texts(loop.words))
+        body.region.declared |= {index.name} if index else set()
+        body.region.ordered = ordered
+        body.flush()
+
+    count = f"{left} = {stays}.count(B_);"
+    body.writer.add(f"{{ ::cudalab::Staying<{body.most}> {stays}(B_);")
+    region(f"{stays}[t_] = 1;")
+    body.writer.add(f"unsigned {count}", loop.first, "; for (;;) {")
+    if rounds.ends_together:
+        body.writer.add("if (!(", *condition, ")) ", f"{left} = 0;")
+    else:
+        region([f"{stays}[t_] = {stays}[t_] && (", *condition, ");"])
+        body.writer.add(count)
+    body.writer.add(f"if ({left} <= B_.threads / 16) break;")
+    own, read = rounds.without_same(rounds.body(f"{stays}[t_] = 0 ; goto {end}", step), same)
+    for i, element in enumerate(read):
+        body.writer.add(f"const auto {same}{i}_ =", element, ";")
+    inside = body.in_region(own, 1, last=False)
+    region([f"if ({stays}[t_]) {{", *inside, f"{step}: ;", *rounds.step, f"; }} {end}: ;"])
+    body.writer.add(loop.step if index else "", "; }", f"if ({left}) {{")
+    first: list[Piece] = []
+    if index:
+        body.writer.add(f"const auto {same} = {index.name};")
+        first = [*index.spec, *index.pointer, f"{index.name} = {same}"]
+    head = [f"if ({stays}[t_]) for (", *first, ";", *condition, ";", *loop.step, ")"]
+    region(head, body.in_region(loop.parts[0], 1, last=False), ordered=True)
+    body.writer.add("} }")

@@ -185,6 +185,18 @@ template <class T>
 CUDALAB_INLINE void construct(T* at, const T& value) {
     __builtin_memcpy((void*)at, &value, sizeof value);
 }
+// The threads that are still in a loop whose rounds they do side by side: 1, the others 0.
+template <unsigned most>
+struct Staying : Values<unsigned, most> {
+    CUDALAB_INLINE explicit Staying(const Block& block) {
+        for (unsigned t = 0; t < block.threads; ++t) (*this)[t] = 0;
+    }
+    CUDALAB_INLINE unsigned count(const Block& block) {
+        unsigned sum = 0;
+        for (unsigned t = 0; t < block.threads; ++t) sum += (*this)[t];
+        return sum;
+    }
+};
 // A thread's array while the thread runs a region: a copy, which the compiler may keep in
 // registers; a large one stays where it is.
 const size_t NEARBY = 1024;
