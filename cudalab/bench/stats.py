@@ -122,11 +122,11 @@ def independent_ratio(of: Sequence[float], to: Sequence[float], confidence: floa
         np.median(np.array(samples)[_picks(len(samples), seed, block=block_of[seed])], axis=1)
         for seed, samples in enumerate((of, to))
     ]
-    found = _between(median(of) / median(to), medians[0] / medians[1], confidence)
+    narrow = _between(median(of) / median(to), medians[0] / medians[1], confidence)
     blocks = sum(-(-len(one) // block) for one, block in zip((of, to), block_of, strict=True))
     wider = _student(confidence, max(blocks - 2, 1))
-    low, high = ((end / found.value) ** wider * found.value for end in (found.low, found.high))
-    return Ratio(found.value, low, high)
+    low, high = ((end / narrow.value) ** wider * narrow.value for end in (narrow.low, narrow.high))
+    return Ratio(narrow.value, low, high)
 
 
 def _student(confidence: float, freedom: int) -> float:

@@ -173,14 +173,14 @@ def check50(report: Report) -> str:
         rationale = None if passed else headline_of(one)
         cause: dict[str, str | None] | None = None
         if not passed:
-            helped = [line for line in told(one) if line]
+            helped = [line for line in explained_to_all(one) if line]
             cause = {"rationale": rationale, "help": "\n".join(helped) or None}
         results.append(
             {
                 "name": name,
                 "description": name,
                 "passed": passed,
-                "log": told(one),
+                "log": explained_to_all(one),
                 "cause": cause,
                 "data": {},
                 "dependency": "compile" if name != "compile" else None,
@@ -201,7 +201,7 @@ def classroom(report: Report) -> str:
         {
             "name": name,
             "status": "pass" if one.status is Status.PASSED else "fail",
-            "message": "\n".join([headline_of(one), *told(one)]),
+            "message": "\n".join([headline_of(one), *explained_to_all(one)]),
             "score": one.points * (1 - report.cost) if isinstance(one, Result) else 0,
         }
         for name, one in _cases(report)
@@ -235,10 +235,12 @@ def remarks(report: Report, file: str) -> list[Annotation]:
     result = []
     for name, one in _cases(report):
         if isinstance(one, Stage) and one.findings:
-            found = of_findings(one.findings, file)
+            annotations = of_findings(one.findings, file)
             if one.status is Status.PASSED:  # what the instructor calls a warning
-                found = [replace(r, level="warning") if r.level == "error" else r for r in found]
-            result += found
+                annotations = [
+                    replace(r, level="warning") if r.level == "error" else r for r in annotations
+                ]
+            result += annotations
             continue
         if one.status not in (Status.FAILED, Status.BROKEN):
             continue
@@ -248,7 +250,7 @@ def remarks(report: Report, file: str) -> list[Annotation]:
                 rule=_rule(one),
                 title=name,
                 level="error",
-                text="\n".join([headline_of(one), *told(one)]),
+                text="\n".join([headline_of(one), *explained_to_all(one)]),
                 file=at["file"] if at else file,
                 line=int(at["line"]) if at else 0,
             )
@@ -321,7 +323,7 @@ def plain(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
-def told(one: Result | Stage) -> list[str]:
+def explained_to_all(one: Result | Stage) -> list[str]:
     """The explanation for a form that everybody can read: none for a hidden test."""
     return [] if isinstance(one, Result) and one.hidden else explained(one)
 

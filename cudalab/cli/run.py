@@ -237,7 +237,7 @@ def observed(
     )
     with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
         if sanitize:
-            rows = reports.found(name, sources, trace)
+            rows = reports.finding_rows(name, sources, trace)
             clean = reports.is_clean(rows, trace)
             remarks, tool = reports.remarks(rows, trace, label), "run --sanitize"
             content = asdict(reports.document(name, label, rows, trace))

@@ -74,8 +74,8 @@ def parameter_names(text: str) -> dict[str, list[str]]:
         while nested:  # commas inside brackets do not separate parameters
             params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
         each = [] if params.strip() in ("", "void") else params.split(",")
-        found = (re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in each)
-        names[match["name"]] = [name[1] if name else "" for name in found]
+        matches = (re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in each)
+        names[match["name"]] = [name[1] if name else "" for name in matches]
     return names
 
 

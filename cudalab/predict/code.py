@@ -107,15 +107,15 @@ def _files(ptx: str, labels: list[str]) -> dict[int, str]:
 def _code(name: str, body: str, files: Mapping[int, str], log: str) -> Code:
     about = log.partition(f"'{name}'")[2].partition("Compiling entry")[0]
 
-    def said(pattern: str) -> int:
+    def number(pattern: str) -> int:
         match = re.search(pattern, about)
         return int(match[1]) if match else 0
 
     return Code(
         blocks=_blocks(body, files),
-        registers=said(r"Used (\d+) registers"),
-        shared_bytes=said(r"(\d+) bytes smem"),
-        local_bytes=said(r"(\d+) bytes stack frame"),
+        registers=number(r"Used (\d+) registers"),
+        shared_bytes=number(r"(\d+) bytes smem"),
+        local_bytes=number(r"(\d+) bytes stack frame"),
     )
 
 

@@ -88,12 +88,12 @@ def load(name: str) -> Gpu:
 
 def _gpu(table: dict[str, object]) -> Gpu:
     """Read a file's table strictly. ValueError names the key that is wrong."""
-    wanted = {each.name: each.type for each in fields(Gpu) if each.name != "sources"}
-    for key in table.keys() - wanted.keys():
+    types = {each.name: each.type for each in fields(Gpu) if each.name != "sources"}
+    for key in table.keys() - types.keys():
         raise ValueError(f"{key} is unknown")
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    for key, kind in wanted.items():
+    for key, kind in types.items():
         entry = table.get(key)
         if kind == "str":
             if not isinstance(entry, str):

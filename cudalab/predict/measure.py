@@ -89,18 +89,18 @@ def measure(device: Device, meter: QueueMeter, info: DeviceInfo) -> Gpu:
     reported = _reported(info)
     known = {"l1_kb": L1_KB[max(each for each in L1_KB if each <= _capability(info))]}
     bench = Bench(device)
-    found = {
+    measured = {
         **_rates(bench, meter, info.max_threads or 1024),
         **_latencies(bench, meter, info.l2_bytes or 0),
     }
     threads = device.multiprocessors * (info.max_threads_per_core or 1024)
-    found |= _shared_memories(bench, meter, info.l2_bytes or 0, threads, found["clock_mhz"])
+    measured |= _shared_memories(bench, meter, info.l2_bytes or 0, threads, measured["clock_mhz"])
     sources = {
         **dict.fromkeys(reported, f"measured: {REPORTED}"),
         **dict.fromkeys(known, f"documented: {L1_SOURCE}"),
-        **dict.fromkeys(found, f"measured: {MEASURED}"),
+        **dict.fromkeys(measured, f"measured: {MEASURED}"),
     }
-    rounded = {name: float(f"{value:.4g}") for name, value in found.items()}
+    rounded = {name: float(f"{value:.4g}") for name, value in measured.items()}
     values = {**reported, **known, **rounded}
     architecture = f"sm_{_capability(info)}"
     return Gpu(name=info.name, architecture=architecture, **values, sources=sources)

@@ -358,12 +358,12 @@ def _is_comparison(tokens: list[Token], i: int) -> bool:
 
 def _brackets(tokens: list[Token], begin: int, end: int) -> list[tuple[int, int]]:
     """The first and the last index of what follows one another, each in brackets or one token."""
-    found = []
+    result = []
     while begin < end:
         last = closing(tokens, begin) if tokens[begin].text in OPENING else begin
-        found.append((begin, last or begin))
+        result.append((begin, last or begin))
         begin = (last or begin) + 1
-    return found
+    return result
 
 
 def _split(tokens: list[Token], begin: int, end: int, sign: str) -> list[tuple[int, int]]:

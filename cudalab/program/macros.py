@@ -43,7 +43,7 @@ class Macro:
 
 def macros(directives: Iterable[Token]) -> list[Macro]:
     """The macros that directives define."""
-    found = []
+    result = []
     for directive in directives:
         match = _DEFINE.match(directive.text)
         if match is None:
@@ -53,7 +53,7 @@ def macros(directives: Iterable[Token]) -> list[Macro]:
             token._replace(start=token.start + start, end=token.end + start)
             for token in tokenize(directive.text[match.end() :])
         ]
-        found.append(
+        result.append(
             Macro(
                 name=match["name"],
                 params=match["params"] or "",
@@ -62,7 +62,7 @@ def macros(directives: Iterable[Token]) -> list[Macro]:
                 tokens=tokens,
             )
         )
-    return found
+    return result
 
 
 def edit(every: Sequence[Macro], used: set[str], names: Names, *, divisions: bool) -> set[str]:

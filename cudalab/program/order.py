@@ -71,8 +71,8 @@ Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Unordered))
 def own_default(options: Sequence[str], texts: Iterable[str]) -> bool:
     """Whether the program asks for a default stream of its own for each thread of the host."""
     chosen = {"-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"}
-    given = {option.removesuffix("=1") for option in options}
-    return bool(chosen & given) or any(_OWN_DEFAULT.search(text) for text in texts)
+    present = {option.removesuffix("=1") for option in options}
+    return bool(chosen & present) or any(_OWN_DEFAULT.search(text) for text in texts)
 
 
 def unobserved(files: Sequence[File], for_host: Sequence[File]) -> tuple[str, ...]:

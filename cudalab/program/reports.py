@@ -29,7 +29,7 @@ NUMBERS_SHOWN = 3
 _PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 
 
-def found(name: str, files: Sequence[File], seen: Observed) -> list[FindingRow]:
+def finding_rows(name: str, files: Sequence[File], seen: Observed) -> list[FindingRow]:
     """The findings in all launches, errors first."""
     texts = {file.label: file.text.splitlines() for file in files}
     known: dict[Identity, FindingRow] = {}

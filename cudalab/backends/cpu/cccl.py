@@ -63,33 +63,33 @@ def is_part(header: str) -> bool:
 
 def has(header: str) -> bool:
     """Whether a program on the CPU device can include this header of CCCL."""
-    found = installed()
-    if found is None or found.version < OLDEST:
+    package = installed()
+    if package is None or package.version < OLDEST:
         return False
     if (OURS / header).is_file():
         return True
-    return not _FOR_GPUS.match(header) and os.path.isfile(f"{found.folder}/{header}")  # noqa: PTH113 - as above
+    return not _FOR_GPUS.match(header) and os.path.isfile(f"{package.folder}/{header}")  # noqa: PTH113 - as above
 
 
 def why_missing() -> str:
     """The hint for a program that includes headers of CCCL, or "" if it is installed."""
-    found = installed()
-    if found is not None and found.version >= OLDEST:
+    package = installed()
+    if package is not None and package.version >= OLDEST:
         return ""
     install = f"NVIDIA's headers are an extra: {install_command('libraries')}"
-    if found is None:
+    if package is None:
         return install
-    return f"CCCL {'.'.join(map(str, found.version))} in {found.folder} is too old; {install}"
+    return f"CCCL {'.'.join(map(str, package.version))} in {package.folder} is too old; {install}"
 
 
 def flags(texts: Iterable[str], compiler: str) -> list[str]:
     """The compiler's flags for a program with these files; `compiler` is its version message."""
-    libraries, found = _used(texts), installed()
-    if not libraries or found is None:
+    libraries, package = _used(texts), installed()
+    if not libraries or package is None:
         return []
     # CUB's classes use a name in two meanings, which g++ rejects without this option.
     lenient = ["-fpermissive"] if "cub/" in libraries and "clang" not in compiler else []
-    return [*lenient, "-isystem", str(OURS), "-isystem", found.folder]
+    return [*lenient, "-isystem", str(OURS), "-isystem", package.folder]
 
 
 def identity(texts: Iterable[str]) -> str:

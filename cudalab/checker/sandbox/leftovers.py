@@ -39,11 +39,11 @@ def shared_folders() -> tuple[str, ...]:
 
 def owners(uids: range) -> set[int]:
     """The users among `uids` that own something in a shared folder."""
-    found: set[int] = set()
+    result: set[int] = set()
     for folder in shared_folders():
         with suppress(OSError):
-            found |= {path.lstat().st_uid for path in Path(folder).iterdir()} & set(uids)
-    return found
+            result |= {path.lstat().st_uid for path in Path(folder).iterdir()} & set(uids)
+    return result
 
 
 def remove_all(uid: int, box: Path | None = None) -> None:

@@ -215,12 +215,12 @@ class Watched:
             took = time.monotonic() - self.began - self.seconds
             pause = max(pause, min(PAUSES * took, LONGEST_PAUSE_S))
             readable, _, _ = select.select(waited_for, [], [], pause)
-            if control in readable and not self._told(control):
+            if control in readable and not self._follow(control):
                 self.reason = "cancelled"
                 return
             pause = MIN_PAUSE_S if control in readable else min(2 * pause, MAX_PAUSE_S)
 
-    def _told(self, control: int) -> bool:
+    def _follow(self, control: int) -> bool:
         """Do what the grader says; False if that is to stop, or nothing because it has ended."""
         line = b""
         while not line.endswith(b"\n"):
@@ -228,18 +228,18 @@ class Watched:
             if not piece:
                 return False
             line += piece
-        told = json.loads(line)
-        if "limits" in told:
-            self.limits = told["limits"]
+        message = json.loads(line)
+        if "limits" in message:
+            self.limits = message["limits"]
             self.began, self.idle, self.worked_before = time.monotonic(), False, True
             self._cpu_before += self.max_cpu_s
             self.max_cpu_s, self.peak_bytes, self.max_processes = 0.0, 0, 1
-        elif "figures" in told:
+        elif "figures" in message:
             self.seconds = time.monotonic() - self.began
             self._use(self._tree(thorough=False))
             self.idle = True
             os.write(self.report, json.dumps(self.figures()).encode() + b"\n")
-        return "stop" not in told
+        return "stop" not in message
 
     def _reap(self) -> None:
         with suppress(ChildProcessError):
@@ -354,16 +354,16 @@ def proportional(pid: int) -> int:
 
 def owned(folder: str, uid: int) -> list[str]:
     """What a user has in a folder that every user may write to, and in such folders in it."""
-    found = []
+    result = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if status.st_uid == uid:
-                    found.append(entry.path)
+                    result.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False) and status.st_mode & 0o002:
-                    found += owned(entry.path, uid)
-    return found
+                    result += owned(entry.path, uid)
+    return result
 
 
 def disk_bytes(folder: str) -> int:

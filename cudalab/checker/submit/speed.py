@@ -216,8 +216,8 @@ class _Worker:
 
     def sample(self, path: Path, give_up_s: float = STEP_S) -> float:
         """The milliseconds of one run on an input; the answer is judged, a reference's once."""
-        given = path if self.kernel.trusted else copy_input(path, self._copy)
-        self._command(f"input {given}")
+        input_file = path if self.kernel.trusted else copy_input(path, self._copy)
+        self._command(f"input {input_file}")
         self._command("poison")
         began = time.perf_counter()
         try:
