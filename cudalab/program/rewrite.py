@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.language import ptx
@@ -115,7 +116,7 @@ def edited(
         _rewrite_includes(each, names)
         _rewrite_variables(each)
         _rewrite_alignment(each)
-        _rewrite_dynamic_shared(each, each.tokens)
+        _rewrite_shared(each, each.tokens)
         _enlist_kernels(each, plain, templates)
         _rewrite_launches(each, each.tokens, known, {})
         for directive in each.directives:
@@ -248,6 +249,15 @@ def _references(tokens: list[Token]) -> list[Token]:
     return used
 
 
+def _rewrite_shared(parsed: Parsed, tokens: list[Token]) -> None:
+    """Write shared variables as the host's compiler takes them."""
+    _rewrite_dynamic_shared(parsed, tokens)
+    for one, other in pairwise(tokens):
+        if {one.text, other.text} == {"static", "__shared__"}:  # which is static by itself
+            static = one if one.text == "static" else other
+            parsed.replace(static.start, static.end, "")
+
+
 def _rewrite_dynamic_shared(parsed: Parsed, tokens: list[Token]) -> None:
     """Turn `extern __shared__ T name[];` into a pointer to the memory of the launch."""
     in_macro = tokens is not parsed.tokens  # which may leave the semicolon to its user
@@ -332,7 +342,7 @@ def _rewrite_macro(parsed: Parsed, directive: Token, known: _Known) -> None:
     ]
     names = re.findall(r"\w+", match["params"] or "")
     _rewrite_assembly(parsed, body)
-    _rewrite_dynamic_shared(parsed, body)
+    _rewrite_shared(parsed, body)
     _rewrite_launches(parsed, body, known, {name: f"#{name}" for name in names})
 
 

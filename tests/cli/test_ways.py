@@ -301,6 +301,60 @@ def test_conditions_on_macros_are_those_of_the_whole_program(tmp_path):
         assert outcome(binary, "1") == outcome(binary, "0") == (0, printed, "")
 
 
+DECLARED = """
+#include <cstdint>
+#include <cstdio>
+template <class T>
+__device__ T sum_of_block(T value) {
+    static __shared__ T all[32];
+    __shared__ static int rest;
+    register int i = threadIdx.x;
+    all[i] = value, rest = 1000;
+    __syncthreads();
+    T sum = rest;
+    for (register int k = 0; k < 32; ++k) sum += all[k];
+    return sum;
+}
+__global__ void together(float* out, const float* in) {
+    int tile = blockIdx.x, part = blockIdx.y, x = threadIdx.x, y = x * 2;
+    int from = (tile << 5) + part + x;
+    register float a = in[from], b = sum_of_block(a);
+    __syncthreads();
+    out[from] = a + b + y;
+}
+template <class T, int N>
+__global__ void columns(T* __restrict__ out, const T* __restrict__ in, const int d) {
+    const int64_t to = (int64_t)blockIdx.x * d, from = to * N;
+    for (int i = threadIdx.x; i < d; i += blockDim.x) {
+        T sum = 0.0;
+#pragma unroll
+        for (int k = 0; k < N; ++k) sum += __ldg(&in[from + k * d + i]);
+        out[to + i] = sum;
+    }
+}
+int main() {
+    float *in, *out;
+    cudaMallocManaged(&in, 1024 * sizeof *in);
+    cudaMallocManaged(&out, 1024 * sizeof *out);
+    for (int i = 0; i < 1024; ++i) in[i] = i;
+    together<<<2, 32>>>(out, in);
+    cudaDeviceSynchronize();
+    printf("%g %g\\n", out[1], out[63]);
+    columns<float, 4><<<2, 64>>>(out, in, 100);
+    cudaDeviceSynchronize();
+    printf("%g %g\\n", out[0], out[199]);
+}
+"""
+
+
+def test_what_nvcc_accepts_is_declared_in_both_ways(tmp_path):
+    program = tmp_path / "declared.cu"
+    program.write_text(DECLARED)
+    binary = executable([str(program)], "cpu")
+    assert loops.stored(binary).reasons["together"] == ""
+    assert outcome(binary, "1") == outcome(binary, "0") == (0, "1499 2645\n600 2596\n", "")
+
+
 class AsItIs:
     """A preprocessor for a text without directives."""
 

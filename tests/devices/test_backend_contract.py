@@ -525,6 +525,8 @@ def test_shared_memory_of_the_file(device):
     array = random_ints((3, 100))
     _, out = run(device, module, "reverse_block", 3, 100, array, 0 * array, shared_bytes=400)
     np.testing.assert_array_equal(out, array[:, ::-1])
+    _, out = run(device, module, "reverse_words", 3, 100, array, 0 * array)
+    np.testing.assert_array_equal(out, array[:, ::-1])
 
 
 def test_too_much_shared_memory(device, blocks):

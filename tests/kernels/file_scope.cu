@@ -1,4 +1,4 @@
-// Dynamic shared memory declared outside of the functions that use it.
+// Shared memory: dynamic, declared outside of the functions that use it; and with a storage class.
 
 extern __shared__ int items[];
 
@@ -11,4 +11,12 @@ extern "C" __global__ void reverse_block(const int* in, int* out) {
     items[threadIdx.x] = in[first + threadIdx.x];
     __syncthreads();
     out[first + threadIdx.x] = item_from_the_end(threadIdx.x, blockDim.x);
+}
+
+extern "C" __global__ void reverse_words(const int* in, int* out) {
+    static __shared__ int words[1024];
+    register const int first = blockIdx.x * blockDim.x;
+    words[threadIdx.x] = in[first + threadIdx.x];
+    __syncthreads();
+    out[first + threadIdx.x] = words[blockDim.x - 1 - threadIdx.x];
 }

@@ -45,6 +45,8 @@ ALIGNMENT = 256  # bytes, as cudaMalloc aligns
 KERNEL = "cudalab_kernel_"  # begins the names of the kernels' entries in a library
 
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;{]*;")
+# A `static` beside `__shared__`, which says the same.
+_STATIC = re.compile(r"\bstatic(?=\s+__shared__\b)|(?<=\b__shared__\s)static\b")
 _SYMBOL = re.compile(  # after extern "C", whose literal is blanked, only with an initializer
     r"^[ \t]*(?:extern\s+(?=[^;]*=))?(?:__constant__|__device__)\s[^;(){}=]*?"
     r"\b(?P<name>\w+)\s*(?:\[[^;={]*\]\s*)?(?:=|;)",
@@ -387,12 +389,13 @@ def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
 
 
 def parts(source: Source, defines: Mapping[str, str | int]) -> tiers.Parts:
-    """A .cu file for the host's compiler: defines in front, exports behind, one edit in between.
+    """A .cu file for the host's compiler: defines in front, exports behind, two edits in between.
 
-    `extern __shared__ T name[];` is not valid C++, so it becomes a pointer.
+    `extern __shared__ T name[];` is not valid C++, so it becomes a pointer, and `static __shared__`
+    would be static twice.
     """
-    code = sources.blank_comments(source.text)
-    text = source.text
+    text = _STATIC.sub("      ", source.text)
+    code = sources.blank_comments(text)
     for match in reversed(list(_DYNAMIC_SHARED.finditer(code))):
         from cudalab.language.rewrite import dynamic_shared  # noqa: PLC0415 - few kernels need it
         from cudalab.language.tokens import tokenize  # noqa: PLC0415 - as above

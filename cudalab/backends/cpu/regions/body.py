@@ -16,6 +16,7 @@ from cudalab.backends.cpu.regions.parts import (
     Loop,
     Part,
     Region,
+    by_itself,
     handed_over,
     in_lambda,
     is_argument,
@@ -205,6 +206,8 @@ class Body(ABC):
 
     def _pieces(self, statement: Statement) -> list[Part]:
         words = statement.words
+        if apart := self._apart(statement):
+            return [piece for each in apart for piece in self._pieces(each)]
         if not self.unit.is_collective(words):
             if self._must_be_cut(statement):
                 return [Part("construct", statement)]
@@ -222,6 +225,20 @@ class Body(ABC):
         if len(rest) > 2:
             pieces.append(Part("plain", Statement("simple", rest)))
         return pieces
+
+    def _apart(self, statement: Statement) -> list[Statement]:
+        """The variables of a declaration one by one.
+
+        They must be if some are the block's and others a thread's, or if threads meet in between.
+        """
+        declared = statement.declared if statement.kind == "simple" else []
+        if len(declared) < 2 or statement.own[0].text in _OUTER:
+            return []
+        mixed = len(set(map(self.facts.is_scalar, declared))) > 1
+        if not (mixed or self.unit.is_collective(statement.own)):
+            return []
+        end = statement.own[-1]
+        return [Statement("simple", [*each.align, *by_itself(each), end]) for each in declared]
 
     def _must_be_cut(self, statement: Statement) -> bool:
         """Whether a statement without barriers ends a loop around regions, or the function."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.parts import Home, named, nearby
+from cudalab.backends.cpu.regions.parts import Home, by_itself, nearby
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.words import NotCoveredError, spaced, texts
 
@@ -35,9 +35,7 @@ class DeclaringBody(Body):
 
     def declare(self, local: Local, used: dict[str, set[int]]) -> None:
         """Declare a variable of each thread: in the region, anew in each, or as an array."""
-        words = self.unit.handing_over(
-            [*local.spec, *local.pointer, *named(local), *local.array, *local.value]
-        )
+        words = self.unit.handing_over(by_itself(local))
         if local.name in self.facts.handed_over:
             names = self.needed(set(texts(local.value)))
             bindings = self.bindings(names, set(), nearby=False)

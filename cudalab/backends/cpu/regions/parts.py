@@ -92,6 +92,11 @@ def named(local: Local) -> list[Word]:
     return [place._replace(text=local.name)]
 
 
+def by_itself(local: Local) -> Words:
+    """A declaration of this variable alone, without its alignment."""
+    return [*local.spec, *local.pointer, *named(local), *local.array, *local.value]
+
+
 def nearby(name: str, home: str) -> list[Piece]:
     """The binding of an array that a region with loops works on a copy of."""
     kind = f"std::remove_reference_t<decltype({home})>"

@@ -55,6 +55,8 @@ def read(text: str) -> Words:
             if marker := _MARKER.match(token.text):
                 file, offset = marker[2], int(marker[1]) - line - 1
             continue
+        if token.text == "register":  # means nothing
+            continue
         joined = words[-1].text + token.text if token.start == end else ""
         if token.kind == "sign" and joined in _JOINED:
             words[-1] = words[-1]._replace(text=joined)

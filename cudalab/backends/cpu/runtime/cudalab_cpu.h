@@ -49,6 +49,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
+#define register  // as nvcc has it in C++17
 
 #include "accesses.h"
 #include "kernels.h"

@@ -7,6 +7,14 @@
 
 #include "vectors.h"
 
+// How variables of an OS thread are found. In a program by a constant: g++ 12 loads the address of
+// "initial-exec" into vectors as well, and then ld 2.40 does not link it.
+#if defined(__PIC__) && !defined(__PIE__)
+#define CUDALAB_OF_OS_THREAD __attribute__((tls_model("initial-exec")))  // of a library
+#else
+#define CUDALAB_OF_OS_THREAD __attribute__((tls_model("local-exec")))
+#endif
+
 #pragma GCC visibility push(default)
 namespace cudalab {
 
@@ -22,7 +30,7 @@ struct Current {
     uint64_t* warp_results;  // per thread: result of its last warp operation
     char* static_shared;     // near the arrays: their 32-bit addresses count from its window
 };
-extern __thread Current current __attribute__((tls_model("initial-exec")));
+extern __thread Current current CUDALAB_OF_OS_THREAD;
 
 enum WarpOp : unsigned {
     SYNC,

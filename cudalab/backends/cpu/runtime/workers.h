@@ -16,7 +16,7 @@
 
 namespace cudalab {
 
-__thread Current current __attribute__((tls_model("initial-exec")));
+__thread Current current CUDALAB_OF_OS_THREAD;
 
 const unsigned MAX_THREADS = 1024, MAX_WARPS = 32, NOBODY = ~0u;
 // A thread of a GPU may have 512 KB of local memory; pages that it never touches take no memory.
@@ -126,7 +126,7 @@ static struct Pool {
     } crash;
 } pool;
 
-static __thread Worker* worker __attribute__((tls_model("initial-exec")));
+static __thread Worker* worker CUDALAB_OF_OS_THREAD;
 
 static inline unsigned bit(unsigned thread) {
     return 1u << (thread & 31);

@@ -35,9 +35,8 @@ int printf(const char* format, ...) __asm__("cudalab_printf_here");
 #undef blockDim
 #undef gridDim
 #undef warpSize
-#define CUDALAB_BUILTIN(type, name)                        \
-    extern __thread type name __asm__("cudalab_in_" #name) \
-        __attribute__((tls_model("initial-exec")))
+#define CUDALAB_BUILTIN(type, name) \
+    extern __thread type name __asm__("cudalab_in_" #name) CUDALAB_OF_OS_THREAD
 CUDALAB_BUILTIN(uint3, threadIdx);
 CUDALAB_BUILTIN(uint3, blockIdx);
 CUDALAB_BUILTIN(dim3, blockDim);
