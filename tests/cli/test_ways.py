@@ -318,9 +318,10 @@ __device__ T sum_of_block(T value) {
 __global__ void together(float* out, const float* in) {
     int tile = blockIdx.x, part = blockIdx.y, x = threadIdx.x, y = x * 2;
     int from = (tile << 5) + part + x;
+    const int more[] = {100, 200, part};
     register float a = in[from], b = sum_of_block(a);
     __syncthreads();
-    out[from] = a + b + y;
+    out[from] = a + b + y + more[x % 3];
 }
 template <class T, int N>
 __global__ void columns(T* __restrict__ out, const T* __restrict__ in, const int d) {
@@ -352,7 +353,7 @@ def test_what_nvcc_accepts_is_declared_in_both_ways(tmp_path):
     program.write_text(DECLARED)
     binary = executable([str(program)], "cpu")
     assert loops.stored(binary).reasons["together"] == ""
-    assert outcome(binary, "1") == outcome(binary, "0") == (0, "1499 2645\n600 2596\n", "")
+    assert outcome(binary, "1") == outcome(binary, "0") == (0, "1699 2845\n600 2596\n", "")
 
 
 class AsItIs:

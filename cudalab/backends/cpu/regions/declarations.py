@@ -9,7 +9,7 @@ from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Home, by_itself, nearby
 from cudalab.backends.cpu.regions.syntax import locals_of
-from cudalab.backends.cpu.regions.words import NotCoveredError, spaced, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, spaced, split, texts
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Local
@@ -79,7 +79,7 @@ class DeclaringBody(Body):
         if "auto" in texts(spec):
             kind = f"std::decay_t<decltype({spaced(self.unit.handing_over(local.initializer))})>"
         else:
-            kind = spaced([*spec, *local.pointer, *local.array])
+            kind = spaced([*spec, *local.pointer, *_extents(local)])
         home = self.keep(name, f"::cudalab::Kept<{kind}>")
         if local.align:  # of each thread's value
             size = spaced(local.align[2:-1])
@@ -96,3 +96,14 @@ class DeclaringBody(Body):
             region.add(f"__builtin_memcpy(&{name}, &first_{name}, sizeof {name});")
         else:
             region.add(f"::cudalab::construct(&{name}, ::cudalab::Kept<{kind}>", *value, ");")
+
+
+def _extents(local: Local) -> Words:
+    """The extents of an array; `int a[] = {1, 2, 3}` has three elements."""
+    if texts(local.array[:2]) != ["[", "]"]:
+        return local.array
+    if texts(local.value[:2]) != ["=", "{"]:
+        raise NotCoveredError(f"{local.spec[0].place}: an array without an extent")
+    number = sum(bool(element) for element in split(local.value[2:-1]))
+    opening, *rest = local.array
+    return [opening, opening._replace(text=str(number), kind="number"), *rest]
