@@ -50,47 +50,53 @@ class Library:
 
 def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Library:
     """The instrumented library, compiled unless it is in the cache."""
-    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
-    flags = for_host(options)
     ours = [i for i in range(sources) if not is_for_host(files, i)]
-    objects = [str(_host_object(files, i, options)) for i in range(sources) if i not in ours]
+    others = [i for i in range(sources) if i not in ours]
+    objects = [str(_host_object(files, i, options)) for i in others]
     used = parts.used(file.text for file in files)
     blas.provide(file.text for file in files)
     folder = host_library(used)
     linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
-    own = [str(folder / f"{part}.o") for part in linked]
+    objects += [str(folder / f"{part}.o") for part in linked]
     host = folder / HOST_LIBRARY
-    more = (*_PROGRAM, *flags.compile, *flags.folders, "-I", str(HOST))
-    more += tuple(cccl.flags((file.text for file in files), find_compiler().version()))
-    libraries = (*objects, *own, str(host), *flags.link)
-
-    def compiled(*, exact: bool) -> Path:
-        texts = dict(zip(names, rewrite(files, names, exact=exact), strict=True))
-        seen: set[str] = set()
-        whole = "".join(_inlined(names[i], texts, seen) for i in ours)
-        whole = f'#include "host/cuda_runtime.h"\n{flags.macros}{whole}'
-        return compiler.check_library(whole, files[0].label, more, libraries)
-
-    try:
-        try:
-            path = compiled(exact=True)
-        except KernelCompileError:  # perhaps only what it adds does not compile
-            path = compiled(exact=False)
-    except KernelCompileError as error:
-        raise explain(error.message, files) from None
     parameters: dict[str, list[str]] = {}
     constants: set[str] = set()
     for file in files:
         parameters |= source.parameter_names(file.text)
         constants |= set(_CONSTANT.findall(source.blank_comments(file.text)))
     return Library(
-        path,
+        _compiled(files, ours, options, (*objects, str(host))),
         host,
         parameters=parameters,
         constants=frozenset(constants),
         own_default=order.own_default(options, (file.text for file in files)),
-        unobserved=order.unobserved(files, [files[i] for i in range(sources) if i not in ours]),
+        unobserved=order.unobserved(files, [files[i] for i in others]),
     )
+
+
+def _compiled(
+    files: Sequence[File], ours: Sequence[int], options: Sequence[str], objects: Sequence[str]
+) -> Path:
+    """The files with the indices `ours` as one library, linked with `objects`."""
+    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
+    flags = for_host(options)
+    more = (*_PROGRAM, *flags.compile, *flags.folders, "-I", str(HOST))
+    more += tuple(cccl.flags((file.text for file in files), find_compiler().version()))
+
+    def attempt(*, exact: bool) -> Path:
+        texts = dict(zip(names, rewrite(files, names, exact=exact), strict=True))
+        seen: set[str] = set()
+        whole = "".join(_inlined(names[i], texts, seen) for i in ours)
+        whole = f'#include "host/cuda_runtime.h"\n{flags.macros}{whole}'
+        return compiler.check_library(whole, files[0].label, more, (*objects, *flags.link))
+
+    try:
+        try:
+            return attempt(exact=True)
+        except KernelCompileError:  # perhaps only what it adds does not compile
+            return attempt(exact=False)
+    except KernelCompileError as error:
+        raise explain(error.message, files) from None
 
 
 @explain_full_disk()
