@@ -34,12 +34,13 @@ KERNEL = (
     "-Werror=vla",  # as with nvcc; other warnings are not shown
     "-ffp-contract=off",  # an optimizer's fused products would differ by tier and by compiler
 )
-# In the place of -O3, for g++: loops over threads are much code, of which -O3 would make more. The
-# last two are what fibers need of -O3.
+# In the place of -O3, for g++: loops over threads are much code, of which -O3 would make more. Fibers
+# need two things of -O3.
 GCC_OPTIMIZED = (
     *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
     *("-fsplit-loops", "-fpeel-loops"),
     *("-fgcse-after-reload", "--param=max-inline-insns-single=200"),
+    "--param=max-completely-peeled-insns=120",  # not 200: a small loop becomes less code
 )
 PROGRAM = (
     *_COMMON,

@@ -470,7 +470,7 @@ class Body(ABC):
     def keep(self, name: str, kind: str, pointed: str = "") -> str:
         """Declare an array over the threads; the name of the array."""
         home = f"{name}_{self.number()}_"
-        self.writer.add(f"::cudalab::Values<{kind}, {self.most}> {home};")
+        self.writer.add(f"CUDALAB_VALUES({home}, {self.most}, {kind});")
         self.writer.add(f"auto& {name} = {pointed}{home}[0]; (void){name};")
         self.homes[name] = Home([f"auto& {name} = {pointed}{home}[t_];"], is_array=not pointed)
         return home

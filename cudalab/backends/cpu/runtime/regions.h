@@ -170,30 +170,34 @@ struct Agreement {
 template <class T>
 using Kept = typename std::remove_const<typename std::remove_reference<T>::type>::type;
 const size_t ON_STACK = 32 << 10;
-template <class T, unsigned most, bool small = (sizeof(T) * most <= ON_STACK)>
-struct Values {
-    alignas(64) unsigned char bytes[sizeof(T) * most + 64];  // an odd number of lines
-    CUDALAB_INLINE T& operator[](size_t t) { return ((T*)bytes)[t]; }
+template <size_t bytes, bool small = (bytes <= ON_STACK)>
+struct Memory {
+    alignas(64) unsigned char at[bytes + 64];  // an odd number of lines
 };
-template <class T, unsigned most>
-struct Values<T, most, false> {
-    T* const at = (T*)cudalab_borrow(sizeof(T) * most);
-    ~Values() { cudalab_give_back(sizeof(T) * most); }
-    CUDALAB_INLINE T& operator[](size_t t) { return at[t]; }
+template <size_t bytes>
+struct Memory<bytes, false> {
+    void* const at = cudalab_borrow(bytes);
+    ~Memory() { cudalab_give_back(bytes); }
 };
+// A pointer, not an object with operator[]: there is nothing to inline in each region.
+#define CUDALAB_VALUES(name, most, ...)                      \
+    ::cudalab::Memory<sizeof(__VA_ARGS__) * most> name##of_; \
+    auto* const name = (std::add_pointer_t<__VA_ARGS__>)name##of_.at
 template <class T>
 CUDALAB_INLINE void construct(T* at, const T& value) {
     __builtin_memcpy((void*)at, &value, sizeof value);
 }
 // The threads that are still in a loop whose rounds they do side by side: 1, the others 0.
 template <unsigned most>
-struct Staying : Values<unsigned, most> {
+struct Staying {
+    alignas(64) unsigned threads[most];
     CUDALAB_INLINE explicit Staying(const Block& block) {
-        for (unsigned t = 0; t < block.threads; ++t) (*this)[t] = 0;
+        for (unsigned t = 0; t < block.threads; ++t) threads[t] = 0;
     }
-    CUDALAB_INLINE unsigned count(const Block& block) {
+    CUDALAB_INLINE unsigned& operator[](size_t t) { return threads[t]; }
+    CUDALAB_INLINE unsigned count(const Block& block) const {
         unsigned sum = 0;
-        for (unsigned t = 0; t < block.threads; ++t) sum += (*this)[t];
+        for (unsigned t = 0; t < block.threads; ++t) sum += threads[t];
         return sum;
     }
 };

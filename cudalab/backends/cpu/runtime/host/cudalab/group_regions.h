@@ -192,7 +192,7 @@ template <class S, class M, class V>
 inline void __cg_split(const Block& block, const S& from,
                        cooperative_groups::coalesced_group* results, const M& masks,
                        const V& labels, const char* file, int line) {
-    Values<unsigned, 1024> same;
+    unsigned same[1024];
     const WarpCall call = call_of(block, from, &same[0], masks, labels, file, line);
     cudalab_combine(&call, MATCH_ANY, NONE);
     by_groups(block, from, results, masks, labels, file, line, [&](const Ranks& ranks) {
