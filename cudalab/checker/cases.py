@@ -94,7 +94,7 @@ def public(lab: Lab, options: Case, variant: Variant | None, *, quick: bool) -> 
             row.size,
             row.dist,
             options={**options, **row.options},
-            refuse=bool(row.made_with),
+            refuse=row.refuse,
             made_with=dict(row.made_with),
             large=row.large,
         )

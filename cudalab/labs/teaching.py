@@ -48,7 +48,8 @@ class PublicTest(NamedTuple):
     dist: str
     large: bool = False  # run once only, and not at all by --quick
     options: Mapping[str, Any] = MappingProxyType({})  # of the lab, besides the chosen ones
-    made_with: Mapping[str, Any] = MappingProxyType({})  # other options, for an invalid input
+    made_with: Mapping[str, Any] = MappingProxyType({})  # other options, to make the input with
+    refuse: bool = False  # invalid input: an error is right
 
 
 class Mutant(NamedTuple):

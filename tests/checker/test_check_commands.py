@@ -21,6 +21,7 @@ from cudalab.checker.submit.reports import Reply
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.checker.verdicts import Why
 from cudalab.errors import ExitCode
+from cudalab.language import source
 
 WALLS = sandbox.choose("none")
 
@@ -213,6 +214,27 @@ def test_a_kernel_reports_the_first_element_of_no_class(tmp_path, change, why, s
     assert (wrong[0]["why"], wrong[0]["says"].startswith(says)) == (why, True)
     done = shell("; ".join(wrong[0]["commands"]), tmp_path)
     assert (why == "wrong answer") == ("not below the number of classes, 1,000" in done.stderr)
+
+
+ROWS = "Idx.{} * CHUNK, last = first + CHUNK < n ? first + CHUNK : n;\n#pragma unroll 8"
+
+
+@pytest.mark.parametrize(
+    ("variant", "old", "new", "name"),
+    [
+        ("jacobi", "b > a || b != b ? b : a", "b > a ? b : a", "a NaN"),
+        ("gauss_jordan", ROWS.format("y"), ROWS.format("x"), "columns of different size"),
+    ],
+)
+def test_only_one_of_the_systems_shows_the_mistake(tmp_path, variant, old, new, name):
+    whole = source.whole(source.load(ROOT / "kernels" / "solve" / f"{variant}.cu"))
+    assert old in whole
+    path = tmp_path / "my.cu"
+    path.write_text(whole.replace(old, new))
+    report = checked(
+        "solve", "--kernel", path, "--device", "cpu", "--no-time", "--no-sanitize", status=3
+    )
+    assert [test["name"] for test in report["tests"] if test["status"] == "failed"] == [name]
 
 
 POINTER = """#include <cstdio>

@@ -116,8 +116,8 @@ class Teaching(Base):
         more = case["bins"] + 1 + case["bins"] // 1200  # about 25 elements are no class
         if more > MAX_BINS[case["dtype"]]:
             return self.tests
-        none = PublicTest("elements of no class", 30_000, "uniform", made_with={"bins": more})
-        return (none, *self.tests)
+        none = PublicTest("elements of no class", 30_000, "uniform")
+        return (none._replace(made_with={"bins": more}, refuse=True), *self.tests)
 
     def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise overflowing counters, neighbouring classes, elements lost or counted twice."""

@@ -19,7 +19,7 @@ from cudalab.labs.solve import plans, systems
 from cudalab.labs.solve.factors import SingularError
 from cudalab.labs.solve.iterations import contraction
 from cudalab.labs.solve.plans import MAX_ITER
-from cudalab.labs.solve.residual import backward_error, promise, target_of
+from cudalab.labs.solve.residual import Measurement, backward_error, promise, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -123,10 +123,11 @@ class Solve(Lab):
             yield as_bytes(f)
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """Solve with NumPy in float64. CudalabError if A is singular."""
-        a, f = inputs.arrays["a"], inputs.arrays["f"]
+        """Solve with NumPy in float64. CudalabError if A is singular or a number is not finite."""
+        a, f = (inputs.arrays[name].astype(np.float64) for name in ("a", "f"))
+        Measurement(0, _norm(a), 0, _norm(f)).check_finite()
         try:
-            x: Array = np.linalg.solve(a.astype(np.float64), f.astype(np.float64))
+            x: Array = np.linalg.solve(a, f)
         except np.linalg.LinAlgError:
             raise SingularError("A is singular: there is no solution to compare with") from None
         return x.astype(case["dtype"])
@@ -248,8 +249,13 @@ def _error_and_residual(inputs: HostInputs, x: Array) -> tuple[float, Array]:
     a, f = (inputs.arrays[name].astype(np.float64) for name in ("a", "f"))
     x = x.astype(np.float64)
     residual = a @ x - f
-    norms = (float(np.abs(part).max(initial=0)) for part in (residual, x, f))
-    return backward_error(*norms, a_norm=float(np.abs(a).sum(axis=1).max(initial=0))), residual
+    return backward_error(_norm(residual), _norm(x), _norm(f), a_norm=_norm(a)), residual
+
+
+def _norm(of: Array) -> float:
+    """The maximum norm of a vector; of a matrix, the greatest sum of a row's magnitudes."""
+    sizes = np.abs(of) if of.ndim == 1 else np.abs(of).sum(axis=1)
+    return float(sizes.max(initial=0))
 
 
 def _is_symmetric(a: Array) -> bool:
