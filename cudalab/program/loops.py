@@ -17,6 +17,7 @@ from cudalab.backends.cpu.flags import HOST
 from cudalab.backends.cpu.regions import loops
 from cudalab.backends.cpu.regions.parts import declaration
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES
+from cudalab.backends.cpu.regions.words import read, spaced, split
 from cudalab.backends.cpu.tiers import LOOPS, described
 from cudalab.backends.cpu.toolchain import run
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from cudalab.language.tokens import Token
     from cudalab.program.parsed import Launch, Parsed
 
-MOST_LAUNCHES = 8  # of a template, each perhaps an instance of its own
+MOST_INSTANCES = 8  # of a template's loops
 _GROUPS = "cudalab/group_regions.h"  # for loops with cooperative groups
 _USES_GROUPS = re.compile(r"\b__(?:cg|grid)_|\bcudalab_mask\b")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*$", re.MULTILINE)
@@ -142,23 +143,26 @@ def add(
         return ways
     conditions = _conditions(files)
     texts = {name: file.rewritten() for name, file in zip(names, files, strict=True)}
+    launches = [launch for file in files for launch in file.launches]
+    places = Counter(launch.name for launch in launches)
+    often = {name for name, count in places.items() if count > MOST_INSTANCES}
     written: dict[int, Loops] = {}
     for i in sources:
         text = by.text(names[i], texts, conditions)
         if text is None:
             ways.refuse("its file cannot be preprocessed")
             return ways
-        written[i] = loops(text, is_program=True)
+        written[i] = loops(text, is_program=True, often=often)
         for_all = written[i].reasons.get("", "")
         for name, reason in ways.reasons.items():
             ways.reasons[name] = reason or written[i].reasons.get(name, for_all)
     done = {name for each in written.values() for name in each.kernels}
     for name in ways.reasons.keys() - done:
         ways.reasons[name] = ways.reasons[name] or "no source has its text"
-    launches = Counter(launch.name for file in files for launch in file.launches)
-    often = {name for name, count in launches.items() if count > MOST_LAUNCHES}
+    kernels = [kernel for each in written.values() for kernel in each.functions]
+    often = {kernel.name for kernel in kernels if not _has_few_instances(kernel, launches)}
     for name in often & done:
-        ways.reasons[name] = f"launched in {launches[name]} places, each to be compiled twice"
+        ways.reasons[name] = f"launched in {places[name]} places, each to be compiled twice"
     ways.any_loops = bool(done - often)
     if ways.any_loops:
         lines = [*(each.text for each in _directives(files)), *by.options.splitlines()]
@@ -206,8 +210,8 @@ def _weave(
     templates: dict[str, Function] = {}
     for i, each in written.items():
         if each.functions:
-            plain = [function for function in each.functions if not function.template]
-            others = [function for function in each.functions if function.template]
+            others = [kernel for kernel in each.functions if kernel.template or kernel.numbers]
+            plain = [kernel for kernel in each.functions if kernel not in others]
             templates |= {kernel.name: kernel for kernel in others if kernel.name not in often}
             groups = [f'#include "{_GROUPS}"'] if _USES_GROUPS.search(each.text) else []
             files[i].tail = "\n".join([*head, *groups, each.text, *map(_registered, plain), ""])
@@ -218,7 +222,7 @@ def _weave(
                 file.replace(kernel.body_end, kernel.body_end, text)
         for launch in file.launches:
             if launch.name in templates:
-                _call_both(file, launch, flat=flat)
+                _call_both(file, launch, templates[launch.name], flat=flat)
 
 
 def _registered(kernel: Function) -> str:
@@ -230,12 +234,38 @@ def _registered(kernel: Function) -> str:
     return f"static ::cudalab::AddLoops {added}({name}, {loops}, CUDALAB_IS_FLAT);"
 
 
-def _call_both(file: Parsed, launch: Launch, *, flat: bool) -> None:
+def _has_few_instances(kernel: Function, launches: Iterable[Launch]) -> bool:
+    """Whether the loops of a kernel are to be compiled for few arguments of its template."""
+    own = [launch for launch in launches if launch.name == kernel.name]
+    if not kernel.numbers:
+        return len(own) <= MOST_INSTANCES
+    calls = [_instance(launch, kernel) for launch in own]
+    return all(calls) and len({call[0] for call in calls if call}) <= MOST_INSTANCES
+
+
+def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
+    """The template arguments of the loops that a launch calls, and the numbers before others.
+
+    None if the launch does not name all arguments of the kernel's template.
+    """
+    written = launch.kernel.rpartition(launch.name)[2]
+    if not kernel.numbers:
+        return written, ""
+    given = [spaced(part) for part in split(read(written)[1:-1])]
+    types = [part for i, part in enumerate(given) if i not in kernel.numbers]
+    if len(given) != len(kernel.numbers) + len(split(kernel.template[2:-1])):
+        return None
+    numbers = "".join(f", {given[i]}" for i in kernel.numbers)
+    return f"<{', '.join(types)}>" if types else "", numbers
+
+
+def _call_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) -> None:
     """Let the launch of a template hand over both ways to call it."""
     start, end, text = file.edits[launch.edit]
-    before, name, arguments = launch.kernel.rpartition(launch.name)
+    before, name, _ = launch.kernel.rpartition(launch.name)
+    arguments, numbers = _instance(launch, kernel) or ("", "")
     fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
-    block = f"{before}{name}_all_{arguments}(cudalab_b, cudalab_a...);"
+    block = f"{before}{name}_all_{arguments}(cudalab_b{numbers}, cudalab_a...);"
     loops = f"[=](::cudalab::Block& cudalab_b, auto&... cudalab_a) {{ {block} }}"
     both = f"::cudalab::two_ways<{str(flat).lower()}>({fibers}, {loops})"
     file.edits[launch.edit] = (start, end, text.replace(fibers, both))

@@ -367,13 +367,36 @@ class AsItIs:
 
 
 @pytest.mark.parametrize(
-    ("launches", "way"), [(8, "loops over"), (9, "fibers: launched in 9 places")]
+    ("body", "types", "launches", "has_loops"),
+    [
+        ("__shared__ int a[N]; a[N / 2] = 0;", "", 8, True),
+        ("__shared__ int a[N]; a[N / 2] = 0;", "", 9, False),
+        ("if (threadIdx.x < N && N > 3) p[N] = N;", "", 9, True),
+        ("if (threadIdx.x < N && N > 3) p[N] = N;", "class T, ", 9, True),
+        ("const int m = N; int a[m]; a[0] = 0;", "", 9, False),
+        ("if constexpr (N > 3) p[0] = 0;", "", 9, False),
+        ("p[0] = f<N>();", "", 9, False),
+        ("constexpr int m = N; p[0] = m;", "", 9, False),
+        ("switch (p[0]) { case N: p[0] = 1; }", "", 9, False),
+        ("auto f = [] { return N; }; p[0] = f();", "", 9, False),
+        ("__launch_bounds__(N)", "", 9, False),
+    ],
 )
-def test_templates_that_are_launched_often_keep_their_fibers(launches, way):
-    kernel = "template <int N> __global__ void k(int* p) { p[threadIdx.x] = N; __syncthreads(); }"
-    calls = "".join(f"k<{i}><<<1, 32>>>(p); " for i in range(launches))
+def test_templates_that_are_launched_often_hand_over_their_numbers(
+    body, types, launches, has_loops
+):
+    bounds, body = (body, "") if body.startswith("__launch") else ("", body)
+    template = "template <int N> __device__ int f() { return N; }\n"
+    template += f"template <{types}int N> __global__ void {bounds} k(int* p)"
+    kernel = f"{template} {{ {body} p[threadIdx.x] += N; __syncthreads(); }}"
+    arguments = "int, " if types else ""
+    calls = "".join(f"k<{arguments}{i}><<<1, 32>>>(p); " for i in range(launches))
     file = File("a.cu", "a.cu", f"{kernel}\nvoid f(int* p) {{ {calls}}}\n")
     parsed = edited([file], ["0-a.cpp"])
     ways = loops.add(parsed, ["0-a.cpp"], [0], AsItIs())
-    assert ways.lines()[0].startswith(f"k: {way}")
-    assert ("two_ways" in parsed[0].rewritten()) == ways.any_loops == (launches == 8)
+    reason = "loops over" if has_loops else "fibers: launched in 9 places"
+    assert ways.lines()[0].startswith(f"k: {reason}")
+    text = parsed[0].rewritten()
+    assert ("two_ways" in text) == ways.any_loops == has_loops
+    is_handed = "k_all_<int>(cudalab_b, 5, " if types else "k_all_(cudalab_b, 5, "
+    assert (is_handed in text) == (has_loops and launches > 8)

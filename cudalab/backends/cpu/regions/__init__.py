@@ -7,10 +7,11 @@ compiler. A kernel about which anything is unclear keeps its fibers; the reason 
 The steps: `words` reads the preprocessed text, `syntax` its functions and statements, `groups` and
 `programs` what whole programs have besides. `unit` and `waiting` say what is refused. `conditional`
 writes calls under `?:` as branches; `lambdas` says how lambdas get into functions with barriers.
-`changes` says what a statement changes, `names` and `levels` for which threads a value is the same,
-and `analysis` where each variable lives. `in_step` and `strides` look for kernels without barriers
-that loops over threads speed up, `by_steps` and `rounds` for such loops in kernels with some.
-`body`, `declarations`, `meeting` and `control` write the functions anew.
+`instances` hands over the numbers of templates. `changes` says what a statement changes, `names`
+and `levels` for which threads a value is the same, and `analysis` where each variable lives.
+`in_step` and `strides` look for kernels without barriers that loops over threads speed up,
+`by_steps` and `rounds` for such loops in kernels with some. `body`, `declarations`, `meeting` and
+`control` write the functions anew.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.control import WholeBody
 from cudalab.backends.cpu.regions.in_step import ALONE, settle_loops
+from cudalab.backends.cpu.regions.instances import hand_over_numbers
 from cudalab.backends.cpu.regions.programs import never_waits, refuse_in_program
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.waiting import refuse_waiting
@@ -28,6 +30,8 @@ from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaces, te
 from cudalab.backends.cpu.regions.writer import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from cudalab.backends.cpu.regions.syntax import Function
 
 
@@ -44,17 +48,21 @@ class Loops:
     by_whole_warps: list[str] = field(default_factory=list)  # kernels for blocks of whole warps
 
 
-def loops(preprocessed: str, *, is_program: bool = False) -> Loops:
+def loops(preprocessed: str, *, is_program: bool = False, often: Collection[str] = ()) -> Loops:
     """Write the kernels of a file as loops, as far as possible.
 
     `preprocessed` has its macros expanded and its conditions decided, but for those of the device.
-    The file is one of a lab's kernels, or of a whole program.
+    The file is one of a lab's kernels, or of a whole program. Templates that are launched `often`
+    hand over their numbers, if they can.
     """
     written = Loops("")
     try:
         units = [Unit(words, name, is_program) for name, words in spaces(read(preprocessed))]
         for unit in units:
             unit.elsewhere = {name for each in units for name in each.placed | each.collective}
+            for kernel in unit.kernels():
+                if kernel.name in often:
+                    hand_over_numbers(kernel)
             _add(written, unit)
     except NotCoveredError as reason:
         return Loops("", reasons={"": str(reason)})

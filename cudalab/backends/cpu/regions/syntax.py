@@ -141,6 +141,7 @@ class Function:
     bounds: str  # the most threads of a block, as the text says
     head: Words  # all up to the body
     specialized: Words  # `<int>`, of a template's specialization
+    numbers: tuple[int, ...] = ()  # the places of its template's parameters that are its own
 
     @property
     def is_device(self) -> bool:

@@ -1,0 +1,85 @@
+"""Numbers that a kernel's template is instantiated with, as arguments of its loops.
+
+`template <int N> __global__ void k(…)` that is launched with many N has one function for a whole
+block: `k_all_(B_, N, …)`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.syntax import Parameter
+from cudalab.backends.cpu.regions.unit import parsed
+from cudalab.backends.cpu.regions.words import NotCoveredError, close_angle, split, texts
+
+if TYPE_CHECKING:
+    from cudalab.backends.cpu.regions.syntax import Function, Statement
+    from cudalab.backends.cpu.regions.words import Words
+
+_NUMBERS = frozenset(
+    {"bool", "char", "short", "int", "long", "unsigned", "signed", "const", "size_t"}
+    | {"int32_t", "uint32_t", "int64_t", "uint64_t"}
+)
+# Words at the beginning of what the compiler has to know.
+_CONSTANT = frozenset({"__shared__", "static", "constexpr", "static_assert", "using", "typedef"})
+
+
+def hand_over_numbers(kernel: Function) -> None:
+    """Make parameters of a kernel's template its own, if its text asks for no constants."""
+    parts = split(kernel.template[2:-1])
+    declared = [part[: texts(part).index("=")] if "=" in texts(part) else part for part in parts]
+    places = [i for i, part in enumerate(declared) if _is_number(part)]
+    try:
+        if not places or _must_be_known(kernel, {declared[i][-1].text for i in places}):
+            return
+    except NotCoveredError:  # it keeps its fibers in any case
+        return
+    kernel.numbers = tuple(places)
+    left = [part for i, part in enumerate(parts) if i not in places]
+    comma = kernel.template[0]._replace(text=",", kind="sign")
+    between = [word for part in left for word in (comma, *part)][1:]
+    kernel.template = [*kernel.template[:2], *between, kernel.template[-1]] if left else []
+    kernel.parameters[:0] = [Parameter(declared[i], declared[i][-1].text, []) for i in places]
+
+
+def _is_number(declared: Words) -> bool:
+    return len(declared) > 1 and _NUMBERS.issuperset(texts(declared[:-1]))
+
+
+def _must_be_known(kernel: Function, names: set[str]) -> bool:
+    """Whether the compiler has to know one of `names`, or what is computed from it."""
+    statements = [each for part in parsed(kernel).statements for each in part.walk()]
+    before: set[str] = set()
+    while before != names:
+        before = set(names)
+        for each in statements:
+            names |= {local.name for local in each.declared if names & set(texts(local.value))}
+    outside = {word.text for parameter in kernel.parameters for word in parameter.words}
+    outside |= set(kernel.bounds.split())
+    return (
+        bool(names & outside)
+        or has_lambda(kernel.body)
+        or _are_template_arguments(kernel.body, names)
+        or any(_asks(each, names) for each in statements)
+    )
+
+
+def _are_template_arguments(words: Words, names: set[str]) -> bool:
+    """Whether one of `names` may stand between `<` and `>`, not those of our own conversions."""
+    return any(
+        word.text == "<"
+        and words[i - 1].text != "fit"
+        and names & set(texts(words[i : close_angle(words, i) or i]))
+        for i, word in enumerate(words)
+    )
+
+
+def _asks(statement: Statement, names: set[str]) -> bool:
+    """Whether a statement itself asks for a constant."""
+    if statement.kind == "if constexpr":
+        return bool(names & set(texts(statement.condition)))
+    if any(names & set(texts(local.array)) for local in statement.declared):
+        return True
+    constant = statement.kind == "other" or statement.own[0].text in _CONSTANT
+    return constant and bool(names & set(texts(statement.own)))
