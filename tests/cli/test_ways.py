@@ -23,14 +23,14 @@ def test_both_ways_print_the_same():
     assert outcome(binary, "1") == outcome(binary, "0")
     status, printed, messages = outcome(binary, "1")
     assert status == 0
-    assert printed.count("cudaSuccess") == 19
+    assert printed.count("cudaSuccess") == 20
     assert "block (0,0,0): thread (33,0,0): " in messages
-    assert "ways.cu:263: " in messages
+    assert "ways.cu:289: " in messages
     reasons = loops.stored(binary).reasons
     assert {name for name, reason in reasons.items() if reason} == {
         *("waits", "lanes"),
     }
-    assert len(reasons) == 16
+    assert len(reasons) == 17
 
 
 def test_random_kernels_with_groups_give_the_same_bytes():
@@ -232,6 +232,9 @@ SUM = "s = p[k] - s / 3;"
         (f"for (int k = n; k > t; k >>= 1) {{ {SUM} if (s > 9) break; }}", True),
         ("int k = 0; while (s < n) { s += p[t]; ++k; if (k & 1) continue; s *= 3; }", True),
         ("for (int k = 0; k < n; ++k) s = cells[t] - s / (k + 1);", True),
+        ("int i = t; while (i < n) { s += p[i + 1]; i += gridDim.x * 64; }", True),
+        ("int i = t * 8; while (i < n) { s += p[i]; i += 64; }", False),
+        ("int i = t; while (i < n) { s += p[i]; i += s; }", False),
         (f"for (int k = 0; k < 16; ++k) {{ {SUM} }}", False),
         (f"for (int k = 0; k < N; ++k) {{ {SUM} }}", False),
         (f"for (int k = 0; k < n; ++k) {{ {SUM} p[t] = s; }}", False),

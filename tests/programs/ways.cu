@@ -240,6 +240,32 @@ __global__ void chains(const int* in, int* out, int n) {
     out[at] = below * 100 + halvings;
 }
 
+// Launched in so many places that its numbers are arguments of its loops.
+template <class T, unsigned WIDTH, bool TWICE>
+__global__ void folds(const T* in, T* out) {
+    __shared__ T sums[THREADS];
+    const unsigned t = threadIdx.x, at = blockIdx.x * blockDim.x + t;
+    sums[t] = in[at];
+    __syncthreads();
+    for (unsigned d = WIDTH / 2; d > 0; d /= 2) {
+        if (t % WIDTH < d) sums[t] += sums[t + d];
+        __syncthreads();
+    }
+    out[at] = out[at] * 3 + sums[t - t % WIDTH] * (TWICE ? 2 : 1);
+}
+
+static void fold_all() {
+    folds<int, 2, false><<<4, THREADS>>>(numbers, results);
+    folds<int, 4, false><<<4, THREADS>>>(numbers, results);
+    folds<int, 8, false><<<4, THREADS>>>(numbers, results);
+    folds<int, 16, false><<<4, THREADS>>>(numbers, results);
+    folds<int, 32, false><<<4, THREADS>>>(numbers, results);
+    folds<int, 2, true><<<4, THREADS>>>(numbers, results);
+    folds<int, 4, true><<<4, THREADS>>>(numbers, results);
+    folds<int, 8, true><<<4, THREADS>>>(numbers, results);
+    folds<unsigned, 4, true><<<4, THREADS>>>((unsigned*)numbers, (unsigned*)results);
+}
+
 // What keeps its fibers.
 __device__ volatile int flag;
 __global__ void waits(int* out) {
@@ -307,6 +333,8 @@ int main() {
     show("checked");
     waits<<<4, THREADS>>>(results);
     show("waits");
+    fold_all();
+    show("folds");
     chains<<<4, THREADS>>>(numbers, results, THREADS);
     show("chains");
     void* only[] = {&results};

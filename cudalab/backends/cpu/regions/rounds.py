@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.analysis import INTO
 from cudalab.backends.cpu.regions.changes import changes_of
 from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.syntax import Local, Statement
@@ -115,6 +116,7 @@ def rounds_of(loop: Statement, facts: Facts, strides: Strides) -> Rounds | None:
     plain &= not CHANGING & set(texts(loop.condition))
     if not (plain and _computes(loop.words) and _changes_own(loop, inside, index, facts)):
         return None
+    _follow(loop, facts, strides)
     return Rounds(loop, index, facts) if strides.are_near(loop) else None
 
 
@@ -142,6 +144,25 @@ def _leaves(statement: Statement) -> bool:
     if statement.parts:
         return any(map(_leaves, statement.parts))
     return bool(_LEAVING & set(texts(statement.own)))
+
+
+def _follow(loop: Statement, facts: Facts, strides: Strides) -> None:
+    """Assume that what grows alike in all threads stays as far apart as it begins."""
+    begun = {
+        local.name: local.initializer
+        for statement in facts.statements
+        for each in statement.walk()
+        for local in each.declared
+    }
+    for each in loop.walk():
+        words = each.own if each.kind == "simple" else []
+        if texts(words[:5]) == [*INTO]:
+            words = [words[5], *words[7:]]
+        grows = texts(words[1:2]) == ["+="] and words[0].text in begun
+        if grows and strides.of(words[2:-1]) == 0:
+            stride = strides.of(begun[words[0].text])
+            if stride is not None:
+                strides.assume(words[0].text, stride)
 
 
 def _common_index(loop: Statement, facts: Facts) -> Local | None:
