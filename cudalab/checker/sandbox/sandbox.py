@@ -88,10 +88,7 @@ class Sandbox:
         stderr: int | IO[bytes],
     ) -> Running:
         """Start `command` in the box."""
-        user = None
-        # A separate user cannot read what only root can; then bubblewrap alone must suffice.
-        if self.own_users and (not self.bwrap or all(map(open_to_all, box.readable))):
-            user = User.claim(None if self.bwrap else box.path)
+        user = self._user_for(box)
         control_read, control = os.pipe()
         report, report_write = os.pipe()
         group = Group.make(f"cudalab-{os.getpid()}-{next_number()}", limits.threads)
@@ -147,6 +144,13 @@ class Sandbox:
                 os.close(fd)
         return Running(watcher, control, report, group, user)
 
+    def _user_for(self, box: Box) -> User | None:
+        """The separate user of a run, if it has one."""
+        # Such a user cannot read what only root can; then bubblewrap alone must suffice.
+        if not self.own_users or (self.bwrap and not all(map(open_to_all, box.readable))):
+            return None
+        return User.claim(None if self.bwrap else box.path)
+
     def watched(self, limits: Limits) -> dict[str, float]:
         """The limits that the watcher enforces."""
         names = ("seconds", "cpu_seconds", "memory_bytes", "disk_bytes", "threads")
@@ -173,7 +177,12 @@ class Sandbox:
         self.check_started(outcome, errors)
         check_disk(stdout.parent)
         written = stdout.stat().st_size
-        if written >= limits.output_bytes and outcome.reason in ("", "disk"):
+        outcome = self._completed(outcome, full=written >= limits.output_bytes)
+        return replace(outcome, stderr=without_boxes(errors), stdout_bytes=written)
+
+    def _completed(self, outcome: Outcome, *, full: bool) -> Outcome:
+        """The outcome with what the watcher cannot know; `full`: it wrote all that it may."""
+        if full and outcome.reason in ("", "disk"):
             outcome = replace(outcome, reason="output")
         if self.bwrap:
             outcome = replace(outcome, survivors=0)  # the rest ended with its namespace
@@ -184,7 +193,7 @@ class Sandbox:
             outcome = replace(outcome, reason=outcome.reason or "output")
         if outcome.status == -signal.SIGXCPU:
             outcome = replace(outcome, reason=outcome.reason or "cpu")
-        return replace(outcome, stderr=without_boxes(errors), stdout_bytes=written)
+        return outcome
 
     def capture(
         self,
