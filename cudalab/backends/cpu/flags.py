@@ -34,7 +34,7 @@ KERNEL = (
     "-Werror=vla",  # as with nvcc; other warnings are not shown
     "-ffp-contract=off",  # an optimizer's fused products would differ by tier and by compiler
 )
-# In the place of -O3, for g++: loops over threads are much code, of which -O3 would make more. Fibers
+# In place of -O3, for g++: loops over threads are much code, of which -O3 would make more. Fibers
 # need two things of -O3.
 GCC_OPTIMIZED = (
     *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
