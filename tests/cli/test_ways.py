@@ -14,6 +14,7 @@ from cudalab.program.rewrite import edited
 from tests import random_groups
 from tests.random_groups import outcome
 
+TILE = "auto b = cg::this_thread_block(); auto t = cg::tiled_partition<W>(b); t.sync();"
 PLACED = "__device__ int f() { return threadIdx.x; }"
 PROGRAMS = Path(__file__).parents[1] / "programs"
 
@@ -187,6 +188,21 @@ def reason(text, name="k"):
         ),
         (
             "__global__ void k(int* p) { auto b = cg::this_thread_block(); any(b); }",
+            "cooperative groups",
+        ),
+        (f"constexpr int W = 16; __global__ void k() {{ {TILE} }}", ""),
+        (f"__global__ void k() {{ const unsigned W = 8u; {TILE} }}", ""),
+        (f"const int W = 64; __global__ void k() {{ {TILE} }}", "cooperative groups"),
+        (
+            f"const int W = 8; __global__ void k() {{ {{ const int W = 64; {TILE} }} }}",
+            "cooperative groups",
+        ),
+        (
+            f"__global__ void k() {{ const int W = 8; {{ const int W = 64; {TILE} }} }}",
+            "cooperative groups",
+        ),
+        (
+            f"const int W = 8; template <int W> __global__ void k() {{ {TILE} }}",
             "cooperative groups",
         ),
         ('extern "C" { __global__ void k(int* p) { p[threadIdx.x] = 1; __syncthreads(); } }', ""),

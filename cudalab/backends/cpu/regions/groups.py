@@ -9,6 +9,7 @@ the mask of its lanes. A function with any other use keeps its fibers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,9 +100,34 @@ def is_row(functions: list[Function]) -> bool:
 _OTHER_PLACES = (["threadIdx", "y"], ["threadIdx", "z"])
 
 
-def translate(function: Function, by_name: dict[str, list[Function]], *, row: bool) -> None:
-    """Write the groups of a function in the older words, as far as that is possible."""
-    reader = _Reader(function, by_name, row=row)
+def constants(words: Words) -> dict[str, str]:
+    """The numbers that have names, as in `constexpr int TILE = 16;`, outside of brackets."""
+    found: dict[str, str] = {}
+    i = 0
+    while i < len(words):
+        start = i
+        while i < len(words) and words[i].text not in (";", "{", "}"):
+            i += 1
+        statement = texts(words[start:i])
+        if {"const", "constexpr"} & set(statement) and statement[-2:-1] == ["="]:
+            found[statement[-3]] = statement[-1].rstrip("uUlL")
+        i = close(words, i) + 1 if texts(words[i : i + 1]) == ["{"] else i + 1
+    return found
+
+
+def translate(
+    function: Function, by_name: dict[str, list[Function]], outside: dict[str, str], *, row: bool
+) -> None:
+    """Write the groups of a function in the older words, as far as that is possible.
+
+    `outside` are the constants of the file.
+    """
+    own = Counter([*function.template_names, *(each.name for each in function.parameters)])
+    own.update(name.text for word, name in pairwise(function.body) if _may_be_type(word, name))
+    known = {name: number for name, number in outside.items() if not own[name]}
+    inside = constants(function.body)
+    known |= {name: number for name, number in inside.items() if own[name] == 1}
+    reader = _Reader(function, by_name, known, row=row)
     names = {word.text for word in function.body}
     if not reader.has_parameters and not names & (GROUPS | {"this_thread_block"}):
         return
@@ -114,9 +140,15 @@ class _Reader:
     """Goes through the words of a function."""
 
     def __init__(
-        self, function: Function, by_name: dict[str, list[Function]], *, row: bool
+        self,
+        function: Function,
+        by_name: dict[str, list[Function]],
+        known: dict[str, str],
+        *,
+        row: bool,
     ) -> None:
-        """Begin with the groups that the function is handed."""
+        """Begin with the groups that the function is handed; `known` are its constants."""
+        self.constants = known
         self.words, self.by_name, self.rank = function.body, by_name, _RANK[row]
         self.blocks, self.grids, self.lanes = set[str](), set[str](), set[str]()
         self.tiles: dict[str, _Tile] = {}
@@ -124,10 +156,10 @@ class _Reader:
         self.hiding = _hiding(self.words)
         self.passed: set[int] = set()  # the words that name a group where it is known to be one
         for parameter in function.parameters:
-            for kind, known in _OBJECTS.items():
+            for kind, objects in _OBJECTS.items():
                 if kind in texts(parameter.words):
                     parameter.words = [word for word in parameter.words if word.text != "&"]
-                    getattr(self, known).add(parameter.name)
+                    getattr(self, objects).add(parameter.name)
             if size := _size_of_tile(parameter):
                 self.tiles[parameter.name] = _Tile(size, "")
         self.has_parameters = bool(self.objects | self.tiles.keys())
@@ -221,6 +253,7 @@ class _Reader:
         """The tile that `tiled_partition<32>(group)` makes."""
         words = texts(made)
         size, group = (words[2], words[5]) if len(words) == 7 else ("", "")
+        size = self.constants.get(size, size)
         if size not in _SIZES or not (group in self.blocks or group in self.tiles):
             raise _refusal(made[0])
         return _Tile(size, self.tiles[group].size if group in self.tiles else "")
@@ -377,6 +410,11 @@ def _size_of_tile(parameter: Parameter) -> str:
     at = words.index("thread_block_tile") + 2 if "thread_block_tile" in words else len(words)
     size = "".join(words[at : at + 1])
     return size if size in _SIZES and words[at - 1] == "<" else ""
+
+
+def _may_be_type(word: Word, name: Word) -> bool:
+    """Whether two words may declare a variable."""
+    return name.kind == "name" and (word.kind == "name" or word.text in ("*", "&", ">"))
 
 
 def _hiding(words: Words) -> set[int]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.groups import is_row, translate
+from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.syntax import Function, defined, functions, statements
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
@@ -100,10 +100,10 @@ class Unit:
         ]
 
     def _translate_groups(self) -> None:
-        row = is_row(self.functions)
+        row, outside = is_row(self.functions), constants(self.words)
         for function in self.functions:
             try:
-                translate(function, self.by_name, row=row)
+                translate(function, self.by_name, outside, row=row)
             except NotCoveredError as reason:
                 self.refused[function.name] = reason
 
