@@ -320,6 +320,14 @@ def test_conditions_on_macros_are_those_of_the_whole_program(tmp_path):
         assert outcome(binary, "1") == outcome(binary, "0") == (0, printed, "")
 
 
+def test_after_a_mistake_of_its_own_cudalab_uses_fibers(monkeypatch):
+    monkeypatch.setattr(regions, "MISTAKES", (Exception,))
+    monkeypatch.setattr(regions, "spaces", max)
+    written = regions.loops('# 1 "a.cu"\n__global__ void k() {}', is_program=True)
+    assert not written.kernels
+    assert written.reasons[""].startswith("a mistake of cudalab's own: ")
+
+
 DECLARED = """
 #include <cstdint>
 #include <cstdio>
