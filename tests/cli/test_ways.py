@@ -332,7 +332,7 @@ DECLARED = """
 #include <cstdint>
 #include <cstdio>
 template <class T>
-__device__ T sum_of_block(T value) {
+__inline__ __device__ T sum_of_block(T value) {
     static __shared__ T all[32];
     __shared__ static int rest;
     register int i = threadIdx.x;

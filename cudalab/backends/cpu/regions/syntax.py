@@ -33,6 +33,7 @@ _STATEMENTS = frozenset(
 )
 _NOT_TYPED = frozenset(
     {"__device__", "__host__", "inline", "static", "__forceinline__", "__noinline__", "extern"}
+    | {"__inline__", "__inline"}  # as g++ and NVIDIA's examples have it, too
     | {"constexpr", "__global__"}
 )
 _ALIGNING = frozenset({"__align__", "alignas"})
