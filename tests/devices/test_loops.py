@@ -294,3 +294,16 @@ extern "C" __global__ void k(int* out, int n) {
 }"""
     regions = loops(text).text.split("CUDALAB_THREAD")[1:]
     assert ["set_thread" in region for region in regions] == [True, True, False]
+
+
+def test_a_comparison_is_no_call_of_a_function_of_that_name():
+    text = """# 1 "k.cu"
+    __device__ int k(const int* p) { return p[0]; }
+    template <int N> __device__ int at(const int* p) { return p[N]; }
+    extern "C" __global__ void sums(int* out, const int* x, int n) {
+        for (int k = 0; CONDITION; ++k) { out[threadIdx.x] += k; __syncthreads(); }
+    }"""
+    for condition, reads in (("k < n", False), ("k < (n)", False), ("k < at<3>(x)", True)):
+        written = loops(text.replace("CONDITION", condition))
+        assert written.kernels == ["sums"]
+        assert ("::Agreement" in written.text) == reads, condition

@@ -134,13 +134,12 @@ class Levels:
                 or not (before.kind in ("name", "number") or before.text in (")", "]"))
             ):
                 return True
-            if word.kind == "name" and texts(words[i + 1 : i + 2]) in (["("], ["<"]):
-                for function in self.unit.by_name.get(word.text, ()):
-                    if {"[", "->", "*"} & set(texts(function.body)):
-                        return True
-                if word.text.startswith(("atomic", "__ld")):
-                    return True
-        return False
+        names = {word.text for word in words if word.text.startswith(("atomic", "__ld"))}
+        return bool(calls(words, names)) or any(
+            {"[", "->", "*"} & set(texts(function.body))
+            for call in calls(words, self.unit.by_name.keys())
+            for function in self.unit.by_name[words[call.name].text]
+        )
 
     def _of_name(self, words: Words, i: int) -> Level:  # noqa: PLR0911 - a kind of name each
         word, before = words[i], words[i - 1].text if i else ""

@@ -205,7 +205,7 @@ def calls(words: Sequence[Word], names: Collection[str]) -> list[Call]:
             continue
         opening = i + 1
         if words[opening].text == "<":
-            opening = (close_angle(words, opening) or opening) + 1
+            opening = (close_angle(words, opening) or len(words)) + 1
         if opening < len(words) and words[opening].text == "(":
             found.append(Call(i, opening, close(words, opening)))
     return found
