@@ -98,11 +98,11 @@ class Preprocessor:
         if macros is None:
             return None
         self._write({each: _without_headers(text, texts) for each, text in texts.items()})
-        given = self.folder / "given"
-        given.write_text("\n".join([*macros, ""]), encoding="utf-8")
+        defined = self.folder / "defined"
+        defined.write_text("\n".join([*macros, ""]), encoding="utf-8")
         guards = HOST / "cudalab" / "guards.h"
         return self._printed(
-            *self.command, *_DEFINED, "-include", str(guards), "-include", str(given), name=name
+            *self.command, *_DEFINED, "-include", str(guards), "-include", str(defined), name=name
         )
 
     def _macros(self, name: str, texts: dict[str, str], conditions: set[str]) -> list[str] | None:
@@ -251,11 +251,11 @@ def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
     written = launch.kernel.rpartition(launch.name)[2]
     if not kernel.numbers:
         return written, ""
-    given = [spaced(part) for part in split(read(written)[1:-1])]
-    types = [part for i, part in enumerate(given) if i not in kernel.numbers]
-    if len(given) != len(kernel.numbers) + len(split(kernel.template[2:-1])):
+    arguments = [spaced(part) for part in split(read(written)[1:-1])]
+    types = [part for i, part in enumerate(arguments) if i not in kernel.numbers]
+    if len(arguments) != len(kernel.numbers) + len(split(kernel.template[2:-1])):
         return None
-    numbers = "".join(f", {given[i]}" for i in kernel.numbers)
+    numbers = "".join(f", {arguments[i]}" for i in kernel.numbers)
     return f"<{', '.join(types)}>" if types else "", numbers
 
 
