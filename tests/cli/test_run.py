@@ -332,6 +332,17 @@ def test_findings_name_the_line_that_called_a_library(tmp_path):
     assert "program.cu:5, element 5" in report
 
 
+def test_programs_find_in_thrust_what_it_includes_in_cuda_13(tmp_path):
+    need_cccl("cpu")
+    program = tmp_path / "prints.cu"
+    program.write_text(
+        "#include <thrust/device_vector.h>\n"
+        "int main() { thrust::device_vector<int> v(3); std::cout << v.size() << std::endl; }\n"
+    )
+    done = cudalab("run", "--device", "cpu", str(program))
+    assert done.stdout == b"3\n", done.stderr.decode()
+
+
 def test_a_forgotten_copy_is_caught_in_a_program_with_thrust():
     need_cccl("cpu")
     done = run("thrust.cu", "cpu", arguments=["touch"])

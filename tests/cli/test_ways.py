@@ -329,6 +329,7 @@ def test_after_a_mistake_of_its_own_cudalab_uses_fibers(monkeypatch):
 
 
 DECLARED = """
+#include <cooperative_groups.h>
 #include <cstdint>
 #include <cstdio>
 template <class T>
@@ -345,9 +346,11 @@ __inline__ __device__ T sum_of_block(T value) {
 __global__ void together(float* out, const float* in) {
     int tile = blockIdx.x, part = blockIdx.y, x = threadIdx.x, y = x * 2;
     int from = (tile << 5) + part + x;
+    namespace cg = cooperative_groups;
+    cg::thread_block block = cg::this_thread_block();
     const int more[] = {100, 200, part};
     register float a = in[from], b = sum_of_block(a);
-    __syncthreads();
+    block.sync();
     out[from] = a + b + y + more[x % 3];
 }
 template <class T, int N>

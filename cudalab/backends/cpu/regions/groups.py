@@ -122,6 +122,7 @@ def translate(
 
     `outside` are the constants of the file.
     """
+    function.body = _without_aliases(function.body)
     own = Counter([*function.template_names, *(each.name for each in function.parameters)])
     own.update(name.text for word, name in pairwise(function.body) if _may_be_type(word, name))
     known = {name: number for name, number in outside.items() if not own[name]}
@@ -437,6 +438,17 @@ def _hiding(words: Words) -> set[int]:
 
 def _refusal(word: Word) -> NotCoveredError:
     return NotCoveredError(f"{word.place}: cooperative groups")
+
+
+def _without_aliases(words: Words) -> Words:
+    """The words with namespaces by their own names, where `namespace cg = …;` gave them others."""
+    starts = (i for i in range(len(words)) if texts(words[i : i + 3 : 2]) == ["namespace", "="])
+    if (start := next(starts, None)) is None:
+        return words
+    end = next(i for i in range(start, len(words)) if words[i].text == ";")
+    alias, named = words[start + 1].text, words[start + 3 : end]
+    rest = [part for word in words[end + 1 :] for part in (named if word.text == alias else [word])]
+    return [*words[:start], *_without_aliases(rest)]
 
 
 def _drop_namespace(result: Words) -> None:
