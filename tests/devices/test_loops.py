@@ -55,10 +55,6 @@ def test_random_kernels_give_the_same_bytes():
             "if (threadIdx.x < 5) { while (atomicAdd(out, 0) == 0) { } } __syncthreads();",
             "a loop that waits for other threads",
         ),
-        (
-            "int s[2]; for (int i = 0; i < n; ++i) { __pipeline_wait_prior(0); s[0] = out[i]; }",
-            "a loop that awaits asynchronous copies, beside arrays of each thread",
-        ),
     ],
 )
 def test_what_is_not_covered_keeps_its_fibers_and_says_why(body, reason):
@@ -67,20 +63,6 @@ def test_what_is_not_covered_keeps_its_fibers_and_says_why(body, reason):
     assert written.kernels == []
     assert reason in written.reasons["k"]
     assert written.reasons["k"].startswith("k.cu:1: ")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "int sum = 0; for (int i = 0; i < n; ++i) { await(); sum += out[i]; } out[n] = sum;",
-        "int sums[2] = {}; await(); sums[0] = out[n]; __syncthreads(); out[n] = sums[n - 1];",
-        "__shared__ int s[2]; for (int i = 0; i < n; ++i) { await(); s[i % 2] = out[i]; }",
-    ],
-)
-def test_copies_are_loops_without_a_loop_beside_arrays_of_threads(body):
-    await_copies = "__device__ void await() { __pipeline_wait_prior(0); __syncthreads(); }"
-    kernel = f'extern "C" __global__ void k(int* out, int n) {{ {body} }}'
-    assert loops(f'# 1 "k.cu"\n{await_copies} {kernel}').kernels == ["k"]
 
 
 def test_threads_meet_in_many_ways():

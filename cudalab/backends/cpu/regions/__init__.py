@@ -5,13 +5,13 @@ is a region, a loop over the threads that the compiler can vectorise. All typing
 compiler. A kernel about which anything is unclear keeps its fibers; the reason is recorded.
 
 The steps: `words` reads the preprocessed text, `syntax` its functions and statements, `groups` and
-`programs` what whole programs have besides. `unit`, `waiting` and `copies` say what is refused.
-`conditional` writes calls under `?:` as branches; `lambdas` says how lambdas get into functions
-with barriers. `instances` hands over the numbers of templates. `changes` says what a statement
-changes, `names` and `levels` for which threads a value is the same, and `analysis` where each
-variable lives. `in_step` and `strides` look for kernels without barriers that loops over threads
-speed up, `by_steps` and `rounds` for such loops in kernels with some. `body`, `declarations`,
-`meeting` and `control` write the functions anew.
+`programs` what whole programs have besides. `unit` and `waiting` say what is refused. `conditional`
+writes calls under `?:` as branches; `lambdas` says how lambdas get into functions with barriers.
+`instances` hands over the numbers of templates. `changes` says what a statement changes, `names`
+and `levels` for which threads a value is the same, and `analysis` where each variable lives.
+`in_step` and `strides` look for kernels without barriers that loops over threads speed up,
+`by_steps` and `rounds` for such loops in kernels with some. `body`, `declarations`, `meeting` and
+`control` write the functions anew.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.control import WholeBody
-from cudalab.backends.cpu.regions.copies import refuse_copies
 from cudalab.backends.cpu.regions.in_step import ALONE, settle_loops
 from cudalab.backends.cpu.regions.instances import hand_over_numbers
 from cudalab.backends.cpu.regions.programs import never_waits, refuse_in_program
@@ -85,8 +84,6 @@ def _add(written: Loops, unit: Unit) -> None:
             functions = [parsed(each) for each in unit.check(kernel)]
             if unit.is_program:
                 refuse_in_program(unit, functions)
-            else:
-                refuse_copies(unit, functions)
             refuse_waiting(unit, functions)
             settle_loops(unit, functions)
         except NotCoveredError as reason:

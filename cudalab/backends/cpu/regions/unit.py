@@ -34,7 +34,6 @@ GROUP_WIDE = frozenset(
 WARP_WIDE = SHUFFLES | VOTES | OTHER_WARP_WIDE | GROUP_WIDE | {"__syncwarp"}
 VALUED = (BLOCK_VOTES | WARP_WIDE) - {"__syncwarp"}
 BUILT_IN = BLOCK_WIDE | WARP_WIDE
-AWAITING = frozenset({"__pipeline_wait_prior"})  # asynchronous copies
 POSITION = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "CUDALAB_RANK"})
 
 # Words whose meaning depends on threads that run by turns.
@@ -77,7 +76,6 @@ class Unit:
         self.collective = self._spread(BUILT_IN)
         self.block_wide = self._spread(BLOCK_WIDE)
         self.gathering = self._spread(frozenset({"__cg_here"}))
-        self.awaiting = self._spread(AWAITING)
         self.meeting = self.collective | BUILT_IN
         self.placed = self._spread(POSITION, called=False) - self.collective
         self.in_step: set[str] = set()  # kernels without barriers whose loops go around the threads
