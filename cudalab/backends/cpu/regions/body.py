@@ -194,15 +194,19 @@ class Body(ABC):
         self.flush(last=last)
 
     def _use_again(self, pieces: list[Part], used: dict[str, set[int]]) -> None:
-        """Note that a lambda, which is written anew in each region, needs what it names."""
-        for piece in pieces:
-            for local in locals_of(piece.statement.words) if piece.kind == "plain" else ():
-                if local.name in self.facts.handed_over:
-                    for word in local.value:
-                        used.setdefault(word.text, set()).update({-1, -2})  # beyond any region
-                if local.name in self.facts.lambdas:
-                    for word in local.value:
-                        used.setdefault(word.text, set()).update(used.get(local.name, ()))
+        """Note what is needed beyond the region that declares it, besides what is named there.
+
+        A lambda is written anew in each region; the type of an `auto` is that of its value.
+        """
+        plain = [piece.statement for piece in pieces if piece.kind == "plain"]
+        for local in reversed([local for each in plain for local in each.declared]):
+            regions = used.get(local.name, set())
+            if local.name in self.facts.handed_over:
+                regions = {-1, -2}  # beyond any region
+            elif not (local.name in self.facts.lambdas or "auto" in texts(local.spec)):
+                continue
+            for word in local.value:
+                used.setdefault(word.text, set()).update(regions)
 
     def _pieces(self, statement: Statement) -> list[Part]:
         words = statement.words
