@@ -154,6 +154,7 @@ def goals() -> str:
     return "\n".join(
         f"{stored['device']}:\n\n"
         + table(columns, targets.lines(stored))
+        + targets.wrong_answers(stored)
         + targets.not_measured(stored)
         for stored in results.read_all("targets")
     )

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
 from cudalab.bench.document import load
+from cudalab.bench.measure import Status
+from cudalab.errors import ExitCode
 from cudalab.labs.sizes import in_words
 from tools import results
 
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 SECONDS = "1"  # of sampling for a table
 RUNS_SHOWN = 3
-ROW = ("name", "kind", "cache", "status", "statistics", "baselines")  # what is stored of each
+# What is stored of each row.
+ROW = ("name", "kind", "cache", "status", "reason", "notes", "statistics", "baselines")
 PEERS = {"cub": "CUB", "cupy": "CuPy"}
 
 
@@ -180,6 +183,10 @@ def main(command: str, *words: str) -> None:
         ]
         stored["tables"] = latest(stored["tables"])
         results.write_rows(path, {"device": stored["device"]}, stored["tables"], key="tables")
+        for table in document["tables"]:
+            for row in table["rows"]:
+                if row["status"] == Status.WRONG:
+                    print(f"{table['lab']} n={table['size']} {row['name']}: {row['reason']}")
 
 
 def statistics_of(table: Json) -> Json:
@@ -213,8 +220,13 @@ def measured(target: Target) -> Json:
             *("--time-limit", SECONDS, "--json", str(path), *lab.words(lab.complete(target.case))),
             *(("--dist", target.dist) if target.dist else ()),
         ]
-        subprocess.run(command, check=True, cwd=results.ROOT, stdout=subprocess.DEVNULL)
-        return asdict(load(path))
+        done = subprocess.run(command, check=False, cwd=results.ROOT, stdout=subprocess.DEVNULL)
+        if done.returncode not in (ExitCode.OK, ExitCode.WRONG_ANSWER):
+            sys.exit(f"bench of {lab.name} {target.work} ended with {done.returncode}")
+        return asdict(load(path))  # a wrong answer is stored as such
+
+
+Ratio = tuple[float, float, float]  # how many times as fast, with the ends of its interval
 
 
 def belongs(table: Json, target: Target, size: Size) -> bool:
@@ -230,19 +242,28 @@ def belongs(table: Json, target: Target, size: Size) -> bool:
     )
 
 
-def ratio(table: Json, target: Target) -> tuple[float, str] | None:
-    """How many times as fast as the fastest form of the peer the best variant is, and its name."""
+def ratio(table: Json, target: Target) -> tuple[Ratio, str] | None:
+    """How many times as fast as the fastest form of the peer the best variant is, and its name.
+
+    Forms of the peer whose answer is wrong have no time.
+    """
     by_name = ratios(table, target)
     return max(((times, name) for name, times in by_name.items()), default=None)
 
 
-def ratios(table: Json, target: Target) -> dict[str, float]:
+def ratios(table: Json, target: Target) -> dict[str, Ratio]:
     """How many times as fast as the fastest form of the peer each variant is."""
     return {
         row["name"]: min(of_peer)
         for row in table["rows"]
         if row["name"] in target.variants
-        and (of_peer := [b["ratio"] for b in row["baselines"].values() if is_of(b, target.peer)])
+        and (
+            of_peer := [
+                (each["ratio"], each["low"], each["high"])
+                for each in row["baselines"].values()
+                if is_of(each, target.peer)
+            ]
+        )
     }
 
 
@@ -259,17 +280,34 @@ def lines(stored: Json) -> Iterable[list[str]]:
     for target, size, history in runs(stored):
         if not history:
             continue
-        date, commit, name, _ = history[-1]
-        times = [of[name] for *_, of in history if name in of][-RUNS_SHOWN:]
-        missed = round(statistics.median(times), 2) < target.goal
+        last = history[-1]
+        times = [run.ratios[last.best] for run in history if last.best in run.ratios][-RUNS_SHOWN:]
+        missed = round(statistics.median(value for value, *_ in times), 2) < target.goal
         yield [
             f"`{target.lab}` {target.work}",
             in_words(size, ","),
-            f"`{name}`",
-            ", ".join(f"{best:.2f}" for best in times) + (" (missed)" if missed else ""),
-            f"{target.goal:g} times {PEERS[target.peer]}",
-            f"{date[:10]}, `{commit}`",
+            f"`{last.best}`",
+            ", ".join(map(in_figures, times)) + (" (missed)" if missed else ""),
+            f"{target.goal:g} times {last.peer}",
+            f"{last.date[:10]}, `{last.commit}`" + (last.driver and f", driver {last.driver}"),
         ]
+
+
+def in_figures(times: Ratio) -> str:
+    """A ratio with its interval, unless that is narrower than the digits shown."""
+    value, low, high = (f"{each:.2f}" for each in times)
+    return value if low == high else f"{value} ({low} to {high})"
+
+
+def wrong_answers(stored: Json) -> str:
+    """A sentence that names the peers' wrong answers of the runs shown, or nothing."""
+    wrong = {
+        f"{row['name']}: `{table['lab']}` {table['dist']}, n = {table['size']}"
+        for table in stored["tables"]
+        for row in table["rows"]
+        if row["kind"] == "baseline" and row["status"] == Status.WRONG
+    }
+    return f"\nWrong answers, which have no time: {'; '.join(sorted(wrong))}.\n" if wrong else ""
 
 
 def not_measured(stored: Json) -> str:
@@ -282,19 +320,44 @@ def not_measured(stored: Json) -> str:
     return f"\nNot measured on this device: {missing}.\n" if missing else ""
 
 
-Run = tuple[str, str, str, dict[str, float]]  # date, commit, best variant, all variants' ratios
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one run has measured of a target at a size."""
+
+    date: str
+    commit: str
+    driver: str
+    best: str  # the variant
+    peer: str  # its fastest form
+    ratios: dict[str, Ratio]  # of all variants
 
 
 def runs(stored: Json) -> Iterator[tuple[Target, Size, list[Run]]]:
     """Each target at each size with its runs, the latest last."""
     for target in TARGETS:
         for size in target.sizes:
-            history: list[Run] = sorted(
-                (str(table["date"]), str(table["commit"]), best[1], ratios(table, target))
+            history = [
+                Run(
+                    date=table["date"],
+                    commit=table["commit"],
+                    driver=table.get("driver", ""),
+                    best=best[1],
+                    peer=fastest_peer(table, target),
+                    ratios=ratios(table, target),
+                )
                 for table in stored["tables"]
                 if belongs(table, target, size) and (best := ratio(table, target))
-            )
-            yield target, size, history
+            ]
+            yield target, size, sorted(history, key=lambda run: (run.date, run.commit, run.best))
+
+
+def fastest_peer(table: Json, target: Target) -> str:
+    """The fastest form of the peer that is right, by its own note where that is stored."""
+    forms = [row for row in table["rows"] if is_of(row, target.peer) and row["statistics"]]
+    fastest = min(forms, key=lambda row: row["statistics"]["median_ms"])
+    if fastest.get("notes"):
+        return str(fastest["notes"][0]).partition(", n of")[0]
+    return PEERS[target.peer] + str(fastest["name"]).removeprefix(target.peer)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,11 @@ from cudalab.backends.base import DeviceInfo
 from cudalab.bench import bounds, comparison, files, grids, nvbench, results, sweeps, units
 from cudalab.bench import document as documents
 from cudalab.bench import measure as bench
+from cudalab.bench.baselines import on_host
 from cudalab.bench.measure import Row, Sample, Status
 from cudalab.cli import bench as cli_bench
 from cudalab.cli import options as cli_options
+from cudalab.cli.app import cli
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import save
 from cudalab.labs.teaching import Work
@@ -788,6 +790,25 @@ def test_sweeps(text, values):
 def test_sweeps_that_are_none(text):
     with pytest.raises(click.BadParameter):
         convert(cli_bench.SweepOption(), text)
+
+
+def test_a_library_s_wrong_answer_is_a_result_and_no_failure(tmp_path, monkeypatch, capsys):
+    def candidates(*args):
+        (numpy,) = right(*args)
+        answer = numpy.answer
+        return [replace(numpy, answer=lambda: answer() + 1)]
+
+    right = on_host.candidates
+    monkeypatch.setattr(on_host, "candidates", candidates)
+    path = tmp_path / "bench.json"
+    words = ["--n", "64", "--time-limit", "0.05", "--device", "cpu", "--baseline", "numpy"]
+    words = ["bench", "transpose", *words, "--json", str(path)]
+    assert cli.main(words, standalone_mode=False) == 0
+    by_name = {row.name: row for row in documents.load(path).tables[0].rows}
+    assert (by_name["numpy"].status, by_name["numpy"].samples_ms) == (Status.WRONG, [])
+    assert by_name["naive"].status == Status.OK
+    assert by_name["naive"].baselines == {}
+    assert "WRONG" in capsys.readouterr().out
 
 
 def test_the_files_of_a_run(tmp_path):

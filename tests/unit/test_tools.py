@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 import tomllib
+from contextlib import nullcontext
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 from bench_documents import document, row, table
@@ -97,6 +99,46 @@ def test_a_target_is_stored_without_samples(folder, measured):
         "\nNot measured on this device: `reduce` sum, int32 (n = 128,000,000, "
     )
     assert "65,536" not in missing.partition(";")[0]
+
+
+def test_a_wrong_peer_is_stored_and_named_and_not_compared_with(folder, tmp_path, capsys):
+    peers = [
+        row("cupy", 4.0, kind="baseline", notes=["CuPy 14.2.0: cuSOLVER's LU factors"]),
+        row("cupy (TF32)", None, kind="baseline"),
+    ]
+    solutions = table([row("lu_blocked_panel", 2.0), *peers], lab="solve", n=8192, dtype="float32")
+    solutions.dist = "random"
+    path = tmp_path / "solve.json"
+    path.write_text(as_json(document(solutions)), encoding="utf-8")
+    targets.main("add", str(path))
+    assert capsys.readouterr().out == "solve n=8,192 cupy (TF32): 1 of 4 elements differ\n"
+
+    stored = results.read(folder / "targets" / "test-gpu.json")
+    assert [each["status"] for each in stored["tables"][0]["rows"]] == ["ok", "ok", "WRONG"]
+    (line,) = targets.lines(stored)
+    assert line[3:] == [
+        "2.00",
+        "1.8 times CuPy 14.2.0: cuSOLVER's LU factors",
+        "2026-01-31, ``, driver 1.0, CUDA 13.0",
+    ]
+    wrong = "cupy (TF32): `solve` random, n = 8,192"
+    assert targets.wrong_answers(stored) == f"\nWrong answers, which have no time: {wrong}.\n"
+
+
+def test_an_interval_is_shown_unless_it_is_narrower_than_the_digits():
+    assert targets.in_figures((1.234, 1.226, 1.239)) == "1.23 (1.23 to 1.24)"
+    assert targets.in_figures((1.234, 1.232, 1.2349)) == "1.23"
+
+
+@pytest.mark.parametrize(("status", "stopped"), [(0, False), (3, False), (1, True), (2, True)])
+def test_only_a_bench_that_fails_stops_the_targets(monkeypatch, measured, status, stopped):
+    def bench(command, **_):
+        Path(command[command.index("--json") + 1]).write_bytes(measured.read_bytes())
+        return subprocess.CompletedProcess(command, status)
+
+    monkeypatch.setattr(targets.subprocess, "run", bench)
+    with pytest.raises(SystemExit) if stopped else nullcontext():
+        assert targets.measured(targets.TARGETS[0])["tables"][0]["lab"] == "reduce"
 
 
 def test_the_last_runs_of_a_target_are_kept(folder, measured):
