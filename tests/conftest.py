@@ -29,6 +29,7 @@ from cudalab.system.machine import usable_cores
 
 regions.MISTAKES = ()  # they are failures here
 
+HUGE_AT_ONCE = 4  # tests of 12 GiB each
 DEVICES = {name: (name,) for name in backends.DEVICES} | {"all": tuple(backends.DEVICES)[::-1]}
 
 
@@ -72,8 +73,14 @@ def pytest_xdist_auto_num_workers():
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     # One worker gets a file whose tests take milliseconds, or share kernels: it compiles them once.
-    for item in items:
-        if item.path.parent.name in {"unit", "labs"} and not item.get_closest_marker("xdist_group"):
+    # Workers on a GPU share the cache of compiled kernels, and its machine has memory for several
+    # of the largest arrays.
+    on_gpu = chosen_devices(config) == ("cuda",)
+    grouped = {"unit"} if on_gpu else {"unit", "labs"}
+    for number, item in enumerate(items):
+        if on_gpu and item.path.stem == "test_huge":
+            item.add_marker(pytest.mark.xdist_group(f"huge {number % HUGE_AT_ONCE}"))
+        elif item.path.parent.name in grouped and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     yield
     if hasattr(config, "workerinput"):  # groups begin first, so that none ends alone

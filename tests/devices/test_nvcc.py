@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -186,6 +188,28 @@ def test_cache(tmp_path):
     assert nvcc.cached(nvcc.cache_key(compiler, "text", "sm_90a")) is None
     compiler.write_text("#!/bin/sh\n# another version\n")
     assert nvcc.cached(nvcc.cache_key(compiler, "text", "sm_90")) is None
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_one_of_several_compiles_for_all():
+    compiled = []
+
+    def compile_once(number):
+        with nvcc.compiling("key"):
+            if nvcc.cached("key") is None:
+                time.sleep(0.05)  # as long as nvcc: meanwhile the others come
+                compiled.append(number)
+                nvcc.store("key", b"cubin")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(compile_once, range(4)))
+    assert len(compiled) == 1
+
+
+def test_a_cache_without_locks_is_no_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(nvcc, "cache_dir", lambda _: tmp_path / "missing")
+    with nvcc.compiling("key"):
+        pass
 
 
 def test_damaged_entries_are_not_used(own_cache):

@@ -26,13 +26,9 @@ from cudalab.system.machine import available_memory
 WORDS = 2**29 + 3  # of 4 bytes
 NEEDED_BYTES = 12 << 30  # the input, copies on the device, the reference's
 
-# One at a time: two of them may be more than the machine has.
-pytestmark = [
-    pytest.mark.xdist_group("huge"),
-    pytest.mark.skipif(
-        available_memory() < NEEDED_BYTES, reason="needs 12 GiB of free memory on the host"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    available_memory() < NEEDED_BYTES, reason="needs 12 GiB of free memory on the host"
+)
 KINDS = ("floats", "classes", "top bytes")
 CASES = [
     ("reduce", {}, WORDS, "floats"),

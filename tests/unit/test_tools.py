@@ -15,7 +15,7 @@ from bench_documents import document, row, table
 
 from cudalab.bench.document import as_json, load
 from cudalab.checker.selftest import CHEATS
-from tools import ladders, results, selftest, targets
+from tools import gpu_suite, ladders, results, selftest, targets
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
 
@@ -176,3 +176,21 @@ def test_the_worst_verdict_is_shown():
     assert selftest.worst(rows, ["a"]) == "rejected"
     assert selftest.worst(rows, ["a", "b"]) == "passed"
     assert not selftest.worst(rows, ["c"])  # not run on that device
+
+
+def test_a_run_of_the_tests_is_stored_with_its_failures_and_its_end(tmp_path):
+    (tmp_path / "test_a.py").write_text("def test_right(): pass\ndef test_wrong(): assert 0\n")
+    words = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "--durations", "1"]
+    done = subprocess.run(
+        [sys.executable, *words, "--durations-min", "0", "test_a.py"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    machine = {"device": "A GPU", "driver": "1.0", "date": "2026-01-31", "commit": "abc"}
+    text = gpu_suite.stored(machine, done.returncode, done.stdout)
+    assert text.startswith("A GPU, 1.0\n2026-01-31\ncommit abc\n\n$ pytest --device cuda -n ")
+    *_, slow, failed, last = text.splitlines()
+    assert "s call " in slow or "s setup " in slow
+    assert failed.startswith("FAILED test_a.py::test_wrong")
+    assert last.startswith("1 failed, 1 passed in ")
+    interrupted = gpu_suite.stored(machine, 2, "....  [ 28%]\n...  [ 41%]\n")
+    assert interrupted.endswith("\n# Ended by its time limit after 41 %.\n")

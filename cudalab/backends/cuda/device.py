@@ -209,14 +209,16 @@ class CudaDevice:
         compiler = nvcc.find_nvcc(self._arch)
         text = nvcc.with_defines(source.text, defines)
         key = nvcc.cache_key(compiler, text, target)
-        cubin = nvcc.cached(key)
         with self.errors_in_words():
-            if cubin is not None:
-                module = self._driver.module_from_buffer(cubin)
-            else:
-                module, cubin = compiled(compiler, text, target, source.label)
-                nvcc.store(key, cubin)
-        return CudaModule(source, module, self._driver)
+            cubin = nvcc.cached(key)
+            if cubin is None:
+                with nvcc.compiling(key):
+                    cubin = nvcc.cached(key)  # another process may have compiled it meanwhile
+                    if cubin is None:
+                        module, cubin = compiled(compiler, text, target, source.label)
+                        nvcc.store(key, cubin)
+                        return CudaModule(source, module, self._driver)
+            return CudaModule(source, self._driver.module_from_buffer(cubin), self._driver)
 
     def _target(self, arch: str | None) -> str:
         """Cubins run on their own architecture only; "sm_90a" is a choice, "sm_80" a minimum."""

@@ -5,13 +5,14 @@ Nothing here needs a GPU or PyCUDA.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.util
 import os
 import re
 import shutil
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -245,6 +246,25 @@ def store(key: str, cubin: bytes) -> None:
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def compiling(key: str) -> Iterator[None]:
+    """Wait until no other process compiles the code of `key`: one of them does it for all.
+
+    Keys share a few locks, so that their files do not add up. Without a place for them there is
+    nothing to wait for.
+    """
+    try:
+        lock = os.open(cache_dir("cuda") / f"{key[:2]}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _entry(key: str) -> Path:
