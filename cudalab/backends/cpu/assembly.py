@@ -5,8 +5,8 @@ block. The hook knows its return address; the tables added here say which line t
 block ends in a branch, and how many floating-point operations it holds. So neither debug
 information nor a tool that reads it is needed, and inlined code is no special case.
 
-Each shared array is followed by an unused zone, so that running over its end does not hit the next
-array unnoticed.
+Each shared array is followed by an unused zone, and each variable stands behind one, so that
+running over an end does not hit the next array or variable unnoticed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,14 @@ from cudalab.backends.cpu.control_flow import (
 from cudalab.backends.cpu.joins import may_stop
 from cudalab.backends.cpu.objects import with_hooks
 
-ZONE_BYTES = 256  # behind each shared array
+ZONE_BYTES = 256  # behind each shared array, before each variable
 RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line that called it
-# What happens in the code of these libraries belongs to the line that called it, but is observed.
-LIBRARIES = re.compile(r"/cpu/runtime/libraries/|/include/cccl/")
+# What happens in the code of these belongs to the line that called it, but is observed: libraries,
+# types of numbers, and what the rewriter puts around the user's accesses.
+LIBRARIES = re.compile(
+    r"/cpu/runtime/libraries/|/include/cccl/|/cpu/runtime/host/"
+    r"(?:cuda_fp16|cuda_bf16|cuComplex|curand\w*|cudalab/(?:arithmetic|narrow|curand)\w*)\.h"
+)
 
 _BY_GCC = '\t.ident\t"GCC'
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
@@ -45,6 +49,8 @@ _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _FUNCTION = re.compile(r"\s*\.type\s+([^\s,]+),\s*[@%]function")
 _SECTION = re.compile(r"\s*\.(?:section|text|data|bss)\b")
 _THREAD_LOCAL = re.compile(r"\s*\.section\s+\.t(?:bss|data)\b")
+_VARIABLES = re.compile(r"\s*\.section\s+\"?cudalab_(?:device|constant|managed)\b")  # builtins.h
+_ALIGN = re.compile(r"\s*\.(?:p2|b)?align\s")
 _SPACE = re.compile(r"\s*\.(?:zero|skip|space)\s")
 _LABEL = re.compile(r"(\.?\w+):")
 _INSTRUCTION = re.compile(r"\s+[a-z]")
@@ -77,19 +83,19 @@ class _Listing:
         self._pending: set[str] = set()  # labels without code behind them so far
         self._place = (0, 0)  # file and line
         self._function = 0
-        self._in_block = self._thread_local = False
+        self._in_block = self._thread_local = self._variables = False
+        self._alignment = ""  # the last such row of the section
         self._address = ""  # the instructions since the last call
         self._exchange: Site | None = None  # one whose result has not been used so far
         self._index: Site | None = None  # a check whose array has not been accessed so far
 
     def read(self, row: str) -> None:
-        """Copy a row, and add labels or zones after it."""
+        """Copy a row, and add labels or zones."""
         self.rows.append(row)
         if _INSTRUCTION.match(row):
             self._instruction(row)
         elif match := _LABEL.match(row):
-            self.starts[match[1]] = len(self.blocks)
-            self._pending.add(match[1])
+            self._label(match[1])
         elif match := _LOC.match(row):
             if match[2] != "0":  # 0: code that belongs to no line
                 self._place = (int(match[1]), int(match[2]))
@@ -101,8 +107,18 @@ class _Listing:
             self.functions[match[1]] = self._function
         elif _SECTION.match(row):
             self._thread_local = _THREAD_LOCAL.match(row) is not None
+            self._variables = _VARIABLES.match(row) is not None
+            self._alignment = ""
+        elif _ALIGN.match(row):
+            self._alignment = row
         elif self._thread_local and _SPACE.match(row):
             self.rows.append(f"\t.zero\t{ZONE_BYTES}")
+
+    def _label(self, name: str) -> None:
+        self.starts[name] = len(self.blocks)
+        self._pending.add(name)
+        if self._variables and not name.startswith("."):
+            self.rows[-1:] = [f"\t.zero\t{ZONE_BYTES}", self._alignment, self.rows[-1]]
 
     def _instruction(self, row: str) -> None:
         call = _CALL.match(row)

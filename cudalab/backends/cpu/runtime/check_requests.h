@@ -74,7 +74,8 @@ static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     bool in_zone = false;
     if (nearest != NO_REGION) {
         Region& r = region(nearest);
-        in_zone = e.address >= r.low - r.guard && e.address + e.bytes <= r.high + r.guard;
+        const size_t zone = r.guard ? r.guard : ARRAY_ZONE;
+        in_zone = e.address >= r.low - zone && e.address + e.bytes <= r.high + zone;
         if (fresh) {
             row.offset = e.address - r.low, row.has_index = 1;
             row.beyond =
@@ -181,14 +182,27 @@ static void set_under_way(char* to, size_t bytes, bool under_way) {
     memset(r.shadow.written + first, under_way ? UNDER_WAY : 15, behind - first);
 }
 
+// Whether an access near no buffer is to something of the program that is no variable of a kernel,
+// such as a table of constants: assembly.py has put a zone before each variable.
+static bool is_elsewhere(const Event& e, unsigned nearest) {
+    if (e.address < run.module->image_low || e.address >= run.module->image_high) return false;
+    if (nearest == NO_REGION || nearest >= FIRST_SHARED_REGION) return true;
+    const Region& r = region(nearest);
+    return r.guard > 0 || e.address + e.bytes + ARRAY_ZONE <= r.low ||
+           e.address >= r.high + ARRAY_ZONE;
+}
+
 // The access that a thread is about to make is checked. Returns the region, or NO_REGION.
 static unsigned check_access(unsigned thread, const Event& e) {
     bool inside;
     const unsigned number = find_region(e.address, e.bytes, e.site, inside);
     if (!inside) {
-        const bool ignored =
-            e.address >= run.module->image_low && e.address < run.module->image_high;
-        if (!ignored && run.detects)
+        const bool ignored = is_elsewhere(e, number);
+        const bool begins_inside = number != NO_REGION && e.address >= region(number).low &&
+                                   e.address < region(number).high;
+        if (!ignored && run.detects && begins_inside && (uintptr_t)e.address % e.bytes)
+            misaligned(thread, e, number);
+        else if (!ignored && run.detects)
             out_of_bounds(thread, e, number);
         else if (!ignored && !is_mapped(e.address))
             crash("invalid memory access");
