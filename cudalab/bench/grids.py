@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COURSE = (
     "course, ms: as printed in the course's material, on the GPU of its day; "
-    "matmul naive and tiled for n = 1024, the others without their n"
+    "it does not say for which n"
 )
 
 

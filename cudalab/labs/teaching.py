@@ -106,7 +106,6 @@ class CourseTime:
     """A time from the course's material, measured on the GPU of its day."""
 
     ms: tuple[float, ...]  # the hand-out's; then the lecture's, if it differs
-    size: str = ""  # of the input, if the material says so
 
     def __str__(self) -> str:
         """Format the times as the material prints them."""

@@ -9,11 +9,12 @@
 // computes one element and reads 2k numbers from global memory for 2k operations, so memory decides
 // the time.
 //
-// threadIdx.x counts columns: the lanes of a warp read neighbouring elements of a row of B and
-// write neighbours of C, one transaction for 16 lanes; of A they read one element per row, which
-// all lanes of the row get in one broadcast. `uncoalesced` swaps the two indices and nothing else.
-// Limits: each row of A is read by n threads, each column of B by m: the `tiled` variant reads them
-// once per block instead. A transposed B is read in strides.
+// threadIdx.x counts columns, and a warp is two rows of 16 threads: its lanes read 16 neighbouring
+// elements of a row of B, 2 sectors of 32 bytes, and write 16 neighbours in each of two rows of C,
+// 4 sectors; of A they read one element per row, which all lanes of the row get in one broadcast.
+// `uncoalesced` swaps the two indices and nothing else. Limits: each row of A is read by n threads,
+// each column of B by m: the `tiled` variant reads them once per block instead. A transposed B is
+// read in strides.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), TILE.
 

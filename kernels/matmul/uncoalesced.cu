@@ -12,7 +12,7 @@
 // `naive`.
 //
 // The lanes of a warp read a[row * k + p] for 16 different rows: 16 distant places, each of which
-// costs a transaction of 32 bytes for the sake of 4. They write c in the same way. Of B they read
+// costs a sector of 32 bytes for the sake of 4. They write c in the same way. Of B they read
 // one element per column, in one broadcast. Limits: caches absorb much of the wasted traffic;
 // without them it would be even slower.
 //

@@ -23,7 +23,7 @@
 // On a CPU a thread is a loop on one core: it reads along cache lines, the 256 counters and the
 // lines being written stay in the core's caches, and no time is spent on switching between threads.
 // On a GPU the same design is slow: the 32 lanes of a warp read and write 32 places far apart, each
-// in a transaction of its own; private counters lie in local memory; and n / TILE_ITEMS threads are
+// in a sector of its own; private counters lie in local memory; and n / TILE_ITEMS threads are
 // too few to hide the latency of either.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,

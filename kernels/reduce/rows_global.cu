@@ -10,7 +10,7 @@
 // Thread r walks along row r and combines its items in a register.
 //
 // Limits: at each step the 32 lanes of a warp read 32 places `cols` items apart, in as many
-// transactions of 32 bytes, each for the sake of one word; the next steps find the other words in
+// sectors of 32 bytes, each for the sake of one word; the next steps find the other words in
 // L1 only while those of all rows fit. There are no more threads than rows; and a row is one chain
 // of additions, so rounding errors of floats grow with its length.
 //

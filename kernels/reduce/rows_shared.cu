@@ -9,11 +9,11 @@
 // ///
 //
 // A block takes 32 rows and goes through them in tiles of 32 columns. Warps load the tile row by
-// row, lanes side by side, so global memory is read in whole transactions; then lane r combines
+// row, lanes side by side, so global memory is read in whole sectors; then lane r combines
 // items of row r of the tile, each warp its share of the columns. The warps' values of a row are
 // combined at the end.
 //
-// Compared with rows_global: every byte of a transaction is used, and eight threads share a row.
+// Compared with rows_global: every byte of a sector is used, and eight threads share a row.
 // Limits: lanes that go along rows read the tile by columns. A row is 32 words long, so all 32
 // lanes hit one bank: a 32-way conflict at every read (16-way, twice as many words, for 8-byte
 // items).

@@ -19,7 +19,7 @@
 //
 // On a CPU a thread is a loop on one core: it reads along cache lines, and CHAINS independent
 // values become the compiler's vector registers. On a GPU the 32 lanes of a warp read 32 places far
-// apart, one transaction each, and n / ITEMS_PER_SEGMENT threads are too few to hide the latency.
+// apart, one sector each, and n / ITEMS_PER_SEGMENT threads are too few to hide the latency.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_SEGMENT.

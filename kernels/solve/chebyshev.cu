@@ -11,12 +11,13 @@
 // step from the residual and the step before: d1 = c1 d0 + c2 (f - A x0), x1 = x0 + d1. The number
 // of iterations grows with the square root of high / low, where Richardson's grows with high / low.
 //
-// c1 and c2 depend on the interval alone: no sum over vectors, so no iteration waits for all
-// blocks, as those of `conjugate_gradient` must. One warp per row.
-// Limits: refuses matrices that are not symmetric or have eigenvalues on both sides of zero; an
-// interval that is much too wide costs iterations, one that is too narrow costs convergence. If the
-// diagonal is dominant, this rung is slower than `jacobi`, which needs fewer iterations there: n =
-// 1024 takes 0.794 ms on an H100, and 0.365 ms with `jacobi`.
+// c1 and c2 depend on the interval alone, so an iteration is one launch and needs no dot products,
+// which cost `conjugate_gradient` two more launches. Like any iteration it begins when all blocks
+// of the one before have ended: each row reads all of x0. One warp per row. Limits: refuses
+// matrices that are not symmetric or have eigenvalues on both sides of zero; an interval that is
+// much too wide costs iterations, one that is too narrow costs convergence. If the diagonal is
+// dominant, this rung is slower than `jacobi`, which needs fewer iterations there: n = 1024 takes
+// 0.794 ms on an H100, and 0.365 ms with `jacobi`.
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK.
 #include "solve/parts/residual.cuh"

@@ -13,10 +13,11 @@
 // TILE           = 128   # of update_trailing, in float; 64 in double
 // ///
 //
-// P A = L U: the k-th pivot is the greatest number of column k at or below row k (each row scaled
-// to the same size), which keeps the multipliers below 1 in magnitude and so the rounding errors
-// small for all but a few matrices. The factors then solve A x = f for any f by two substitutions,
-// so the solution can be refined with residuals in double.
+// P A = L U: the k-th pivot is the greatest number of column k at or below row k, each divided by
+// the greatest of its row. That keeps the multipliers below 2 in magnitude (rows are scaled by
+// powers of two, which is exact and leaves their greatest numbers between 1 and 2), and so the
+// rounding errors small for all but a few matrices. The factors then solve A x = f for any f by two
+// substitutions, so the solution can be refined with residuals in double.
 //
 // Column by column, a factorization would read and write the whole matrix n times. Here it goes by
 // panels of 32 columns: only the panel is eliminated column by column, and the rest of the matrix

@@ -6,10 +6,11 @@
 // ///
 //
 // out[c][r] = in[r][c]. A block of 32 x 8 threads takes a tile of 32 x 32 elements, a thread four
-// of them, 8 rows apart. A warp reads 32 neighbours of a row, one or two memory transactions, and
-// writes them into a column: 32 places a whole row of `out` apart, a transaction each.
-// Limits: each of these transactions moves 32 bytes for the sake of one element; whether the rest
-// is used depends on the L2 cache keeping the line until its neighbours are written.
+// of them, 8 rows apart. A warp reads 32 neighbours of a row, which fill 4 sectors of 32 bytes (8
+// if elements have 8 bytes), and writes them into a column: 32 places a whole row of `out` apart,
+// each in a sector of its own.
+// Limits: each of these sectors is written for the sake of one element; whether the rest of it is
+// used depends on the L2 cache keeping the sector until its neighbours are written.
 //
 // Macros from outside: T (element type), TILE_DIM, BLOCK_ROWS.
 

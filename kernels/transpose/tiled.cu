@@ -7,7 +7,7 @@
 // ///
 //
 // out[c][r] = in[r][c]. The transposition happens in shared memory, where a column costs no extra
-// transactions: a block of 32 x 8 threads reads a tile of 32 x 32 elements row by row, waits, and
+// sectors: a block of 32 x 8 threads reads a tile of 32 x 32 elements row by row, waits, and
 // writes it row by row of `out`. Both sides of global memory are coalesced.
 //
 // Limits: the tile is [32][32]; elements of a column lie 32 words apart, all in one bank, so that a

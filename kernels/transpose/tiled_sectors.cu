@@ -9,8 +9,8 @@
 //
 // out[c][r] = in[r][c]. Memory moves in sectors of 32 bytes, S elements. Where the number of rows
 // is not a multiple of S, rows of `out` begin at different places in sectors, and tiles ending at
-// the same row in all columns store parts of sectors on either side: two transactions, of two
-// blocks, for the same 32 bytes. Here a block begins each row of `out` at its own sector, up to
+// the same row in all columns store parts of sectors on either side: two requests, of two blocks,
+// for the same 32 bytes. Here a block begins each row of `out` at its own sector, up to
 // S - 1 elements before the tile's first row. The elements for that are in S more rows of `in`,
 // which the block above reads as well: reading a sector twice costs less than storing it in parts,
 // as the second read finds it in the L2 cache.

@@ -292,7 +292,7 @@ reduce: dtype int32, op sum, n = 1,000,000, uniform; Some GPU; cold cache
   own.cu: WRONG: 1 of 1 elements differ
         [0] expected 45, got 44
   timed by the host's clock: numpy
-  course, ms: as printed in the course's material, on the GPU of its day; matmul naive and tiled for n = 1024, the others without their n
+  course, ms: as printed in the course's material, on the GPU of its day; it does not say for which n
   left out: rows_warp: computes along rows only
 
 """  # noqa: E501 - a table

@@ -28,6 +28,7 @@ COMMANDS = (
     "patterns",
     "programs",
     "sanitizers",
+    "sass",
     "selftest",
     "targets",
 )

@@ -95,8 +95,8 @@ class Teaching(Base):
     )
     skeleton = Skeleton("naive")
     course_times: ClassVar = {
-        "naive": CourseTime((2484.06, 2578), "1024 x 1024"),
-        "tiled": CourseTime((133.47, 132), "1024 x 1024"),
+        "naive": CourseTime((2484.06, 2578)),
+        "tiled": CourseTime((133.47, 132)),
         "aat_conflict": CourseTime((551.73,)),
         "aat_padded": CourseTime((120.59,)),
     }
