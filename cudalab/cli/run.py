@@ -76,13 +76,18 @@ class RunCommand(click.Command):
     is_flag=True,
     help=(
         "Run it instrumented and report errors: races, missing barriers, out- "
-        "of-bounds accesses, leaks, API errors. Exit status 3 if there are any."
+        "of-bounds accesses, API errors. Exit status 3 if there are any, whatever the program's."
     ),
 )
 @click.option(
     "--profile",
     is_flag=True,
     help="Run it instrumented and show what each line's accesses cost.",
+)
+@click.option(
+    "--leaks",
+    is_flag=True,
+    help="With --sanitize: count memory that the program never frees as an error, not as a note.",
 )
 @seconds_option(
     "--kill-after",
@@ -110,6 +115,7 @@ def run(
     output: Path | None,
     sanitize: bool,
     profile: bool,
+    leaks: bool,
     kill_after: float | None,
     tier: bool,
     json_path: Path | None,
@@ -132,8 +138,9 @@ def run(
     options = [f"-I{folder}" for folder in include] + [f"-D{macro}" for macro in define]
     options += ctx.meta["nvcc options"]
     try:
-        if kill_after and not sanitize:
-            raise UsageError("--kill-after needs --sanitize")
+        if (kill_after or leaks) and not sanitize:
+            option = "--kill-after" if kill_after else "--leaks"
+            raise UsageError(f"{option} needs --sanitize")
         if tier:
             if sanitize or profile or output or needs_gpu(device):
                 raise UsageError("--tier stands alone, and is about the CPU device")
@@ -143,7 +150,13 @@ def run(
             check_alone(device, output, sanitize=sanitize, profile=profile)
             forms = Forms(json=json_path, sarif=sarif, github=github)
             return observed(
-                files, options, arguments, forms, sanitize=sanitize, kill_after=kill_after
+                files,
+                options,
+                arguments,
+                forms,
+                sanitize=sanitize,
+                leaks=leaks,
+                kill_after=kill_after,
             )
         if json_path or sarif or github:
             raise UsageError("--json, --sarif and --github need --sanitize or --profile")
@@ -212,6 +225,7 @@ def observed(
     forms: Forms,
     *,
     sanitize: bool,
+    leaks: bool,
     kill_after: float | None,
 ) -> int:
     """Run the instrumented program; the report, or what stands in its place, goes to stderr."""
@@ -238,11 +252,12 @@ def observed(
     with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
         if sanitize:
             rows = reports.finding_rows(name, sources, trace)
-            clean = reports.is_clean(rows, trace)
-            remarks, tool = reports.remarks(rows, trace, label), "run --sanitize"
-            content = asdict(reports.document(name, label, rows, trace))
+            found = reports.verdict(rows, trace, leaks=leaks)
+            clean = found.clean
+            remarks, tool = reports.remarks(found, label), "run --sanitize"
+            content = asdict(reports.document(name, label, found, trace))
             if not forms.github:
-                reports.sanitized(name, rows, trace)
+                reports.sanitized(name, found, trace)
         else:
             clean, whole = True, reports.profile_of(name, sources, trace)
             remarks, tool = of_profile(whole), "run --profile"
@@ -252,12 +267,14 @@ def observed(
         if forms.json:
             save(forms.json, json.dumps(content, indent=1) + "\n")
         write_remarks(remarks, tool, sarif=forms.sarif, github=forms.github)
+    if not clean:
+        return ExitCode.WRONG_ANSWER
     if os.WIFSIGNALED(status):
         import signal
 
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
-    return os.WEXITSTATUS(status) or (ExitCode.OK if clean else ExitCode.WRONG_ANSWER)
+    return os.WEXITSTATUS(status)
 
 
 def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:

@@ -64,6 +64,8 @@ class Findings:
     findings: list[FindingRow]  # errors first, then notes
     launches: int | None = None  # of a whole program, as far as they were observed
     ignored: list[str] = field(default_factory=list)  # failures that a whole program ignores
+    follows: list[str] = field(default_factory=list)  # failures that the findings have caused
+    leaks: list[str] = field(default_factory=list)  # memory that a whole program never frees
 
 
 def grouped(rows: Iterable[FindingRow]) -> list[list[FindingRow]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.microscope.annotate import number, share
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from cudalab.microscope.findings import FindingRow
     from cudalab.microscope.sanitize import Identity
+    from cudalab.output.annotations import Level
     from cudalab.program.files import File
     from cudalab.program.observe import Observed
 
@@ -37,12 +39,53 @@ def finding_rows(name: str, files: Sequence[File], seen: Observed) -> list[Findi
     return sorted(known.values(), key=lambda row: row.note)
 
 
-def is_clean(rows: Sequence[FindingRow], seen: Observed) -> bool:
-    """Whether there are only notes."""
-    return all(row.note for row in rows) and not _ignored(seen)
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a program, and what is not counted."""
+
+    rows: list[FindingRow]
+    ignored: list[str]  # failures that the program ignores
+    _: KW_ONLY
+    follows: list[str]  # failures that the findings have caused
+    leaks: list[str]  # memory that is never freed
+    leaks_count: bool  # as errors
+    failed: list[str]  # calls that failed, which the program may have handled
+
+    @property
+    def errors(self) -> int:
+        """How many there are."""
+        leaks = len(self.leaks) if self.leaks_count else 0
+        return errors(grouped(self.rows)) + len(self.ignored) + leaks
+
+    @property
+    def clean(self) -> bool:
+        """Whether there are only notes."""
+        return self.errors == 0
 
 
-def document(name: str, file: str, rows: list[FindingRow], seen: Observed) -> Findings:
+def verdict(rows: list[FindingRow], seen: Observed, *, leaks: bool = False) -> Verdict:
+    """Tell what is wrong from what follows from it. Leaks count if `leaks` is set.
+
+    What has ended a kernel is a finding; then its launch fails, and the program stops halfway,
+    so that it does not free its memory.
+    """
+    of: dict[str, list[str]] = {}
+    for kind, text in seen.messages:
+        of.setdefault(kind, []).append(text)
+    ended = of.get("failed kernel", [])
+    is_explained = any(not row.note for row in rows)
+    causes = [*([] if is_explained else ended), *of.get("unread error", [])]
+    return Verdict(
+        rows,
+        [*causes, *of.get("overrun", [])],
+        follows=ended if is_explained else [],
+        leaks=of.get("leak", []),
+        leaks_count=leaks and not ended,
+        failed=of.get("failed call", []),
+    )
+
+
+def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
     """All findings, as `cudalab sanitize` writes them for a kernel."""
     return Findings(
         lab="program",
@@ -50,17 +93,18 @@ def document(name: str, file: str, rows: list[FindingRow], seen: Observed) -> Fi
         file=file,
         case={},
         inputs=[_launches(seen), *_partly_examined(seen)],
-        clean=is_clean(rows, seen),
-        findings=rows,
+        clean=found.clean,
+        findings=found.rows,
         launches=len(seen.launches),
-        ignored=_ignored(seen),
+        ignored=found.ignored,
+        follows=found.follows,
+        leaks=found.leaks,
     )
 
 
-def sanitized(name: str, rows: Sequence[FindingRow], seen: Observed) -> None:
+def sanitized(name: str, found: Verdict, seen: Observed) -> None:
     """Print the findings."""
-    groups = grouped(rows)
-    count = errors(groups) + len(_ignored(seen))
+    rows, groups, count = found.rows, grouped(found.rows), found.errors
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
     if any(launch.examined is not None for launch in seen.launches):
         clean += ", as far as it was examined"
@@ -71,7 +115,7 @@ def sanitized(name: str, rows: Sequence[FindingRow], seen: Observed) -> None:
     if rows:
         _by_launch(seen, {row.kind for row in rows})
     _long_launches(seen)
-    _failures(seen)
+    _failures(found)
     _covered(seen)
 
 
@@ -85,27 +129,29 @@ def _covered(seen: Observed) -> None:
     terminal.lines(["", f"Looked at: {looked}.", f"Not looked at: {', '.join(seen.unobserved)}."])
 
 
-def remarks(rows: Sequence[FindingRow], seen: Observed, file: str) -> list[Annotation]:
-    """The findings, and the failures that the program ignores, as annotations."""
-    return of_findings(rows, file) + [_remark(text, file) for text in _ignored(seen)]
+def remarks(found: Verdict, file: str) -> list[Annotation]:
+    """The findings, and what the program ignores or leaves behind, as annotations."""
+    ignored = ("ignored_failure", "failure that the program ignores")
+    leak = ("leak", "memory that the program does not free")
+    level: Level = "error" if found.leaks_count else "warning"
+    return [
+        *of_findings(found.rows, file),
+        *(_remark(*ignored, "error", text, file) for text in found.ignored),
+        *(_remark(*leak, level, text, file) for text in found.leaks),
+    ]
 
 
-def _remark(text: str, file: str) -> Annotation:
-    """A failure that the program ignores, at the line that its text begins with."""
+def _remark(rule: str, title: str, level: Level, text: str, file: str) -> Annotation:
+    """A remark at the line that its text begins with."""
     at = _PLACE.match(text)
     return Annotation(
-        rule="ignored_failure",
-        title="failure that the program ignores, or memory that it does not free",
-        level="error",
+        rule=rule,
+        title=title,
+        level=level,
         text=at["text"] if at else text,
         file=at["file"] if at else file,
         line=int(at["line"]) if at else 0,
     )
-
-
-def _ignored(seen: Observed) -> list[str]:
-    """Failures that the program ignored, and memory that it did not free."""
-    return [text for kind, text in seen.messages if kind != "failed call"]
 
 
 def _by_launch(seen: Observed, reported: Collection[str]) -> None:
@@ -169,13 +215,15 @@ def _long_launches(seen: Observed) -> None:
         terminal.lines(["", head, *lines[:LAUNCHES_SHOWN], *rest, cure])
 
 
-def _failures(seen: Observed) -> None:
-    """Print failures that the program ignored, and failed calls that it may have handled."""
-    ignored = _ignored(seen)
-    failed = [text for kind, text in seen.messages if kind == "failed call"]
+def _failures(found: Verdict) -> None:
+    """Print failures that the program ignored, what follows from findings, leaks, failed calls."""
+    leaks = "Memory that the program never frees"
+    leaks += ":" if found.leaks_count else " (a note; --leaks makes it an error):"
     for head, lines in (
-        ("Failures that the program ignores, and memory that it does not free:", ignored),
-        ("Calls that failed, which is fine if the program checks their results:", failed),
+        ("Failures that the program ignores:", found.ignored),
+        ("What follows from the findings above:", found.follows),
+        (leaks, found.leaks),
+        ("Calls that failed, which is fine if the program checks their results:", found.failed),
     ):
         if lines:
             terminal.lines(["", head, *(f"   {line}" for line in lines)])
@@ -226,7 +274,7 @@ def profiled(name: str, profile: Profile, seen: Observed) -> None:
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"... and {len(alike) - LAUNCHES_SHOWN} more kinds of launches", ""])
     show(profile)
-    _failures(seen)
+    _failures(verdict([], seen))
 
 
 def _launches(seen: Observed) -> str:

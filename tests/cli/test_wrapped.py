@@ -36,3 +36,36 @@ def test_each_bug_is_reported_at_its_own_line_and_nothing_else(report):
     }
     assert set(found) == {n for n, bug in bugs.items() if bug}
     assert {n: bugs[n][1] for n in found if not found[n] <= kinds[bugs[n][1]]} == {}
+
+
+LEAKS = """#include <cuda_runtime.h>
+__global__ void fill(int* p) { p[threadIdx.x] = 1; }
+int main(int argc, char**) {
+    int* p;
+    cudaMalloc(&p, 512);
+    fill<<<1, argc > 1 ? 512 : 128>>>(p);
+    cudaDeviceSynchronize();
+    return 7;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "status", "counted", "follows"),
+    [((), (), 7, False, 0), (("--leaks",), (), 3, True, 0), (("--leaks",), ("far",), 3, False, 1)],
+)
+def test_a_leak_is_a_note_unless_it_counts_and_nothing_that_follows_counts(
+    tmp_path, options, arguments, status, counted, follows
+):
+    program, path, found = tmp_path / "leaks.cu", tmp_path / "found.json", tmp_path / "found.sarif"
+    program.write_text(LEAKS)
+    words = ("run", "--device", "cpu", "--sanitize", *options, "--json", path, "--sarif", found)
+    done = cudalab(*words, program, "--", *arguments)
+    report = json.loads(path.read_text())
+    assert (done.returncode, report["clean"]) == (status, status != 3)
+    assert len(report["leaks"]) == 1
+    assert (len(report["follows"]), report["ignored"]) == (follows, [])
+    assert len(report["findings"]) == (1 if arguments else 0)
+    assert (b"leaks: 1 found" in done.stderr) == (status == 3)
+    levels = {r["ruleId"]: r["level"] for r in json.loads(found.read_text())["runs"][0]["results"]}
+    assert levels["leak"] == ("error" if counted else "warning")
