@@ -37,11 +37,11 @@ def test_no_two_variants_have_the_same_place(lab):
 @pytest.mark.parametrize("lab", labs.names())
 def test_a_rung_that_is_slower_than_the_one_before_it_says_so_and_why(lab):
     stored = [load(path) for path in sorted((results.FOLDER / "bench").glob("*.json"))]
-    for ladder in rungs.ladders(registry.variants(labs.get(lab))).values():
+    for name, ladder in rungs.ladders(registry.variants(labs.get(lab))).items():
         for one in stored:
             times = rungs.of_ladder(ladder, list(rungs.times_of(lab, one)))
-            for number, rung in enumerate(ladder):
-                factor = times and rungs.step(ladder[:number], rung, times)
+            for rung, before in rungs.with_the_one_before(ladder, rungs.case_of(lab, name)):
+                factor = times and rungs.step(before, rung, times)
                 if factor and float(factor) < SLOWER:
                     text = rung.path.read_text("utf-8")
                     assert "slower" in text, f"{rung.label}: {factor} on {times.column}"
@@ -88,18 +88,35 @@ def test_times_stand_beside_the_rungs_that_were_measured(tmp_path, monkeypatch):
     assert "Test GPU, ms: the median at n = 1,024, int32; commit ``, 2026-01-31." in lines
 
 
-def test_a_rung_is_compared_with_the_last_one_that_was_measured():
-    ladder = registry.variants(labs.get("matmul"))[:3]
-    one, two, three = (rung.name for rung in ladder)
-    lossy = [ladder[0], replace(ladder[1], precision="bf16"), ladder[2]]
-    times = rungs.Times("", "", {one: 6.0, two: 2.0, three: 1.0})
-    assert rungs.step([], ladder[0], times) == ""
-    assert rungs.step(ladder[:2], ladder[2], times) == "2.00"
-    assert rungs.step(lossy[:2], lossy[2], times) == "6.00"
-    assert rungs.step(lossy[:1], lossy[1], times) == ""
-    unmeasured = rungs.Times("", "", {one: 6.0, three: 1.0})
-    assert rungs.step(ladder[:2], ladder[2], unmeasured) == "6.00"
-    assert rungs.step(ladder[:1], ladder[1], unmeasured) == ""
+def test_a_rung_is_compared_with_the_same_one_on_every_device():
+    case = labs.get("matmul").complete({})
+    one, two, three = ladder = registry.variants(labs.get("matmul"))[:3]
+
+    def factors(ladder, ms):
+        times = rungs.Times("", "", ms)
+        return [rungs.step(b, rung, times) for rung, b in rungs.with_the_one_before(ladder, case)]
+
+    names = [rung.name for rung in ladder]
+    measured = dict(zip(names, (6.0, 2.0, 1.0), strict=True))
+    assert factors(ladder, measured) == ["", "3.00", "2.00"]
+    assert factors(ladder, {one.name: 6.0, three.name: 1.0}) == ["", "", ""]
+    assert factors([one, replace(two, precision="bf16"), three], measured) == ["", "", "6.00"]
+    elsewhere = replace(two, applies={"product": ["aat"]})
+    assert factors([one, elsewhere, three], measured)[2] == "6.00"
+
+
+def test_a_rung_that_has_no_time_says_why(tmp_path, monkeypatch):
+    stored = document(table([row("naive", 9.0), row("tiled", 3.0)], lab="matmul", product="ab"))
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr(rungs, "load", lambda _: stored)
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "a.json").touch()
+    page = rungs.page("matmul")
+    assert "Not measured on Test GPU: `register_tiled_1d`, " in page
+    two = [registry.find(labs.get("matmul"), name) for name in ("naive", "tiled")]
+    times = rungs.Times("A GPU", "", {"naive": 9.0})
+    cells = rungs.table(two, [times], {"product": "aat"})
+    assert "| another case |  |" in cells
 
 
 def test_a_ladder_is_shown_in_the_case_that_it_is_for():
