@@ -22,7 +22,8 @@ from cudalab.checker.sandbox.packages import open_to_all
 from cudalab.checker.submit import commands, necessity, sanitizing, speed
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.submission import Command, CompileFailure, Trial
+from cudalab.checker.submit.sources import CompileFailure
+from cudalab.checker.submit.submission import Command, Trial
 from cudalab.checker.verdicts import (
     ANY_DEVICE,
     Report,
@@ -210,7 +211,7 @@ class _Check:
         began = time.monotonic()
         try:
             summary = self.submission.compile(self.cases)
-            stage = Stage("compile", Status.PASSED, says=summary)
+            stage = Stage("compile", Status.PASSED, says=summary, details=self._on_a_gpu())
         except CompileFailure as error:
             hint = error.hint.replace(str(source.kernels_dir()), "cudalab's kernels")
             details = [*error.message.splitlines(), *hint.splitlines()]
@@ -236,6 +237,14 @@ class _Check:
         stage.seconds = time.monotonic() - began
         self.report.stages.append(stage)
         return stage.status is Status.PASSED
+
+    def _on_a_gpu(self) -> list[str]:
+        """A word about code that a GPU's compiler gets and nobody has judged here."""
+        if not isinstance(self.submission, Kernel | Program):
+            return []
+        places = self.submission.built_as.on_gpu
+        words = "a GPU gets other code here (#if), which this device has not run"
+        return [f"{place}: {words}" for place in places]
 
     def _correct(self) -> bool:
         self.settings.on_stage("correct")
@@ -280,8 +289,9 @@ class _Check:
         usable = test is not None and commands.is_small(test) and not test.hidden
         stage = self._sanitized(failed if usable else None, failed=failed is not None)
         stage.seconds = time.monotonic() - began
-        if failed is not None and stage.status is Status.PASSED:
-            stage.status, stage.details = Status.SKIPPED, []
+        unseen = not stage.findings  # passed, or ended early
+        if failed is not None and unseen and stage.why in (Why.NOTHING, Why.SANITIZER):
+            stage.status, stage.details, stage.why = Status.SKIPPED, [], Why.NOTHING
             stage.says = f"no cause found: {stage.says}"
         if failed is None and stage.why is Why.SANITIZER:
             self._apply_rule(stage)
@@ -300,6 +310,9 @@ class _Check:
 
     def _sanitized(self, number: int | None, *, failed: bool) -> Stage:
         """The sanitizer's stage, on the input of a test or on inputs that suit the sanitizer."""
+        assert isinstance(self.submission, Kernel | Program)
+        if self.submission.built_as.tells and not failed:
+            return sanitizing.tells(self.submission.built_as.tells)
         if isinstance(self.submission, Kernel) and number is None:
             case, seed = self.cases[-1], self.settings.seed
             look = commands.sanitize(self.lab, self.submission, case, f"--seed {seed}")
@@ -312,7 +325,9 @@ class _Check:
         if isinstance(self.submission, Kernel):
             return sanitizing.stage(self.submission, case, look, path, failed=failed)
         assert isinstance(self.submission, Program)
-        return sanitizing.program_stage(self.submission, path, look)
+        trial = Trial(case, path, self.settings.limits)
+        right = partial(is_right, self.lab, case, path)
+        return sanitizing.program_stage(self.submission, trial, look, right, failed=failed)
 
     def _smallest_failed(self) -> int | None:
         """The smallest failed test, if the sanitizer may explain its failure."""

@@ -24,6 +24,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE, _THREAD_LOCAL = 2, 6
+_RESOLVED = 10  # a kind of symbol whose address a function gives while loading
 _DYNAMIC, _LOAD = 2, 1  # kinds of segments
 _PLTRELSZ, _HASH, _STRTAB, _SYMTAB, _RELA, _RELASZ, _JMPREL = 2, 4, 5, 6, 7, 8, 23  # tags
 _INIT, _FINI = 12, 13
@@ -173,15 +174,21 @@ class _Tables:
 
     def imports(self) -> Iterator[str]:
         """The names of the undefined symbols."""
-        strings, symbols = self._place(_STRTAB), self._place(_SYMTAB)
+        strings = self._place(_STRTAB)
+        for name, _, section in self._named():
+            if section == 0 and name:
+                yield self._string(strings + name)
+
+    def _named(self) -> Iterator[tuple[int, int, int]]:
+        """The loader's symbols: the place of the name, the kind, and the section."""
+        symbols = self._place(_SYMTAB)
         # The first kind of table counts all symbols; the second lists the defined ones, which come
         # after the undefined ones. In both the number is the second word.
         table = self._place(_HASH if _HASH in self.dynamic else _GNU_HASH)
         (count,) = struct.unpack_from("<I", self.data, table + 4)
         for at in range(symbols + _SYMBOL.size, symbols + _SYMBOL.size * count, _SYMBOL.size):
-            name, _, _, section, _, _ = _SYMBOL.unpack_from(self.data, at)
-            if section == 0 and name:
-                yield self._string(strings + name)
+            name, info, _, section, _, _ = _SYMBOL.unpack_from(self.data, at)
+            yield name, info, section
 
     def constructors(self) -> int:
         """The number of functions that the loader calls: constructors and address resolvers."""
@@ -192,7 +199,7 @@ class _Tables:
                 for at in range(start, start + self.dynamic.get(length, 0), 24):
                     (info,) = struct.unpack_from("<Q", self.data, at + 8)
                     count += (info & 0xFFFFFFFF) in _RESOLVERS
-        return count
+        return count + sum(info & 15 == _RESOLVED for _, info, _ in self._named())
 
     def frame_bytes(self) -> int:
         """The size of the sections with the functions that the loader calls first and last."""

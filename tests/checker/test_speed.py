@@ -22,6 +22,7 @@ from cudalab.checker.sandbox import sandbox
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import speed, worker
 from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.verdicts import Why
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -119,8 +120,9 @@ class Channel:
 
     def read(self):
         line = self.commands.get()
-        if line.startswith("input"):
-            self.seen.append(Path(line.removeprefix("input ")).read_bytes())
+        _, _, command = line.partition(" ")  # behind its key
+        if command.startswith("input"):
+            self.seen.append(Path(command.removeprefix("input ")).read_bytes())
         return line
 
     def reply(self, text):
@@ -155,6 +157,9 @@ class Worker(threading.Thread):
 
     def reply(self, seconds):
         return self.channel.replies.get(timeout=seconds)
+
+    def has_reply(self):
+        return not self.channel.replies.empty()
 
     def end(self, _line, _limits):
         self.ended = True
@@ -225,3 +230,16 @@ def test_answers_that_are_kept_by_input_earn_nothing_on_a_gpu(sandbox):
     )  # fmt: skip
     assert report["speed"]["points"] == 0
     assert report["seconds"] < 60
+
+
+@pytest.mark.parametrize("forged", ["ok", "ok 0123456789abcdef0123456789abcdef"])
+def test_a_reply_that_nobody_asked_for(served, forged):
+    """A kernel that writes to the grader's pipe cannot shift the replies."""
+    ours = served("kernels/reduce/serial.cu")
+    theirs = served("kernels/reduce/serial.cu", trusted=True)
+    ours.channel.replies.put("ready")
+    ours.channel.replies.put(forged)
+    settings = Settings(1, time_limit_s=0.1)
+    with pytest.raises(speed._Failed, match="in the place of the grader's own") as failed:
+        speed._kernels(ours.lab, ours, theirs, ours.lab.complete({}), 3000, settings, 5.0)
+    assert failed.value.why is Why.FOREIGN

@@ -81,20 +81,20 @@ _OLDEST_GCC = 11  # the first that distinguishes volatile accesses
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
     flags = with_users(KERNEL)
-    return _runtime("runtime", "runtime.cpp", flags, _kernel_flags)
+    return _runtime("runtime", "runtime.cpp", flags, kernel_flags)
 
 
 def check_runtime_library() -> Path:
     """The compiled scheduler of check mode (check.cpp), with its instruments."""
     flags = (*KERNEL, "-fno-omit-frame-pointer", *_CHECK)
-    return _runtime("check-runtime", "check.cpp", with_users(flags), _check_flags)
+    return _runtime("check-runtime", "check.cpp", with_users(flags), check_flags)
 
 
 def runtime_files(*, check: bool) -> list[Path]:
     """The schedulers, and the headers of their kernels: what another cache needs of this one."""
-    made = [(runtime_library(), _kernel_flags())]
+    made = [(runtime_library(), kernel_flags())]
     if check:
-        made.append((check_runtime_library(), _check_flags()))
+        made.append((check_runtime_library(), check_flags()))
     headers = [_precompiled(flags) for _, flags in made]
     return [library for library, _ in made] + [path for path in headers if path.is_file()]
 
@@ -148,7 +148,7 @@ def kernel_library(
     )
 
     def steps(folder: Path) -> tuple[Step, ...]:
-        command, link = _compile_and_link(_kernel_flags(), runtime)(folder)
+        command, link = _compile_and_link(kernel_flags(), runtime)(folder)
         compile_it = partial(_compile_loops, parts, folder, command) if loops else command
         return (compile_it, link, partial(check, folder / "library.so"))
 
@@ -179,7 +179,7 @@ def check_library(
 
     Whole programs have `more` flags, and `libraries` beside the runtime.
     """
-    flags = _check_flags(more)
+    flags = check_flags(more)
     runtime = str(check_runtime_library())
     sources = set(re.findall(r'^#line \d+ "([^"]*)"', text, re.MULTILINE))
     compiler = find_compiler()
@@ -208,14 +208,14 @@ def check_library(
         return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
 
 
-def _kernel_flags() -> tuple[str, ...]:
+def kernel_flags() -> tuple[str, ...]:
     """The flags for kernels that are optimized."""
     at, is_gcc = KERNEL.index("-O3"), "clang" not in find_compiler().version()
     flags = (*KERNEL[:at], *GCC_OPTIMIZED, *KERNEL[at + 1 :]) if is_gcc else KERNEL
     return with_users(flags)
 
 
-def _check_flags(more: tuple[str, ...] = ()) -> tuple[str, ...]:
+def check_flags(more: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The flags for kernels in check mode; the user's may not optimize them."""
     return (*with_users((*_NOT_OPTIMIZED, *_hooks(), *more)), "-O0")
 
@@ -249,8 +249,8 @@ def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 def _precompiled(flags: tuple[str, ...]) -> Path:
     """The header as g++ has read it with `flags`; it need not be there."""
-    key = _key(*_with_headers(_HEADER), *flags)
-    return cache_dir("cpu") / f"header-{key}" / f"{_HEADER}.gch"
+    name = key(*_with_headers(_HEADER), *flags)
+    return cache_dir("cpu") / f"header-{name}" / f"{_HEADER}.gch"
 
 
 def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
@@ -277,13 +277,13 @@ def _text(name: str) -> str:
 
 def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path:
     """The cached library for `text`, made by `steps` when there is none."""
-    library = cache_dir("cpu") / f"{stem}-{_key(text, *depends)}.so"
+    library = cache_dir("cpu") / f"{stem}-{key(text, *depends)}.so"
     if not library.exists():
         _build(find_compiler(), text, steps, library)
     return library
 
 
-def _key(*parts: str) -> str:
+def key(*parts: str) -> str:
     """A cache key for the result of `parts`, this compiler and this processor."""
     all_parts = (find_compiler().identity, processor(), *parts)
     return hashlib.sha256("\0".join(all_parts).encode()).hexdigest()[:24]

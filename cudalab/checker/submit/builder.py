@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cudalab.backends import emulated
 from cudalab.backends.cuda.nvcc import leave_out_kernels
-from cudalab.checker.submit import reports
+from cudalab.checker.submit import reports, views
 from cudalab.errors import CudalabError
 from cudalab.program.build import executable
 
@@ -25,14 +25,21 @@ from cudalab.program.build import executable
 def main() -> int:
     """Build the program, or report why that failed."""
     device, *files = sys.argv[1:]
-    here, failure = Path.cwd(), reports.Failure()
+    here, failure, found = Path.cwd(), {}, views.Views()
+    builds = here / reports.BUILDS
     os.chdir("source")  # so that messages name the files as their author does
+    if builds.is_file():
+        known = views.from_json(json.loads(builds.read_bytes()))
+        for path in sorted(Path().iterdir()):
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            found.add(views.of_program(text, path.name, known))
     try:
         options = () if emulated(device) else leave_out_kernels()
         shutil.copy2(executable(files, device, options), here / "program")
     except CudalabError as error:
-        failure = reports.Failure(**reports.failure_of(error))
-    (here / reports.BUILT).write_text(json.dumps(asdict(failure)), encoding="utf-8")
+        failure = reports.failure_of(error)
+    built = reports.Built(**failure, **asdict(found))
+    (here / reports.BUILT).write_text(json.dumps(asdict(built)), encoding="utf-8")
     return 0
 
 

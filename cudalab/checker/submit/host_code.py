@@ -44,5 +44,9 @@ def foreign(demands: Demands) -> list[str]:
 def allowed(name: str) -> bool:
     """Whether a kernel may call the function."""
     plain = name.removeprefix("__").removesuffix("_finite")
-    in_libm = plain in _LIBM or (plain[-1:] in ("f", "l") and plain[:-1] in _LIBM)
-    return in_libm or _ALLOWED.fullmatch(name) is not None
+    return is_mathematical(plain) or _ALLOWED.fullmatch(name) is not None
+
+
+def is_mathematical(name: str) -> bool:
+    """Whether it is a function of the mathematical library, for any type of floats."""
+    return name in _LIBM or (name[-1:] in ("f", "l") and name[:-1] in _LIBM)

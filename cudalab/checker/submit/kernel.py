@@ -28,10 +28,11 @@ from cudalab.checker.sandbox.reading import (
 )
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import check_disk, remove
-from cudalab.checker.submit import host_code, reports
+from cudalab.checker.submit import host_code, reports, views
 from cudalab.checker.submit.confine import CONFINE
 from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply
 from cudalab.checker.submit.session import Session
+from cudalab.checker.submit.sources import CompileFailure, copy_sources
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
     MAX_SOURCE_BYTES,
@@ -40,9 +41,7 @@ from cudalab.checker.submit.submission import (
     REACHED_OUT,
     Attempt,
     Compiled,
-    CompileFailure,
     copy_runtime,
-    copy_sources,
     failure,
     last_line,
     raise_reported,
@@ -131,10 +130,12 @@ class Kernel(Compiled):
             if emulated(self.device):
                 copy_runtime(box.path / "cache", check=False)
         session = self._session = self._start(box)
-        spec = self._spec("compile", cases=_without_repeats(cases))
+        observed = emulated(self.device) and not self.trusted
+        builds = views.of_kernels() if observed else None
+        spec = self._spec("compile", cases=_without_repeats(cases), builds=builds)
         outcome, _ = session.work(spec, COMPILE_LIMITS)
         try:
-            raise_reported(box.path / OUT / BUILT, box.path)
+            self.built_as = raise_reported(box.path / OUT / BUILT, box.path)
         except UnreadableError:
             raise unfinished(
                 outcome, "the compiler was stopped: is there an endless template, or a huge array?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from contextlib import suppress
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends import emulated
 from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_regular
-from cudalab.checker.submit.reports import BUILT
+from cudalab.checker.submit import views
+from cudalab.checker.submit.reports import BUILDS, BUILT
+from cudalab.checker.submit.sources import copy_sources
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
     Compiled,
     copy_runtime,
-    copy_sources,
     failure,
     private_copy,
     raise_reported,
@@ -62,10 +64,11 @@ class Program(Compiled):
             from cudalab.program import build  # noqa: PLC0415 - not for a GPU
 
             _copy_objects(build.runtime_objects(), box)
+            (box.path / BUILDS).write_text(json.dumps(views.of_programs()), encoding="utf-8")
         command = ["cudalab.checker.submit.builder", self.device, *sources]
         outcome, _ = self.sandbox.capture(self._python(box, command), box, COMPILE_LIMITS)
         try:
-            raise_reported(box.path / BUILT, box.path)
+            self.built_as = raise_reported(box.path / BUILT, box.path)
         except UnreadableError:
             raise unfinished(outcome, "is there an endless template, or a huge array?") from None
         summary = self.finish()
@@ -89,8 +92,11 @@ class Program(Compiled):
             outcome, answer = self.sandbox.capture(command, box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 
-    def sanitized(self, path: Path, limits: Limits) -> tuple[Outcome, Findings | None]:
-        """Run `cudalab run --sanitize` on an input; its findings, unless there is no report."""
+    def sanitized(self, path: Path, limits: Limits) -> tuple[Outcome, Findings | None, bytes]:
+        """Run `cudalab run --sanitize` on an input: its findings if there is a report, its answer.
+
+        The report of a process that was ended is none of its own: the program may have written it.
+        """
         from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
         from cudalab.program import instrumented  # noqa: PLC0415 - as above
 
@@ -102,11 +108,13 @@ class Program(Compiled):
             _copy_objects(instrumented.host_library(), box)
             box.readable += (compiler.check_runtime_library(),)  # that library names its path
             words = self._python(box, command)
-            outcome, _ = self.sandbox.capture(words, box, limits, stdin=file)
+            outcome, answer = self.sandbox.capture(words, box, limits, stdin=file)
+            ended = outcome.reason or outcome.status is None or outcome.status < 0
             with suppress(UnreadableError):
                 data = read_regular(box.path / FINDINGS, MAX_FINDINGS_BYTES)
-                return outcome, parse_record(Findings, data, FINDINGS)
-        return outcome, None
+                report = None if ended else parse_record(Findings, data, FINDINGS)
+                return outcome, report, answer
+        return outcome, None, b""
 
     def known_names(self) -> dict[str, str]:
         """The files' names in the box, and those that their author knows."""

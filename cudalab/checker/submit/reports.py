@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from cudalab.errors import CudalabError
 
 OUT = "out"  # the only folder of a box that a kernel's runs may write to
-BUILT = "built.json"  # a `Failure` by the process that compiles; without an error if it succeeded
+BUILT = "built.json"  # a `Built` by the process that compiles; without an error if it succeeded
+BUILDS = "builds.json"  # the builds of a whole program (views.py)
 ANSWER = "answer.bin"  # the last one, while times are taken
 CONFINES, CONFINES_NOT = (
     "it confines kernels",
@@ -28,6 +29,15 @@ class Failure:
     error: str = ""  # the name of its class
     message: str = ""
     hint: str = ""
+
+
+@dataclass(kw_only=True)
+class Built(Failure):
+    """How compiling ended, and what the compilers' views of the text show (views.py)."""
+
+    foreign: list[str] = field(default_factory=list)
+    tells: list[str] = field(default_factory=list)
+    on_gpu: list[str] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.submit.submission import REACHED_OUT, failure
 from cudalab.checker.verdicts import Stage, Status, Why
+from cudalab.errors import ExitCode
 from cudalab.microscope.findings import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from cudalab.checker.sandbox.running import Outcome
     from cudalab.checker.submit.kernel import Kernel
     from cudalab.checker.submit.program import Program
+    from cudalab.checker.submit.submission import Trial
     from cudalab.labs.inputs import Case
     from cudalab.microscope.findings import Findings
 
@@ -28,6 +31,7 @@ MAX_FINDINGS = 3
 MAX_PLACES = 2  # of one finding
 MAX_STORED = 100  # findings
 WRONG_ANSWER = "wrong_answer"  # a kind of finding
+NOBODYS = ("cancelled",)  # reasons of a run's end
 KILLED_BY_FILTER = (-signal.SIGSYS, 128 + signal.SIGSYS)  # `cudalab sanitize` says it by its status
 
 
@@ -52,28 +56,68 @@ def stage(
         return _wrong(report, look, failed=failed) or _stage_of(report, look)
     if outcome.status in KILLED_BY_FILTER:
         return Stage("sanitize", Status.FAILED, says=REACHED_OUT, why=Why.FOREIGN, cost=1.0)
-    lines = outcome.stderr.strip().splitlines()
-    errors = [line for line in lines if line.startswith("Error")] or lines[-1:]
-    says = failure(outcome).says if outcome.reason else " ".join(errors[:1])
-    return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {says}")
+    return _ended_early(outcome, look)
 
 
-def program_stage(submission: Program, path: Path, look: str) -> Stage:
+def program_stage(
+    submission: Program,
+    trial: Trial,
+    look: str,
+    is_right: Callable[[bytes], bool],
+    *,
+    failed: bool = False,
+) -> Stage:
     """Run an instrumented whole program.
 
-    `look` is the command that does the same by hand; empty if it must stay hidden.
+    `look` is the command that does the same by hand; empty if it must stay hidden. `failed` says
+    that a test has failed, for which this looks for the cause.
     """
-    outcome, report = submission.sanitized(path, LIMITS)
+    outcome, report, answer = submission.sanitized(trial.path, LIMITS)
     if report is None:
-        why = failure(outcome).says or f"exit status {outcome.status}"
-        return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {why}")
+        return _ended_early(outcome, look)
     if not report.launches:
+        _, elsewhere = submission.without_kernels(replace(trial, limits=LIMITS))
+        if elsewhere:
+            says = "no kernel is launched under the sanitizer, but otherwise there are some"
+            return _unseen(says, look)
         says = "no kernel was launched: there is nothing to observe"
         return Stage("sanitize", Status.SKIPPED, says=says)
     stage = _stage_of(_named(report, submission.known_names()), look)
+    if stage.status is Status.PASSED and not failed and not is_right(answer):
+        return _unseen("right in the tests, wrong under the sanitizer", look)
     if stage.status is Status.PASSED:
         stage.details = [f"observed: {'; '.join(report.inputs)}", *stage.details, *report.ignored]
     return stage
+
+
+def tells(places: Sequence[str]) -> Stage:
+    """The stage of a submission whose code differs where the sanitizer looks."""
+    details = [f"{place}: other code, or hidden from the sanitizer" for place in places]
+    return _unseen("the sanitizer would see other code than the tests run", "", *details)
+
+
+def _ended_early(outcome: Outcome, look: str) -> Stage:
+    """The stage of a run that has left no report.
+
+    A limit, a signal, a status of its own, and an instrumented build that does not compile are the
+    submission's doing, for the same text has passed the tests. The rest is nobody's.
+    """
+    lines = outcome.stderr.strip().splitlines()
+    errors = [line for line in lines if line.startswith("Error")] or lines[-1:]
+    says = failure(outcome).says if outcome.reason else " ".join(errors[:1])
+    ours = outcome.status in (ExitCode.ERROR, ExitCode.NO_DEVICE) or outcome.reason in NOBODYS
+    if ours and (not outcome.reason or outcome.reason in NOBODYS):
+        return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {says}")
+    if outcome.status == ExitCode.COMPILE_ERROR:
+        return _unseen("its instrumented build does not compile", look, *errors[:3])
+    return _unseen("it ended before the sanitizer could report", look, *filter(None, [says]))
+
+
+def _unseen(says: str, look: str, *details: str) -> Stage:
+    """A stage that failed because nobody could look for races."""
+    lines = [*details, "races cannot be ruled out, so it costs what a race costs"]
+    lines += [f"see: {look}"] if look else []
+    return Stage("sanitize", Status.FAILED, says=says, details=lines, why=Why.SANITIZER)
 
 
 def _named(report: Findings, names: Mapping[str, str]) -> Findings:

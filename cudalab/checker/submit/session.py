@@ -87,6 +87,10 @@ class Session:
         line, _, self._pending = self._pending.partition(b"\n")
         return line.decode(errors="replace")
 
+    def has_reply(self) -> bool:
+        """Whether the worker has said something that nobody has read."""
+        return bool(self._pending or select.select([self._replies], [], [], 0)[0])
+
     def end(self, line: str, limits: Limits) -> tuple[Outcome, Reply | None]:
         """The outcome of a task after the worker's last line about it."""
         if not line:

@@ -9,6 +9,7 @@ program is timed from start to end, and so is the reference.
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,8 @@ HOPELESS = 2  # times slower than a submission without points for speed
 GIVE_UP_S = 10.0  # for one run of a kernel, unless the reference is slow, too
 ENOUGH_S = 30.0  # of sampling: then no more samples, however few there are
 START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have finished a command
+KEY_BYTES = 16  # of a command: its reply repeats them
+DISHONEST = (Why.WRONG, Why.FOREIGN)  # reasons to fail while times are taken that cost all points
 KERNELS_BY = {
     False: "kernels, by the device's clock",
     True: "kernels on the CPU device, by the grader's clock: no GPU's speed",
@@ -97,7 +100,8 @@ def measure(
     except _TooSlow as error:
         return None, Stage("time", Status.PASSED, says=str(error))
     except _Failed as error:
-        return None, Stage("time", Status.FAILED, says=error.says, why=error.why)
+        cost = 1.0 if error.why in DISHONEST else 0.0
+        return None, Stage("time", Status.FAILED, says=error.says, why=error.why, cost=cost)
     ours, theirs = times
     ratio = stats.ratio(ours, theirs)
     speed = plan.speed
@@ -246,8 +250,14 @@ class _Worker:
             raise self._failed(Why.WRONG, "; ".join(verdict.lines[:2]))
 
     def _command(self, line: str, seconds: float = STEP_S) -> str:
-        self._session.send(line)
-        return self._expect("ok", seconds)
+        if self._session.has_reply():  # nothing was asked
+            raise self._failed(Why.FOREIGN, "it replied in the place of the grader's own process")
+        key = secrets.token_hex(KEY_BYTES)
+        self._session.send(f"{key} {line}")
+        said, _, rest = self._expect("ok", seconds).partition(" ")
+        if not secrets.compare_digest(said.encode(), key.encode()):
+            raise self._failed(Why.FOREIGN, "it replied in the place of the grader's own process")
+        return rest
 
     def _expect(self, word: str, seconds: float) -> str:
         """Wait for a reply that begins with `word`; what follows the word."""

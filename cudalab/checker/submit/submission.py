@@ -22,7 +22,8 @@ from cudalab.checker.sandbox.reading import read_record
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import Sandbox
 from cudalab.checker.sandbox.users import User
-from cudalab.checker.submit.reports import NO_DEVICE, OUT, TOOLCHAIN, Failure
+from cudalab.checker.submit.reports import NO_DEVICE, OUT, TOOLCHAIN, Built
+from cudalab.checker.submit.sources import CompileFailure
 from cudalab.checker.verdicts import ANY_DEVICE, Why
 from cudalab.errors import CudalabError, NoDeviceError, UsageError
 from cudalab.labs.evidence import Launches
@@ -30,7 +31,7 @@ from cudalab.program.files import is_kernel_file
 from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from cudalab.checker.sandbox.box import Box
@@ -43,7 +44,6 @@ PIPE_BYTES = 7  # delivered at a time by a slow pipe
 OURS = Sandbox("none", "cudalab's own code needs no sandbox")
 PYTHON_RAISED = 1  # Python's exit status after an uncaught exception
 REACHED_OUT = "it tried to start a program or to reach another process, which no kernel can"
-HEADERS = (".cuh", ".h", ".hpp", ".inl")
 CRASHES = {
     signal.SIGSEGV: "segmentation fault: access to memory that is not its own",
     signal.SIGBUS: "bus error: access to memory that does not exist",
@@ -64,14 +64,6 @@ LIMITS_BROKEN = {
     "lost": Why.LOST,
     "cancelled": Why.LOST,
 }
-
-
-class CompileFailure(Exception):  # noqa: N818 - a verdict
-    """The submission does not compile, or holds code that is not allowed."""
-
-    def __init__(self, why: Why, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.why, self.message, self.hint = why, message, hint
 
 
 @dataclass(frozen=True)
@@ -267,6 +259,7 @@ class Compiled:
     _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
     _folder: Path | None = field(default=None, init=False, repr=False)
     _group: int | None = field(default=None, init=False, repr=False)  # that may read it; or all may
+    built_as: Built = field(default_factory=Built, init=False, repr=False)
 
     @property
     def built(self) -> Path:
@@ -306,18 +299,25 @@ class Compiled:
         self._stack.close()
 
 
-def raise_reported(path: Path, folder: Path) -> None:
-    """Raise the failure that compiling in a folder has reported in a file, if any.
+def raise_reported(path: Path, folder: Path) -> Built:
+    """What compiling in a folder has reported in a file, unless it is a failure.
 
     UnreadableError if there is no report. It is believed: nothing of the submission has run yet.
     """
-    failure = read_record(Failure, path)
-    message, hint = failure.message.replace(f"{folder}/", ""), failure.hint
-    if failure.error == NO_DEVICE:
+    built = read_record(Built, path)
+    if built.foreign:
+        raise CompileFailure(
+            Why.FOREIGN,
+            "\n".join(built.foreign[:3]),
+            "nvcc compiles no such thing for a GPU, or it hides accesses from the sanitizer",
+        )
+    message, hint = built.message.replace(f"{folder}/", ""), built.hint
+    if built.error == NO_DEVICE:
         raise NoDeviceError(message, hint or None)
-    if failure.error:
-        why = Why.GRADER if failure.error == TOOLCHAIN else Why.COMPILE
+    if built.error:
+        why = Why.GRADER if built.error == TOOLCHAIN else Why.COMPILE
         raise CompileFailure(why, message, hint)
+    return built
 
 
 def unfinished(outcome: Outcome, hint: str) -> CompileFailure:
@@ -347,16 +347,6 @@ def protect(folder: Path, group: int | None = None) -> None:
     if os.getuid() == 0:
         os.lchown(folder, 0, group or 0)
     folder.chmod(for_folder)
-
-
-def copy_sources(files: Iterable[Path], folder: Path) -> None:
-    """Copy the files that were handed in, and the headers beside them, into a new folder."""
-    folder.mkdir()
-    for path in files:
-        shutil.copyfile(path, folder / path.name)
-        for header in sorted(path.parent.iterdir()):
-            if header.suffix in HEADERS and header.is_file() and not header.is_symlink():
-                shutil.copyfile(header, folder / header.name)
 
 
 def copy_runtime(cache: Path, *, check: bool) -> None:

@@ -34,10 +34,11 @@ import numpy as np
 from cudalab import labs, runner
 from cudalab.backends import emulated, open_device
 from cudalab.backends.base import OnlyBuilds, WrappedDevice
+from cudalab.backends.cpu.device import parts
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.bench.candidates import Data, variant_candidate
-from cudalab.checker.submit import confine, reports
+from cudalab.checker.submit import confine, reports, views
 from cudalab.checker.submit.guard import GuardedDevice, untouched
 from cudalab.checker.submit.reports import (
     ANSWER,
@@ -45,6 +46,7 @@ from cudalab.checker.submit.reports import (
     CONFINES,
     CONFINES_NOT,
     OUT,
+    Built,
     CaseReport,
     Failure,
     Launched,
@@ -54,6 +56,7 @@ from cudalab.errors import CudalabError, KernelError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
 from cudalab.language import source
+from cudalab.language.source import headers
 from cudalab.system.cache import READ_ONLY
 
 if TYPE_CHECKING:
@@ -253,14 +256,34 @@ class LoadsOnce(WrappedDevice):
 
 def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
     """Compile for each case. On the CPU device nothing is loaded: that would run code."""
-    builder = OnlyBuilds(device).as_device() if emulated(spec["device"]) else device
-    failure = Failure()
+    builds = Examines(device, spec["builds"]) if emulated(spec["device"]) else None
+    builder = builds.as_device() if builds else device
+    failure: Json = {}
     try:
         for case in spec["cases"]:
             lab.compiled(variant, builder, case)
     except CudalabError as error:
-        failure = Failure(**reports.failure_of(error))
-    outputs.record(BUILT, failure)
+        failure = reports.failure_of(error)
+    found = asdict(builds.views) if builds else {}
+    outputs.record(BUILT, Built(**failure, **found))
+
+
+class Examines(OnlyBuilds):
+    """A device that compiles, loads nothing, and reads the text as each compiler sees it."""
+
+    def __init__(self, device: Device, builds: list[Any] | None) -> None:
+        super().__init__(device)
+        self.views = views.Views()
+        self._builds = views.from_json(builds) if builds else None
+
+    def compile(self, source: Source, defines: Mapping[str, str | int], **options: Any) -> None:
+        """Compile into the cache; the text is read first, for it may not compile."""
+        if self._builds is not None:
+            theirs = set(headers(source)) | {source.label}
+            own = {label for label in theirs if not label.startswith("kernels/")}
+            text = parts(source, defines).text
+            self.views.add(views.of_kernel(text, self._builds, own.__contains__))
+        super().compile(source, defines, **options)
 
 
 def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
@@ -361,18 +384,20 @@ def serve(
 ) -> None:
     """Compute on command.
 
-    The commands are lines: "input FILE", "poison", "run", "answer" and, at last, "end". The reply
-    to each is "ok" when it is done; the answer is then in answer.bin. After "run" the milliseconds
-    follow that a GPU has measured itself, from flushed caches. On the CPU device the kernel could
-    write what it likes in this process, so the grader takes the time.
+    The commands are lines: "KEY input FILE", "KEY poison", "KEY run", "KEY answer" and, at last,
+    "end". The reply to each is "ok KEY" when it is done: the key is new each time, and the kernel
+    has not been told it. The answer is then in answer.bin. After "run" the milliseconds follow
+    that a GPU has measured itself, from flushed caches. On the CPU device the kernel could write
+    what it likes in this process, so the grader takes the time.
     """
     case = spec["cases"][0]
     sampler = bench.Sampler(device, open_meter(device))
     params: Params | None = None
     channel.reply("ready")
     while line := channel.read():
-        word, _, path = line.strip().partition(" ")
-        reply = "ok"
+        key, _, command = line.strip().partition(" ")
+        word, _, path = command.partition(" ")
+        reply = f"ok {key}"
         if word == "input":
             inputs = lab.read_file(Path(path), case)
             if params != inputs.params:

@@ -1,0 +1,220 @@
+"""Submissions that keep the sanitizer from looking, or look different to it: none passes."""
+
+from __future__ import annotations
+
+import pytest
+from checking import checked, cudalab
+
+from cudalab.checker.sandbox.running import Outcome
+from cudalab.checker.submit import sanitizing, sources, views
+from cudalab.checker.submit.sources import CompileFailure
+from cudalab.checker.verdicts import Status
+from cudalab.errors import ExitCode
+
+HEADER = """// /// cudalab
+// summary  = "Adds the second half of the items to the first"
+// order    = 100
+// dispatch = "halving"
+// defines  = { THREADS_PER_BLOCK = 256 }
+// applies  = { dtype = ["int32"], op = ["sum"], along = ["all"] }
+// ///
+"""
+SUM = """extern "C" __global__ void combine_halves(const T* x, const T*, T* out, unsigned n, int,
+                                          unsigned) {
+    const unsigned half = n - n / 2, i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
+    BEFORE
+    if (i < half) out[i] = ITEM + (i + half < n ? x[i + half] : 0);
+}
+"""
+RACE = (
+    "__shared__ int d; if (threadIdx.x == 0) d = 0; __syncthreads(); RAISE; __syncthreads(); "
+    "if (d == -5) out[0] = d;"
+)
+PROGRAM = """#include <cstdio>
+#include <cstdlib>
+#include <vector>
+__global__ void sum_all(const int* x, int* out, unsigned n) {
+    __shared__ int s;
+    if (threadIdx.x == 0) s = 0;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < n; i += blockDim.x) s = s + x[i];
+    __syncthreads();
+    if (threadIdx.x == 0) *out = s;
+}
+int main() {
+    std::vector<int> v;
+    int t, *d, *o, r = 0;
+    if (fread(&t, 4, 1, stdin) != 1) return 1;
+    while (fread(&t, 4, 1, stdin) == 1) v.push_back(t);
+    GUARD
+    cudaMalloc(&d, v.size() * 4 + 4);
+    cudaMalloc(&o, 4);
+    cudaMemcpy(d, v.data(), v.size() * 4, cudaMemcpyHostToDevice);
+    sum_all<<<1, 256>>>(d, o, v.size());
+    cudaMemcpy(&r, o, 4, cudaMemcpyDeviceToHost);
+    fwrite(&r, 4, 1, stdout);
+    cudaFree(d);
+    cudaFree(o);
+}
+"""
+IFUNC = """extern "C" {
+static int real(int x) { return x; }
+static int (*pick())(int) { return real; }
+__attribute__((visibility("default"), ifunc("pick"))) int same(int);
+}
+"""
+LOOKS = """if (FILE* maps = fopen("/proc/self/maps", "r")) {
+    char line[4096];
+    while (fgets(line, sizeof line, maps))
+        for (char* at = line; *at; ++at) if (at[0] == 'c' && at[1] == 'h' && at[2] == 'e' &&
+                                             at[3] == 'c' && at[4] == 'k') exit(0);
+}"""
+
+
+def written(tmp_path, before="", item="x[i]", above=""):
+    path = tmp_path / "my.cu"
+    path.write_text(HEADER + above + SUM.replace("BEFORE", before).replace("ITEM", item))
+    return path
+
+
+def judged(path, status):
+    quickly = ("--device", "cpu", "--quick", "--no-time")
+    report = checked("reduce", "--kernel", path, *quickly, status=status)
+    return report, {stage["name"]: stage for stage in report["stages"]}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "defined(CUDALAB_CHECK)",
+        "defined(__SANITIZE_THREAD__)",
+        "!defined(__OPTIMIZE__)",
+        "DEFINED(CUDALAB)",  # the name appears behind the preprocessor alone
+    ],
+)
+def test_code_that_the_sanitizer_would_not_see(tmp_path, condition):
+    race = RACE.replace("RAISE", "RAISE(d)")
+    above = (
+        "#define DEFINED(name) defined(name##_CHECK)\n"
+        f"#if {condition}\n#define RAISE(d) atomicAdd(&d, 1)\n"
+        "#else\n#define RAISE(d) d = d + 1\n#endif\n"
+    )
+    report, stages = judged(written(tmp_path, race, above=above), 3)
+    assert stages["sanitize"]["says"].startswith("the sanitizer would see other code")
+    assert report["points"] == report["max_points"] / 2
+
+
+@pytest.mark.parametrize(
+    ("before", "item", "above", "says"),
+    [
+        ('if (i < half) asm volatile("incl %0" : "+m"(out[i]));', "x[i] - 1", "", "assembly"),
+        ('asm volatile("syscall");', "x[i]", "", "assembly"),
+        ("", "x[i]", '#define HIDE a##s##m\n__device__ void f() { as\\\nm("nop"); }\n', "assembly"),
+        ("", "__atomic_load_n(&x[i], 0)", "", "__atomic_load_n is a function of a host's"),
+        ("if (__builtin_constant_p(n)) return;", "x[i]", "", "__builtin_constant_p"),
+        ("", "x[i]", '__attribute__((no_sanitize("thread"))) __device__ void f() {}\n', "sanitize"),
+        ("", "x[i]", "[[gnu::optimize(2)]] __device__ void f() {}\n", "the attribute optimize"),
+        ("", "x[i]", '#pragma GCC optimize("O2")\n', "#pragma GCC optimize"),
+        ("CUDALAB_FENCED(1);", "x[i]", "", "a name of cudalab's own"),
+        (
+            "",
+            "same(x[i])",
+            IFUNC,
+            "ifunc",
+        ),
+    ],
+)
+def test_what_no_kernel_holds(tmp_path, before, item, above, says):
+    _, stages = judged(written(tmp_path, before, item, above), 5)
+    assert says in "\n".join(stages["compile"]["details"])
+
+
+def test_what_a_kernel_may_hold(tmp_path):
+    above = (
+        "__device__ __forceinline__ int f(int x) { return __builtin_expect(x, 1); }\n"
+        "struct __attribute__((aligned(8))) Pair { int a, b; };\n"
+        '__device__ void keep(int& x) { asm volatile("" : "+r"(x) : : "memory"); }\n'
+    )
+    before = 'Pair p{0, 0}; keep(p.a); _Pragma("unroll") for (int k = 0; k < 1; ++k);'
+    report, _ = judged(written(tmp_path, before, "f(x[i]) + p.a", above), 0)
+    assert report["points"] == report["max_points"]
+
+
+def test_a_word_about_code_for_a_gpu_alone(tmp_path):
+    above = "#ifdef CUDALAB_CPU\n#define WAIT __syncthreads()\n#else\n#define WAIT\n#endif\n"
+    _, stages = judged(written(tmp_path, "WAIT;", above=above), 0)
+    (line,) = stages["compile"]["details"]
+    assert "my.cu:16: a GPU gets other code here" in line
+
+
+@pytest.mark.parametrize("guard", ["exit(0);", LOOKS])
+def test_a_program_that_ends_where_the_sanitizer_looks(tmp_path, guard):
+    above = "" if guard == LOOKS else "#if defined(CUDALAB_CHECK)\n#define GUARD exit(0);\n#else\n"
+    above += "" if guard == LOOKS else "#define GUARD\n#endif\n"
+    path = tmp_path / "my.cu"
+    path.write_text(above + (PROGRAM if above else PROGRAM.replace("GUARD", guard)))
+    quickly = ("--device", "cpu", "--quick", "--no-time")
+    report = checked("reduce", "--program", path, *quickly, status=3)
+    assert report["stages"][-1]["name"] == "sanitize"
+    assert report["points"] == report["max_points"] / 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Outcome(None, reason="time"), Status.FAILED),
+        (Outcome(None, reason="memory"), Status.FAILED),
+        (Outcome(None, reason="cancelled"), Status.SKIPPED),
+        (Outcome(0), Status.FAILED),
+        (Outcome(-9), Status.FAILED),
+        (Outcome(ExitCode.COMPILE_ERROR), Status.FAILED),
+        (Outcome(ExitCode.TIME_LIMIT), Status.FAILED),
+        (Outcome(ExitCode.ERROR, stderr="Error: no space left"), Status.SKIPPED),
+        (Outcome(ExitCode.NO_DEVICE), Status.SKIPPED),
+    ],
+)
+def test_whose_doing_an_early_end_is(outcome, status):
+    assert sanitizing._ended_early(outcome, "").status is status
+
+
+def test_lines_are_those_of_the_file_handed_in():
+    text = '#line 7 "other.cu"\nint a;\n  # /* x */ 12 "b"\n#li\\\nne 3\nint b; // #line\n'
+    settled = sources.settled(text, "my.cu")
+    assert [line.strip() for line in settled.splitlines()] == [
+        *("", "int a;", "", "", "", "int b; // #line")
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '#include "/proc/self/mountinfo"',
+        "# include </etc/passwd>",
+        '#inc\\\nlude "../a.h"',
+        "#include NAME",
+        '%:include "/etc/passwd"',
+    ],
+)
+def test_includes_stay_in_the_folder(line):
+    with pytest.raises(CompileFailure, match=r"my.cu:2: error: "):
+        sources.settled(f"int a;\n{line}\n", "my.cu")
+    sources.settled(f'/*\n{line}\n*/\n#include <cstdio>\n#include "parts/a.cuh"\n', "my.cu")
+
+
+def test_no_message_shows_the_graders_files(tmp_path):
+    path = written(tmp_path, above='#include "/proc/self/mountinfo"\n')
+    done = cudalab("check", "reduce", "--kernel", path, "--device", "cpu", status=5)
+    assert "another folder" in done.stdout
+    assert "overlay" not in done.stdout + done.stderr
+
+
+def test_views_of_a_program_that_hides():
+    builds = views.of_programs()
+    text = "__attribute__((no_sanitize_thread)) void f() {}\n"
+    assert views.of_program(text, "a.cu", builds).tells == ["a.cu:1 (no_sanitize_thread)"]
+    text = (
+        'void f() { asm("nop"); }\n'
+        '__device__ int g(int x) { asm("neg.s32 %0, %0;" : "+r"(x)); return x; }\n'
+    )
+    (foreign,) = views.of_program(text, "a.cu", builds).foreign
+    assert foreign.startswith("a.cu:1: error: inline assembly")
