@@ -23,6 +23,7 @@ from cudalab.cli.options import (
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from cudalab.labs.base import Lab
@@ -45,10 +46,12 @@ if TYPE_CHECKING:
             ),
             lines(
                 "JSON",
-                "labs      name, summary, variants (a number), default (by device)",
+                "labs      name, summary, variants (a number), default (by device),",
+                "          taken (a number of variants: for some inputs instead)",
                 "With LAB: lab, summary and",
                 "variants  name, summary, ladder, order, adds, devices, default (devices),",
-                "          computes (values by option), requires, precision, deterministic, file",
+                "          taken (for which inputs instead of the default), computes (values",
+                "          by option), requires, precision, deterministic, file",
             ),
         ]
     ),
@@ -69,23 +72,33 @@ def list_variants(lab: str | None, *, as_json: bool) -> None:
             print_json({"labs": rows})
             return
         terminal.catalogue(
-            "cudalab list LAB shows a lab's variants",
-            ["lab", "summary", *(f"default on {device}" for device in DEVICES)],
-            [[row["name"], row["summary"], *row["default"].values()] for row in rows],
-            droppable=["summary"],
+            "cudalab list LAB shows a lab's variants, and what the others are for",
+            ["lab", "summary", *(f"default on {device}" for device in DEVICES), "others"],
+            [
+                [row["name"], row["summary"], *row["default"].values(), str(row["taken"] or "")]
+                for row in rows
+            ],
+            droppable=["summary", "others"],
         )
         return
-    variants = registry.variants(labs.get(lab))
+    variants = by_ladder(registry.variants(labs.get(lab)))
+    taken = labs.get(lab).taken
     if as_json:
-        described = [_described(variant) for variant in variants]
+        described = [_described(variant, taken) for variant in variants]
         print_json({"lab": lab, "summary": labs.summary(lab), "variants": described})
         return
     terminal.catalogue(
         f"{lab}: {labs.summary(lab)}",
-        ["variant", "summary", "default", "computes", "requires", "devices"],
-        [_row(variant) for variant in variants],
-        droppable=["devices", "requires", "computes"],
+        ["variant", "summary", "ladder", "default", "also for", "computes", "requires", "devices"],
+        [_row(variant, taken) for variant in variants],
+        droppable=["devices", "requires", "computes", "also for", "ladder"],
     )
+
+
+def by_ladder(variants: list[Variant]) -> list[Variant]:
+    """The rungs of the main ladder, which has no name, and then those of each other one."""
+    ladders = list(dict.fromkeys(["", *(variant.ladder for variant in variants)]))
+    return sorted(variants, key=lambda variant: ladders.index(variant.ladder))
 
 
 def _summarized(lab: Lab) -> dict[str, Any]:
@@ -104,10 +117,11 @@ def _summarized(lab: Lab) -> dict[str, Any]:
         "summary": labs.summary(lab.name),
         "variants": len(registry.variants(lab)),
         "default": {device: default(device) for device in DEVICES},
+        "taken": len(lab.taken),
     }
 
 
-def _described(variant: Variant) -> dict[str, Any]:
+def _described(variant: Variant, taken: Mapping[str, str]) -> dict[str, Any]:
     from cudalab.backends import able_devices
 
     return {
@@ -118,6 +132,7 @@ def _described(variant: Variant) -> dict[str, Any]:
         "adds": variant.adds,
         "devices": able_devices(variant.requires),
         "default": variant.default,
+        "taken": taken.get(variant.name, ""),
         "computes": variant.applies,
         "requires": variant.requires,
         "precision": variant.precision,
@@ -126,13 +141,15 @@ def _described(variant: Variant) -> dict[str, Any]:
     }
 
 
-def _row(variant: Variant) -> list[str]:
+def _row(variant: Variant, taken: Mapping[str, str]) -> list[str]:
     from cudalab.backends import able_devices
 
     return [
         variant.title,
         variant.summary,
+        variant.ladder,
         ", ".join(variant.default),
+        taken.get(variant.name, ""),
         "; ".join(f"{axis} {', '.join(values)}" for axis, values in variant.applies.items()),
         ", ".join(variant.requires),
         ", ".join(able_devices(variant.requires)),

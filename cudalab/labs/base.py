@@ -148,6 +148,8 @@ class Lab:
     precisions: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[Option, ...]] = ()
     distributions: ClassVar[tuple[str, ...]]
+    # The variants that `choose` takes, and for which inputs, in a few words for `cudalab list LAB`.
+    taken: ClassVar[Mapping[str, str]] = {}
     example_size: ClassVar[str] = "1e6"  # in the examples of the help
 
     def dispatches(self) -> list[str]:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -24,6 +25,7 @@ from cudalab import explain, labs
 from cudalab.backends import DEVICES, emulated
 from cudalab.cli.app import cli
 from cudalab.cli.failures import report_errors
+from cudalab.cli.inventory import by_ladder
 from cudalab.cli.options import size
 from cudalab.errors import install_command
 from cudalab.labs import registry
@@ -956,27 +958,39 @@ def test_list_has_a_line_for_each_lab():
 
 def test_a_pipe_gets_a_line_for_each_variant():
     lines = printed("list", "radixsort").splitlines()
-    assert lines[0].split() == ["variant", "summary", "default", "computes", "requires", "devices"]
-    variants = registry.variants(LAB)
+    assert lines[0].split() == [
+        *("variant", "summary", "ladder", "default", "also", "for", "computes", "requires"),
+        "devices",
+    ]
+    variants = by_ladder(registry.variants(LAB))
     assert [line.split()[0] for line in lines[1:]] == [variant.name for variant in variants]
     assert all(v.summary in line for v, line in zip(variants, lines[1:], strict=True))
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
+def test_ladders_are_listed_one_behind_the_other():
+    lines = printed("list", "matmul").splitlines()[1:]
+    names = [line.split()[0] for line in lines]
+    assert names[:3] == ["naive", "tiled", "register_tiled_1d"]
+    ladders = [registry.find(labs.get("matmul"), name).ladder for name in names]
+    assert len([*groupby(ladders)]) == len(set(ladders))
+    assert all(ladder in line for ladder, line in zip(ladders, lines, strict=True))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 150])
 def test_a_list_fits_the_terminal(width):
     shown = printed("list", columns=str(width))
     ladder = printed("list", "radixsort", columns=str(width))
     assert max(map(len, (shown + ladder).splitlines())) <= width
     assert all(variant.name in ladder for variant in registry.variants(LAB))
-    assert ("no room here for: summary" in shown) == (80 <= width < 140)
+    assert ("no room here for: summary" in shown) == (80 <= width < 150)
     if width >= 80:
         assert shown.count("\n") <= 4 + len(labs.names())
 
 
 LISTED = {
-    "lab": {"name", "summary", "variants", "default"},
+    "lab": {"name", "summary", "variants", "default", "taken"},
     "variant": {
-        *("name", "summary", "ladder", "order", "adds", "devices", "default", "computes"),
+        *("name", "summary", "ladder", "order", "adds", "devices", "default", "taken", "computes"),
         *("requires", "precision", "deterministic", "file"),
     },
     "topic": {"name", "summary"},

@@ -55,6 +55,17 @@ class MatMul(Lab):
     }
     options = (Option("--shape", bool, "The header is m, k, n (with --aat: m, k)."),)
     precisions = ("bf16",)
+    taken: ClassVar = {
+        **dict.fromkeys(
+            ("split_k", "group_split_k", "group_split_k_80", "group_split_k_wide"),
+            "few elements",
+        ),
+        **dict.fromkeys(
+            ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide"),
+            "720 x 720 and larger",
+        ),
+        "aat_tensor_cores": "720 x 720 and larger",
+    }
     example_size = "500"
     distributions = ("uniform", "integers", "positive", "wide", "cancelling")
 

@@ -59,6 +59,8 @@ class RadixSort(KeySort):
         """T, the C type of the keys, and PAIRS, whether values follow them."""
         return super().kernel_defines(case) | {"PAIRS": int(is_pairs(case))}
 
+    taken: ClassVar = {"onesweep": "over 2^28 keys; few pairs"}
+
     def choose(self, inputs: Inputs, case: Case, device: Device) -> Sequence[str] | None:
         """On a GPU, sweeps for more keys or pairs than can be split, and for few pairs."""
         min_n, max_n = (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS) if is_pairs(case) else (0, MAX_SPLIT)

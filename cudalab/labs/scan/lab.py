@@ -56,6 +56,8 @@ class Scan(ArrayLab):
             "INCLUSIVE": inclusive,
         }
 
+    taken: ClassVar = {"lookback_prefetch": "16 MiB and more"}
+
     def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
         """On a GPU, choose large tiles if the array has enough of them to keep it busy."""
         nbytes = inputs.params["n"] * np.dtype(case["dtype"]).itemsize

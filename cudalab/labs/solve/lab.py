@@ -163,6 +163,14 @@ class Solve(Lab):
         error, _ = _error_and_residual(inputs, x)
         return Accuracy(error, allowed(case, inputs.params["n"]), None, "backward error")
 
+    taken: ClassVar = {
+        "jacobi": "dominant diagonals",
+        "conjugate_gradient_scaled": "dominant and symmetric",
+        "richardson_coalesced": "--alpha",
+        "cholesky_tensor_cores": "maybe definite, from 512",
+        "lu_look_ahead": "others from 3072 on",
+    }
+
     def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
         """The policy `auto`: an iteration that provably converges quickly, else the default.
 

@@ -87,6 +87,8 @@ class Transpose(Lab):
             else:
                 yield as_bytes(uniform(raw.random_raw(count), dtype))
 
+    taken: ClassVar = {"tiled_sectors": "rows of other than 16 k bytes"}
+
     def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
         """On a GPU, choose whole sectors if rows do not start at multiples of 16 bytes."""
         itemsize = np.dtype(case["dtype"]).itemsize
