@@ -9,6 +9,7 @@ from pathlib import Path
 import command
 
 from cudalab import labs
+from cudalab.checker.sandbox import sandbox
 
 ROOT = Path(labs.__file__).parents[2]
 CHEATS = ROOT / "cudalab" / "checker" / "cheats"
@@ -45,6 +46,9 @@ int main() {
 
 
 def cudalab(*args, cwd=None, status=None, **env):
+    if args[0] == "grade" and not {"--sandbox", "--make", "--help"} & set(args):
+        kind = sandbox.choose().kind  # a class is judged without one only if told
+        args = (*args, "--sandbox", "none") if kind == "none" else args
     environment = {**os.environ, "PYTHONPATH": IMPORTS, "COLUMNS": "200", **env}
     done = command.cudalab(*args, cwd=cwd, env=environment, text=True)
     if status is not None:

@@ -104,6 +104,8 @@ def junit(report: Report) -> str:
 def gradescope(report: Report) -> str:
     """results.json: each test's score and visibility; the time is a leaderboard entry."""
     broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
+    # What follows from hidden tests stays hidden with them: later stages, times, sums of points.
+    secret = any(test.hidden for test in report.tests)
     skipped = [stage for stage in report.stages if stage.status is Status.SKIPPED]
     tests = []
     for number, test in enumerate(report.tests, 1):
@@ -125,7 +127,7 @@ def gradescope(report: Report) -> str:
             "max_score": 0.0,
             "status": "passed" if stage.status is Status.PASSED else "failed",
             "output": "\n".join([headline_of(stage), *explained(stage)]),
-            "visibility": "visible",
+            "visibility": "after_published" if secret and stage.name != "compile" else "visible",
         }
         for stage in report.stages
         if stage.name not in ("correct", "time") and stage not in skipped  # passed or failed there
@@ -140,21 +142,25 @@ def gradescope(report: Report) -> str:
                 "max_score": speed.max_points,
                 "status": "passed",
                 "output": speed_line(report),
-                "visibility": "visible",
+                "visibility": "after_published" if secret else "visible",
             }
         )
-        leaderboard = [
-            {"name": f"times {speed.reference}", "value": round(speed.ratio, 3), "order": "asc"}
-        ]
+        leaderboard = (
+            []
+            if secret
+            else [
+                {"name": f"times {speed.reference}", "value": round(speed.ratio, 3), "order": "asc"}
+            ]
+        )
     result: dict[str, object] = {
         "output": "\n".join(
             [
-                _points(report),
+                *([] if secret else [_points(report)]),
                 sandbox_line(report),
-                *(f"{one.name}: skipped: {one.says}" for one in skipped),
+                *(f"{one.name}: skipped: {one.says}" for one in skipped if not secret),
             ]
         ),
-        "execution_time": round(report.seconds, 3),
+        **({} if secret else {"execution_time": round(report.seconds, 3)}),
         "tests": tests,
         "leaderboard": leaderboard,
     }

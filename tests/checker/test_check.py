@@ -795,6 +795,29 @@ def test_gradescope():
         jsonschema.validate(one, RESULTS)
 
 
+def test_gradescope_shows_nothing_that_hidden_tests_decide():
+    """All that a student sees before the grades are published is the same, pass or fail."""
+    speed = SpeedResult(
+        reference="serial", size="1000", ms=2.0, reference_ms=1.0, ratio=2.0, low=1.9, high=2.1,
+        points=1.5, max_points=2.0, full=1.2, zero=5.0, rounds=7, what="kernels",
+    )  # fmt: skip
+    clean = [Stage("sanitize", Status.PASSED), Stage("time", Status.PASSED)]
+    skipped = [Stage("sanitize", Status.SKIPPED), Stage("time", Status.SKIPPED)]
+    right = passed()
+    right.hidden = True
+    seen = []
+    for report in (
+        a_report(passed(), right, stages=clean, speed=speed),
+        a_report(passed(), failed(hidden=True), stages=skipped),
+    ):
+        value = json.loads(outputs.gradescope(report))
+        jsonschema.validate(value, RESULTS)
+        value["tests"] = [one for one in value["tests"] if one["visibility"] == "visible"]
+        del value["score"]  # which Gradescope holds back with the hidden tests
+        seen.append(value)
+    assert seen[0] == seen[1]
+
+
 def test_what_a_submission_prints_is_plain_and_short_in_every_form():
     odd = "\x1b]0;title\x07\x1b[2J \ud800 <b>"
     stage = Stage(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import pytest
-from checking import checked, cudalab
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
 
-from cudalab.checker.sandbox.running import Outcome
+import pytest
+from checking import ROOT, checked, cudalab
+from click.testing import CliRunner
+
+from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.submit import sanitizing, sources, views
 from cudalab.checker.submit.sources import CompileFailure
 from cudalab.checker.verdicts import Status
+from cudalab.cli.app import cli
 from cudalab.errors import ExitCode
 
 HEADER = """// /// cudalab
@@ -218,3 +228,83 @@ def test_views_of_a_program_that_hides():
     )
     (foreign,) = views.of_program(text, "a.cu", builds).foreign
     assert foreign.startswith("a.cu:1: error: inline assembly")
+
+
+def test_a_stopped_watcher_is_noticed(tmp_path):
+    """By a program that runs as the grader does, where nothing isolates it."""
+    path = tmp_path / "stops.py"
+    path.write_text(
+        "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nos.write(1, b'\\0\\0\\0\\0')\n"
+    )
+    began = time.monotonic()
+    with sandbox.choose("none").box() as box:
+        outcome, answer = sandbox.choose("none").capture(
+            [sys.executable, str(path)], box, Limits(seconds=30)
+        )
+    assert time.monotonic() - began < 20
+    assert (outcome.reason, answer) == ("lost", b"")
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_python_behind_links(tmp_path):
+    """As uv and Homebrew install it: a link in an environment, a linked folder, a version."""
+    real = tmp_path / "store" / "cpython-3.real"
+    (real / "bin").mkdir(parents=True)
+    base = Path(sys.base_prefix)
+    name = f"python3.{sys.version_info.minor}"
+    shutil.copy(Path(sys.executable).resolve(), real / "bin" / name)
+    (real / "lib").mkdir()
+    for library in (base / "lib").glob("libpython*"):
+        shutil.copy(library, real / "lib" / library.name)
+    shutil.copytree(
+        Path(os.__file__).parent, real / "lib" / name,
+        ignore=shutil.ignore_patterns("site-packages", "dist-packages", "test", "__pycache__"),
+    )  # fmt: skip
+    (tmp_path / "opt").mkdir()
+    (tmp_path / "opt" / "python").symlink_to("../store/cpython-3.real")
+    made = tmp_path / "env"
+    (made / "bin").mkdir(parents=True)
+    (made / "bin" / "python").symlink_to("python3")
+    (tmp_path / "brew" / "bin").mkdir(parents=True)
+    (tmp_path / "brew" / "bin" / "python3").symlink_to(f"../../opt/python/bin/{name}")
+    (made / "bin" / "python3").symlink_to("../../brew/bin/python3")
+    (made / "pyvenv.cfg").write_text(f"home = {tmp_path}/opt/python/bin\n")
+    packages = next(path for path in sys.path if path.endswith("site-packages"))
+    script = "from cudalab.checker.sandbox import sandbox; print(sandbox.choose('bwrap').kind)"
+    done = subprocess.run(
+        [made / "bin" / "python", "-c", script],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{packages}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "bwrap\n", done.stderr
+
+
+def test_a_class_without_a_sandbox(tmp_path, monkeypatch):
+    """The reason is named, and no submission runs unless that is asked for."""
+    monkeypatch.setattr(sandbox, "_bubblewrap", lambda: "there is no bwrap on PATH")
+    monkeypatch.setattr(sandbox, "_other_users", lambda: "only root can")
+    chosen = sandbox.choose()
+    assert chosen.kind == "none"
+    assert "(bwrap: there is no bwrap on PATH; user: only root can)" in chosen.words
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "ann.cu").write_text("")
+    words = ["grade", str(tmp_path / "class"), "--lab", "reduce", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code != 0
+    assert not (tmp_path / "out").exists()
+
+
+def test_odd_entries_of_a_class(tmp_path):
+    entries, out = tmp_path / "class", tmp_path / "out"
+    entries.mkdir()
+    (entries / "everything").symlink_to("/")
+    (entries / ("l" * 252 + ".cu")).write_text("no kernel")
+    (entries / "two\nlines.cu").write_text("no kernel")
+    (entries / "\u202eright.cu").write_text("no kernel")
+    words = ("--lab", "reduce", "--out", out, "--no-time", "--quick", "--device", "cpu")
+    done = cudalab("grade", entries, *words, status=0)
+    assert "\u202e" not in done.stdout + done.stderr
+    assert len((out / "results.csv").read_text().splitlines()) == 5
+    (tmp_path / "file").write_text("")
+    done = cudalab("grade", entries, *words[:2], "--out", tmp_path / "file" / "out", status=1)
+    assert "the results cannot be stored there" in done.stderr

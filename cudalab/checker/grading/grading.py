@@ -14,7 +14,7 @@ from cudalab.checker.grading import batch, store, summary, unpack
 from cudalab.checker.grading.task import Task
 from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox as sandboxes
-from cudalab.errors import ExitCode, UsageError, nearest
+from cudalab.errors import ExitCode, NoDeviceError, UsageError, nearest
 from cudalab.formats import save
 from cudalab.labs import registry
 
@@ -65,6 +65,12 @@ def grade(
             hint="name a folder beside the submissions",
         )
     sandbox = sandboxes.choose(judging.sandbox)  # reports now if it does not work here
+    if sandbox.kind == "none" and judging.sandbox != "none":
+        raise NoDeviceError(
+            "no sandbox works here, and a class holds programs of people whom nobody knows: "
+            + sandbox.words,
+            hint="install bubblewrap; or --sandbox none, if all of them may do what you may",
+        )
     with store.Store(out) as results:
         task = _task(lab, options, judging, lab_options, results)
         changed = results.add(entries.values(), options.again)

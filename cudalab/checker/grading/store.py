@@ -78,8 +78,14 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         """Open or create it. CudalabError if another grader uses the folder."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise CudalabError(
+                f"--out {folder}: the results cannot be stored there: {error.strerror}",
+                hint="name a folder that you may write to",
+            ) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64 << 20  # of an unpacked submission
 MAX_FILES = 2000
+MAX_STEM_BYTES = 120  # of a name that a submission is judged under
 PIECE = 1 << 20
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 ENDINGS = (".zip", *TAR_ENDINGS)
@@ -80,12 +81,22 @@ def usable(name: str) -> str:
     text = os.fsencode(name).decode(errors="replace")
     text = "".join(letter if letter.isprintable() else "_" for letter in text)
     stem, dot, ending = text.rpartition(".")
+    stem, text = (_cut(stem), text) if dot else (stem, _cut(text))
+    text = f"{stem}{dot}{ending}" if dot else text
     return f"{stem}{dot}{ending.lower()}" if f".{ending.lower()}" in SOURCES else text
+
+
+def _cut(text: str) -> str:
+    """As much of a name as leaves room for what is added to it; file systems allow 255 bytes."""
+    return text.encode()[:MAX_STEM_BYTES].decode(errors="ignore")
 
 
 def digest(path: Path) -> str:
     """A hash of a submission as it was handed in; it changes with any file."""
     state = hashlib.blake2b(digest_size=16)
+    if path.is_symlink():  # it is refused, and may lead anywhere
+        state.update(os.fsencode(path.readlink()))
+        return state.hexdigest()
     for one in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if one.is_symlink() or not one.is_file():
             continue

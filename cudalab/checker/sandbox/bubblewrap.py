@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from cudalab.checker.sandbox.box import Box
     from cudalab.checker.sandbox.packages import Imports
 
+MAX_LINKS = 40  # of a chain; the system follows no more
 IN_MEMORY_BYTES = 16 << 20  # of /tmp, and of /dev/shm
 
 # The parts of the system that programs need. Most of /etc is left out: it has names and secrets.
@@ -83,9 +84,19 @@ def _system() -> list[str]:
 def _python_folders() -> list[Path]:
     """The folders of this Python and of CUDA."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
+    folders += [Path(sys.base_prefix).resolve(), *_on_the_way(Path(sys.executable))]
     if os.environ.get("CUDA_HOME"):
         folders.append(Path(os.environ["CUDA_HOME"]))
     return folders
+
+
+def _on_the_way(path: Path) -> Iterator[Path]:
+    """The folders that a chain of links leads through, such as that of an interpreter."""
+    for _ in range(MAX_LINKS):
+        yield from (path.parent, path.parent.resolve())
+        if not path.is_symlink():
+            return
+        path = path.parent / path.readlink()
 
 
 def _not_nested(paths: Iterable[Path]) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -11,6 +12,7 @@ import time
 from concurrent import futures
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudalab.checker.sandbox.watch import signal_all
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from cudalab.checker.sandbox.watch import Group
 
 GRACE_S = 60.0  # after a run's time limit, until its watcher must have reported
+STOPPED_S = 0.5  # between looks whether the watcher has been stopped
 POLL_S = 0.1  # between checks whether cancelled runs have ended
 GROUP_S = 20.0  # until the processes of a group must be gone
 MiB = 1 << 20
@@ -125,7 +128,14 @@ class Running:
         timer.daemon = True
         timer.start()
         try:
-            while b"\n" not in self._reported and (piece := os.read(self._report, 4096)):
+            while b"\n" not in self._reported:
+                readable, _, _ = select.select([self._report], [], [], STOPPED_S)
+                if not readable:
+                    self._end_if_stopped()
+                    continue
+                piece = os.read(self._report, 4096)
+                if not piece:
+                    break
                 self._reported += piece
         finally:
             timer.cancel()
@@ -134,6 +144,13 @@ class Running:
             parsed: dict[str, Any] = json.loads(line)
             return parsed
         return {}
+
+    def _end_if_stopped(self) -> None:
+        """Kill a watcher that something has stopped: it would neither report nor enforce limits."""
+        with suppress(OSError, IndexError):
+            status = Path(f"/proc/{self._watcher.pid}/stat").read_bytes()
+            if status.rpartition(b")")[2].split()[0] in (b"T", b"t"):
+                self._watcher.kill()
 
     def wait(self, seconds: float) -> Outcome:
         """Wait for the outcome; a watcher that does not report within `seconds` is killed."""

@@ -244,8 +244,10 @@ def choose(kind: str = "auto") -> Sandbox:
     """The sandbox of a kind; "auto" is the best that works here. NoDeviceError if none does."""
     if kind == "none":
         return Sandbox("none", "NO SANDBOX: the submission runs as you and can read your files")
+    reasons = []
     if kind in ("auto", "bwrap"):
         strongest = _bubblewrap()
+        reasons.append(f"bwrap: {strongest}")
         if isinstance(strongest, Sandbox):
             return strongest
         if kind == "bwrap":
@@ -261,7 +263,9 @@ def choose(kind: str = "auto") -> Sandbox:
             f"--sandbox user does not work here: {users}",
             hint="--sandbox auto chooses one that works",
         )
-    return choose("none")
+    reasons.append(f"user: {users}")
+    none = choose("none")
+    return replace(none, words=f"{none.words}; no other works here ({'; '.join(reasons)})")
 
 
 @cache
