@@ -57,6 +57,7 @@ class Observed:
     findings: list[Finding] = field(default_factory=list)  # of all launches
     launches: list[Launch] = field(default_factory=list)
     messages: list[tuple[str, str]] = field(default_factory=list)  # one of MESSAGE_KINDS, and text
+    looks: check_rows.Looks = field(default_factory=check_rows.Looks)
     _: KW_ONLY
     unobserved: tuple[str, ...] = ()  # what the instrument did not see
     ended_by: str = ""  # the signal that ended the program, if any
@@ -76,6 +77,8 @@ class Observed:
             self.launches[-1].examined = what
         elif kind == "message":
             self.messages.append(what)
+        elif kind == "looks":
+            self.looks.add(what)
 
 
 def observe(
@@ -221,6 +224,7 @@ class _Program:
             os._exit(125)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
         self.tables = check_rows.Tables(library.path, self.code, self.checker)
+        self.known_looks = b""
         self.spent_s = 0.0
         self.observed_s: dict[str, float] = {}  # by kernel, with --sanitize
         self.most_resident = resident_memory() + int(ROOM * available_memory())
@@ -362,6 +366,9 @@ class _Program:
         )
         if self.detect:
             self.send("findings", check_rows.findings(self.checker, names))
+        self.known_looks, lines = check_rows.looks(self.checker, self.tables, self.known_looks)
+        if lines:
+            self.send("looks", lines)
         if self.count:
             self.send("trace", check_rows.trace(self.checker, names, blocks, traced))
 

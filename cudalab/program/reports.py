@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.microscope.annotate import number, share
-from cudalab.microscope.explanations import explain
+from cudalab.microscope.explanations import explain, where
 from cudalab.microscope.findings import Findings, errors, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
@@ -20,6 +20,7 @@ from cudalab.output.annotations import Annotation
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from cudalab.backends.trace import Place
     from cudalab.microscope.findings import FindingRow
     from cudalab.microscope.sanitize import Identity
     from cudalab.output.annotations import Level
@@ -99,6 +100,8 @@ def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
         ignored=found.ignored,
         follows=found.follows,
         leaks=found.leaks,
+        lines_observed=len(seen.looks.at),
+        not_looked_at=[f"{where(place)}: {why}" for place, why in _missed(seen)],
     )
 
 
@@ -123,10 +126,29 @@ def _covered(seen: Observed) -> None:
     """Print what the verdict is about, and what it is not."""
     long = any(launch.examined is not None for launch in seen.launches)
     accesses = (
-        "the accesses of the blocks that were examined" if long else "each access of the kernels"
+        "the accesses of the blocks that were examined" if long else "the accesses of the kernels"
     )
     looked = f"{accesses}; the order of kernels, copies, fills and host code"
-    terminal.lines(["", f"Looked at: {looked}.", f"Not looked at: {', '.join(seen.unobserved)}."])
+    missed = [f"   {where(place)}: {why}" for place, why in _missed(seen)]
+    terminal.lines(
+        [
+            "",
+            f"Looked at: {looked}; {_share(seen)}.",
+            *(["Not looked at: the accesses of these lines:", *missed] if missed else []),
+            f"{'Nor' if missed else 'Not looked at:'} {', '.join(seen.unobserved)}.",
+        ]
+    )
+
+
+def _missed(seen: Observed) -> list[tuple[Place, str]]:
+    """The lines whose accesses were not looked at, and why."""
+    return sorted(seen.looks.missed.items(), key=lambda one: (one[0].file, one[0].line))
+
+
+def _share(seen: Observed) -> str:
+    """How many of the lines with accesses were looked at."""
+    looked, missed = len(seen.looks.at), len(seen.looks.missed)
+    return f"accesses on {looked} of {looked + missed} lines observed"
 
 
 def remarks(found: Verdict, file: str) -> list[Annotation]:

@@ -66,7 +66,7 @@ def test_all_that_nothing_orders_is_found_and_named(tmp_path):
 def test_work_that_is_ordered_is_clean():
     status, report = sanitize("ordered")
     assert (status, "ordered: clean" in report) == (0, True), report
-    assert "Looked at: each access of the kernels; the order of kernels, copies" in report
+    assert "Looked at: the accesses of the kernels; the order of kernels, copies" in report
 
 
 ON_HOST = """

@@ -69,3 +69,75 @@ def test_a_leak_is_a_note_unless_it_counts_and_nothing_that_follows_counts(
     assert (b"leaks: 1 found" in done.stderr) == (status == 3)
     levels = {r["ruleId"]: r["level"] for r in json.loads(found.read_text())["runs"][0]["results"]}
     assert levels["leak"] == ("error" if counted else "warning")
+
+
+def test_the_accesses_of_all_lines_are_looked_at(report):
+    lines = PROGRAM.read_text().splitlines()
+    kernels = lines[: next(n for n, line in enumerate(lines) if "struct Memory" in line)]
+    accesses = [
+        line for line in kernels if "// bug" in line or re.search(r"^    \w+\[.*\] = ", line)
+    ]
+    last = "    if (threadIdx.x == 0) y[0] = sums[0];"
+    assert report["lines_observed"] == len(accesses) + kernels.count(last)
+    assert report["not_looked_at"] == []
+
+
+UNHOOKED = """#include <cuda_runtime.h>
+__attribute__((no_sanitize("thread"))) __device__ int peek(const int* p, int i) {
+    int bias = 3;
+    if (i < 0)
+        return p[-i];
+    return p[i] + bias;
+}
+__global__ void copies(const int* x, int* y) {
+    y[threadIdx.x] = peek(x, threadIdx.x + 1);
+}
+int main() {
+    int *x, *y;
+    cudaMalloc(&x, 512);
+    cudaMalloc(&y, 512);
+    copies<<<1, 128>>>(x, y);
+    cudaFree(x);
+    cudaFree(y);
+}
+"""
+
+
+def test_a_line_that_the_compiler_does_not_instrument_is_named(tmp_path):
+    program, path = tmp_path / "unhooked.cu", tmp_path / "found.json"
+    program.write_text(UNHOOKED)
+    done = cudalab("run", "--device", "cpu", "--sanitize", "--json", path, program)
+    report = json.loads(path.read_text())
+    assert report["lines_observed"] == 1
+    assert report["not_looked_at"] == [f"{program}:6: the compiler gives them no hook"]
+    assert "accesses on 1 of 2 lines observed" in " ".join(done.stderr.decode().split())
+
+
+HIDDEN = """#include <cuda_runtime.h>
+#include "cpu/runtime/hidden.h"
+__global__ void copies(const int* x, int* y) {
+    int i = threadIdx.x;
+    y[i] = i;
+    y[i] = hidden(x + i);
+}
+int main() {
+    int* x;
+    cudaMalloc(&x, 512);
+    cudaMemset(x, 0, 512);
+    copies<<<1, 64>>>(x, x + 64);
+    cudaDeviceSynchronize();
+    cudaFree(x);
+}
+"""
+
+
+def test_a_line_of_which_a_header_hides_one_access_is_named(tmp_path):
+    program, path = tmp_path / "hides.cu", tmp_path / "found.json"
+    header = tmp_path / "cpu" / "runtime" / "hidden.h"  # as the device's own headers are called
+    header.parent.mkdir(parents=True)
+    header.write_text("__device__ inline int hidden(const int* p) { return *p; }\n")
+    program.write_text(HIDDEN)
+    cudalab("run", "--device", "cpu", "--sanitize", "--json", path, program)
+    report = json.loads(path.read_text())
+    assert report["lines_observed"] == 1
+    assert report["not_looked_at"] == [f"{program}:6: made in a header of cudalab"]

@@ -12,11 +12,13 @@ running over an end does not hit the next array or variable unnoticed.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from cudalab.backends.cpu.control_flow import (
     BLOCK_HOOK,
     BOUNDS_HOOK,
     ENTRY_HOOK,
+    IS_BLIND,
     IS_BLOCK,
     IS_END,
     IS_HEADER,
@@ -63,6 +65,13 @@ _RESULT = re.compile(r"%[re]?ax\b|%[ad]l\b|%xmm0\b|\b[wx]0\b|\b[sd]0\b")
 _READERS = ("st", "cmp", "tst", "cbz", "cbnz", "tbz", "tbnz")  # on ARM; others write the first
 # The address of an array in the frame of its function.
 _OF_FRAME = re.compile(r"\(%rbp,|\blea\w*\s+-?\d+\(%rbp\)|\badd\s+x\d+, (?:sp|x29),")
+# An access to memory that is not the frame of a function: the address is in a register, or a name.
+_FAR = re.compile(
+    r"\s+(?!lea|call|jmp|push|nop)\w+\s.*(?:\(%r(?!bp|sp|ip)\w+|(?<![.\w@])[A-Za-z_][\w$]*\(%rip\))"
+    r"|\s+(?:ld|st)\w+\s.*\[x(?!29\b)\d+"
+)
+_OF_TABLE = re.compile(r"\.L\d+\(%rip\)|:lo12:\.L\d+")  # of jumps, which a switch makes
+_HOOK = re.compile(r"(?:__tsan|cudalab)_(?!func|init|vptr)")
 _PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
 
@@ -88,6 +97,9 @@ class _Listing:
         self._address = ""  # the instructions since the last call
         self._exchange: Site | None = None  # one whose result has not been used so far
         self._index: Site | None = None  # a check whose array has not been accessed so far
+        # By function, file and line: the block of an access, and whether there is a hook.
+        self._accessed: dict[tuple[int, int, int], Site] = {}
+        self._hooked: set[tuple[int, int, int]] = set()
 
     def read(self, row: str) -> None:
         """Copy a row, and add labels or zones."""
@@ -130,7 +142,12 @@ class _Listing:
         self._look_behind_calls(row, called)
         if called is None:
             self._address += "" if row.endswith(_SPILLS) else row
+            in_block = self.blocks and self.blocks[-1].site.number
+            if in_block and _FAR.match(row) and not _OF_TABLE.search("".join(self.rows[-4:])):
+                self._accessed.setdefault((self._function, *self._place), self.blocks[-1].site)
             return
+        if _HOOK.match(called):
+            self._hooked.add((self._function, *self._place))
         site = Site(len(self.sites) + 1, *self._place, self._function)
         site.flags |= self.headers.get(site.file, 0)
         self._read_hook(site, called)
@@ -148,6 +165,16 @@ class _Listing:
         self._address = ""
         self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
+
+    def blind(self) -> list[Site]:
+        """A site for each line of a function with accesses, none of which has a hook."""
+        return [
+            replace(block, file=file, line=line, flags=NO_CALL | IS_BLIND, head=block.number)
+            for (function, file, line), block in self._accessed.items()
+            if (function, file, line) not in self._hooked
+            and block.function == function
+            and not self.headers.get(file, 0)
+        ]
 
     def _read_hook(self, site: Site, called: str) -> None:
         """Note or change the call of a hook, in the last row."""
@@ -217,7 +244,8 @@ def annotate(text: str, sources: set[str], *, is_program: bool) -> str:
     Flow(listing.blocks, listing.starts, listing.functions).classify()
     for number, site in listing.hooks.items():
         listing.rows[number] = _block_hook(site, listing.rows[number])
-    return "\n".join(listing.rows + _tables(listing.sites, listing.files)) + "\n"
+    sites = [*listing.sites, *listing.blind()]
+    return "\n".join(listing.rows + _tables(sites, listing.files)) + "\n"
 
 
 def _header_flags(path: str) -> int:

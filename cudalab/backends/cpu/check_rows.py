@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.trace import (
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from cudalab.backends.trace import Kind, Space
 
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
-IS_BLOCK, IS_HEADER, IS_BRANCH = 1, 2, 4  # flags of a site
+IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND = 1, 2, 4, 2048  # flags of a site
+LOOKED_AT, NOT_LOOKED_AT, ENTERED = 1, 2, 4  # cudalab::Looks of check_sites.h
 FIRST_SHARED_REGION = 1 << 20
 NO_REGION = NO_THREAD = 2**32 - 1
 
@@ -142,6 +143,42 @@ class Tables:
         self.handle = runtime.cudalab_check_module(
             ctypes.byref(self.sites), count, self._arrays, len(arrays)
         )
+
+
+@dataclass
+class Looks:
+    """The lines whose accesses the instrument has looked at, and those with one that it missed.
+
+    That it has not is known from the code: an instruction has no hook, or a header of cudalab's
+    reaches memory of the kernel and does not tell.
+    """
+
+    at: set[Place] = field(default_factory=set)
+    missed: dict[Place, str] = field(default_factory=dict)
+
+    def add(self, more: Looks) -> None:
+        """Add what another launch has shown."""
+        self.missed |= more.missed
+        self.at = (self.at | more.at) - self.missed.keys()
+
+
+def looks(checker: ctypes.CDLL, tables: Tables, before: bytes) -> tuple[bytes, Looks | None]:
+    """What is known of each site, and of the lines if that is more than `before`."""
+    checker.cudalab_check_looks.restype = ctypes.c_void_p
+    address = checker.cudalab_check_looks(ctypes.c_void_p(tables.handle))
+    known = ctypes.string_at(address, len(tables.sites))
+    if known == before:
+        return known, None
+    lines = Looks()
+    for site, look in zip(tables.sites, known, strict=True):
+        place = Place(tables.files[site.file], site.line)
+        if look & LOOKED_AT:
+            lines.at.add(place)
+        if look & NOT_LOOKED_AT:
+            lines.missed[place] = "made in a header of cudalab"
+        elif site.flags & IS_BLIND and known[site.head - 1] & ENTERED:
+            lines.missed[place] = "the compiler gives them no hook"
+    return known, lines
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -252,6 +252,10 @@ EXPORT const FindingRow* cudalab_check_findings(size_t* count) {
     *count = findings.rows.count;
     return findings.rows.items;
 }
+// What is known of the accesses at each site, from number 1.
+EXPORT const unsigned char* cudalab_check_looks(const Module* module) {
+    return module->sites.looks + 1;
+}
 EXPORT void cudalab_check_forget() {
     findings.forget();
 }

@@ -97,6 +97,12 @@ static inline void checked_by_host(const volatile void* p) {
 
 // ------------------------------------------------------------------ accesses
 
+// What a header has told of last: of a copy both ends.
+struct Told {
+    const char *low, *high;
+};
+static Told told[MAX_THREADS][2];
+
 // CUDA's own loads, stores and atomics, and copies of its vectors, which cudalab_cpu.h carries out
 // when this returns.
 static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, unsigned flags,
@@ -110,6 +116,8 @@ static void access_by_header(const volatile void* p, size_t bytes, unsigned kind
     if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
     unsigned site = site_of_frame(frame, thread, depth);
     if (!site) return;
+    told[thread][1] = told[thread][0];
+    told[thread][0] = {address, address + bytes};
     if (run.module->sites[site].flags & RESULT_UNUSED) flags |= IS_UNUSED;
     if (kind == ATOMIC) flags |= IS_ATOMIC;
     if (flags & IS_VOLATILE && kind == LOAD) {
@@ -178,13 +186,17 @@ static void stop_at_block(unsigned site, void* frame) {
 // The running thread enters a block, and there is nothing else to do.
 static inline bool just_enters(unsigned site) {
     if (__builtin_expect(!last_block || run.attention, 0)) return false;
+    run.module->sites.looks[site] |= ENTERED;
     paths.enter(site);
     return true;
 }
 // The same, whatever else there is to do. Returns whether the kernel is looked at.
 static bool enters(unsigned site, bool ends) {
     if (!run.kernel || !runs_kernels) return false;  // other threads are the host's
-    if (run.observing) run.event[current.thread].site = site;
+    if (run.observing) {
+        run.event[current.thread].site = site;
+        run.module->sites.looks[site] |= ENTERED;
+    }
     check_time();
     if (!run.observing) last_block = nullptr;
     if (last_block && !ends) {
@@ -266,6 +278,27 @@ extern "C" void cudalab_wait_for_copies(unsigned under_way) {
 
 #define CALLER __builtin_return_address(0), HERE
 
+// An access by a header whose accesses are not observed: it has told of it itself, or else the line
+// that called it is one that the instrument does not look at.
+static __attribute__((noinline)) void access_by_unobserved(const volatile void* p, size_t bytes,
+                                                           void** frame) {
+    if (!run.observing || !is_observed(p, bytes, LOAD, false, frame[1], frame)) return;
+    for (const Told& t : told[current.thread])
+        if ((const char*)p >= t.low && (const char*)p + bytes <= t.high) return;
+    const Sites& sites = run.module->sites;
+    const unsigned here = sites.at((uintptr_t)frame[1]);
+    const unsigned block = last_block ? *last_block : run.event[current.thread].site;
+    const bool is_inlined = here && block && sites[here].function == sites[block].function;
+    unsigned depth;
+    const unsigned site =
+        is_inlined ? block : site_of_frame((void**)frame[0], current.thread, depth);
+    unsigned char& looks = sites.looks[site];
+    if (!site || looks & NOT_LOOKED_AT) return;
+    bool inside;
+    find_region((char*)p, (unsigned)bytes, site, inside);
+    if (inside) looks |= NOT_LOOKED_AT;
+}
+
 // Plain accesses, for which assembly.py chooses the hook: by the kernel's own code, at a site that
 // it names, and by headers of cudalab's, which matter only where the host's code calls them.
 static inline bool is_on_stack(const void* p) {
@@ -282,10 +315,12 @@ static inline bool is_on_stack(const void* p) {
         access_at(site, p, n, STORE, CALLER);                                                  \
     }                                                                                          \
     EXPORT void cudalab_header_read##n(void* p) {                                              \
-        if (!runs_kernels) access(p, n, shape_of(n, p), LOAD, false, CALLER);                  \
+        if (runs_kernels) return access_by_unobserved(p, n, HERE);                             \
+        access(p, n, shape_of(n, p), LOAD, false, CALLER);                                     \
     }                                                                                          \
     EXPORT void cudalab_header_write##n(void* p) {                                             \
-        if (!runs_kernels) access(p, n, shape_of(n, p), STORE, false, CALLER);                 \
+        if (runs_kernels) return access_by_unobserved(p, n, HERE);                             \
+        access(p, n, shape_of(n, p), STORE, false, CALLER);                                    \
     }
 HOOKS_AT(1)
 HOOKS_AT(2)
@@ -392,7 +427,10 @@ EXPORT void cudalab_block_join(unsigned site) {
     enter_join(site, HERE);
 }
 EXPORT void cudalab_block_end(unsigned site) {
-    if (run.counts) enter_end(site, HERE);
+    if (run.counts)
+        enter_end(site, HERE);
+    else if (run.observing && runs_kernels)
+        run.module->sites.looks[site] |= ENTERED;
 }
 EXPORT void cudalab_block_end_join(unsigned site) {
     enter_end(site, HERE);

@@ -195,6 +195,7 @@ static bool is_elsewhere(const Event& e, unsigned nearest) {
 // The access that a thread is about to make is checked. Returns the region, or NO_REGION.
 static unsigned check_access(unsigned thread, const Event& e) {
     bool inside;
+    run.module->sites.looks[e.site] |= LOOKED_AT;
     const unsigned number = find_region(e.address, e.bytes, e.site, inside);
     if (!inside) {
         const bool ignored = is_elsewhere(e, number);

@@ -23,8 +23,9 @@ enum SiteFlags : unsigned {
     IS_IN_WAIT = 64,
     IS_READER = 128,
     RESULT_UNUSED = 256,
-    IS_LOCAL = 512,  // of a check of an index: the array is the thread's own
-    NO_CALL = 1024,  // where there was a call that is not needed
+    IS_LOCAL = 512,   // of a check of an index: the array is the thread's own
+    NO_CALL = 1024,   // where there was a call that is not needed
+    IS_BLIND = 2048,  // no call: an access that has no hook, in the block of the site `head`
 };
 
 struct Site {
@@ -41,6 +42,11 @@ typedef unsigned Place;
 static inline Place place_of(unsigned file, unsigned line) {
     return file << 20 | line;
 }
+
+// What is known of the accesses at a site: they have been looked at, or were made where the
+// instrument does not look.
+// ENTERED: of a block.
+enum Looks : unsigned char { LOOKED_AT = 1, NOT_LOOKED_AT = 2, ENTERED = 4 };
 
 // A list that grows. The runtime is linked without a C++ library.
 template <class T>
@@ -126,6 +132,7 @@ struct Sites {
     size_t num_places;
     Call* by_place;
     Place* places;
+    unsigned char* looks;  // of Looks, of each site
 
     void index(const Site* sites, size_t num_sites) {
         rows = sites, count = num_sites;
@@ -138,7 +145,8 @@ struct Sites {
         num_places = count ? ((last - first) >> 2) + 1 : 0;
         by_place = (Call*)calloc(num_places + 1, sizeof *by_place);
         places = (Place*)calloc(count + 1, sizeof *places);
-        if (!by_place || !places) abort();
+        looks = (unsigned char*)calloc(count + 1, sizeof *looks);
+        if (!by_place || !places || !looks) abort();
         for (size_t i = 0; i < count; ++i) {
             places[i + 1] = place_of(rows[i].file, rows[i].line);
             if (rows[i].flags & NO_CALL) continue;
