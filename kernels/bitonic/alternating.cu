@@ -45,3 +45,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) clean_alternatin
         keys[c.high] = low;
     }
 }
+
+// Source: Batcher, Sorting Networks and Their Applications. AFIPS Spring Joint Computer Conference,
+// 1968.

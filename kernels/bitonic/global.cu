@@ -36,3 +36,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) clean_halves(T* 
     const unsigned t = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
     compare_exchange(keys, n, half_cleaner(t, stride));
 }
+
+// Source: Batcher, Sorting Networks and Their Applications. AFIPS Spring Joint Computer Conference,
+// 1968.

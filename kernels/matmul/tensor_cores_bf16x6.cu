@@ -329,3 +329,6 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS_PER_BLOCK, 1) multi
     multiply_tile<false>(a_parts, b_parts, a_ranges, b_ranges, a, b, c, m, k, n,
                          band * BAND + place % rows_in_band, place / rows_in_band);
 }
+
+// Source: Ootomo and Yokota, Recovering Single Precision Accuracy from Tensor Cores While
+// Surpassing the FP32 Theoretical Peak Performance. arXiv:2203.03341, 2022.

@@ -116,3 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) add_pieces(
         if (col + 3 < n) target[3] = sum.w;
     }
 }
+
+// Source: Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
+// Multiplication on the GPU. PPoPP 2023, arXiv:2301.03598. It splits all tiles, not the last
+// wave's.

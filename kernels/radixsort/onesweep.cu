@@ -35,3 +35,6 @@
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, KEYS_PER_THREAD, PAIRS_PER_THREAD, RADIX_BITS, TILES_AHEAD.
 #include "radixsort/parts/sweep_digit.cuh"
+
+// Source: Adinets and Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs.
+// arXiv:2206.01784, 2022.

@@ -42,3 +42,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(co
     }
     if (tid == 0) out[blockIdx.x] = finish(values[0], count);
 }
+
+// Source: Harris, Optimizing Parallel Reduction in CUDA. NVIDIA, 2007.

@@ -62,3 +62,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_block_sums(
                                                                                 unsigned n) {
     scan_block<false>(sums, sums, sums_above, n);
 }
+
+// Source: Blelloch, Prefix Sums and Their Applications. CMU-CS-90-190, 1990.

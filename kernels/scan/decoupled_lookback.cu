@@ -30,3 +30,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_tiles(const
                                                                            unsigned n) {
     scan_next_tile(in, out, words, ticket, n, [](const T*, unsigned) {});
 }
+
+// Source: Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back.
+// NVIDIA NVR-2016-002, 2016.

@@ -29,3 +29,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_tiles(const
             prefetch_to_l2(tile + TILES_AHEAD * TILE_ITEMS, TILE_ITEMS * sizeof(T));
     });
 }
+
+// Source: Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back.
+// NVIDIA NVR-2016-002, 2016.

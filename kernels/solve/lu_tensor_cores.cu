@@ -181,3 +181,6 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_product
     subtract_from(Rectangle{tile_rows, first_column, tile_columns}, lu, l_parts, u_parts, ring, ld,
                   start);
 }
+
+// Source: Haidar et al., Harnessing GPU Tensor Cores for Fast FP16 Arithmetic to Speed up
+// Mixed-Precision Iterative Refinement Solvers. SC18, 2018.
