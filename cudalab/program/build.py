@@ -6,7 +6,6 @@ To start a program that was built before, only the name of its binary is needed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import tempfile
@@ -21,10 +20,10 @@ from cudalab.backends.cpu.flags import (
     HOST,
     PART,
     PROGRAM,
-    RUNTIME,
-    processor,
     with_users,
 )
+from cudalab.backends.cpu.key import key
+from cudalab.backends.cpu.toolchain import compiler_identity
 from cudalab.errors import NoDeviceError
 from cudalab.output.notes import note
 from cudalab.output.progress import stage
@@ -46,18 +45,6 @@ NVCC_FLAGS = (
     "-arch=native",
     "--extended-lambda",
     "--expt-relaxed-constexpr",
-)
-_REWRITERS = (
-    "rewrite.py",
-    "parsed.py",
-    "declarations.py",
-    "arithmetic.py",
-    "exact_arithmetic.py",
-    "macros.py",
-    "lockstep.py",
-    "fragments.py",
-    "tiles.py",
-    "loops.py",
 )
 PLAIN = (
     "conversions out of range and shifts by all bits keep the host's values here: "
@@ -112,46 +99,20 @@ def has_gpu() -> bool:
     return os.path.exists("/dev/dxg") and os.path.exists("/usr/lib/wsl/lib/libcuda.so")  # noqa: PTH110 - quick
 
 
-def digest(*parts: str | bytes) -> str:
-    """A hash of the content of `parts`, for use in a name."""
-    sha = hashlib.sha256()
-    for part in parts:
-        data = part.encode(errors="surrogateescape") if isinstance(part, str) else part
-        sha.update(len(data).to_bytes(8, "little") + data)
-    return sha.hexdigest()[:24]
-
-
 def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Path:
     """The path of the program's binary in the cache; it may not exist yet."""
-    key: list[str | bytes] = [device, *options]
+    parts: list[str | bytes] = [device, *options]
     for file in files:
-        key += [file.label, file.text]
+        parts += [file.label, file.text]
     for library in libraries_of(options):
         status = os.stat(library)  # noqa: PTH116 - pathlib is slow to start with
-        key += [library, f"{status.st_size} {status.st_mtime_ns}"]
+        parts += [library, f"{status.st_size} {status.st_mtime_ns}"]
     if emulated(device):
-        key.append(cccl.identity(file.text for file in files))
-        key += [*with_users(PROGRAM), os.environ.get("CXX", ""), processor(), *runtime_sources()]
+        parts += [cccl.identity(file.text for file in files), *with_users(PROGRAM)]
+        parts.append(compiler_identity())
     else:
-        key += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
-    return cache_dir("programs") / f"{Path(files[0].path).stem}-{digest(*key)}"
-
-
-def runtime_sources() -> list[bytes]:
-    """The names and contents of the runtime's files, and what rewrites programs for it."""
-    contents = []
-    for folder, _, names in sorted(os.walk(RUNTIME)):
-        for name in sorted(name for name in names if not name.startswith("check")):
-            with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - as above
-                contents += [name.encode(), file.read()]
-    here = os.path.dirname(__file__)  # noqa: PTH120 - as above
-    rewriters = [os.path.join(here, name) for name in _REWRITERS]  # noqa: PTH118 - as above
-    regions = os.path.join(RUNTIME.parent, "regions")  # noqa: PTH118 - as above
-    rewriters += sorted(each.path for each in os.scandir(regions) if each.name.endswith(".py"))
-    for path in rewriters:
-        with open(path, "rb") as file:  # noqa: PTH123 - as above
-            contents.append(file.read())
-    return contents
+        parts += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
+    return cache_dir("programs") / f"{Path(files[0].path).stem}-{key(*parts)}"
 
 
 def _graphics_cards() -> str:
@@ -315,8 +276,7 @@ def runtime_objects() -> Path:
 
 def _start_runtime(compiler: Compiler, more: Sequence[str] = ()) -> _Runtime:
     """Begin to compile the missing objects of the runtime: the common parts and `more`."""
-    key = digest(*runtime_sources(), *with_users(PART), compiler.identity, processor())
-    folder = cache_dir("programs") / f"runtime-{key}"
+    folder = cache_dir("programs") / f"runtime-{key(*with_users(PART), compiler.identity)}"
     folder.mkdir(exist_ok=True)
     names = (parts.FIRST, *more, *parts.ALWAYS, "launch", *parts.OF_PROGRAM)
     commands = []

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import blas, cccl, compiler, parts
 from cudalab.backends.cpu.flags import HOST, PART, with_users
+from cudalab.backends.cpu.key import key
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import KernelCompileError
 from cudalab.language import source
 from cudalab.program import order
-from cudalab.program.build import digest, host_command, runtime_sources
+from cudalab.program.build import host_command
 from cudalab.program.files import is_for_host
 from cudalab.program.messages import explain
 from cudalab.program.options import for_host
@@ -103,7 +104,7 @@ def _compiled(
 def _host_object(files: Sequence[File], index: int, options: Sequence[str]) -> Path:
     """The compiled form of a file of host code, which is not instrumented."""
     path, texts = files[index].path, [file.text for file in files]
-    built = cache_dir("programs") / f"host-{digest(*host_command(path, options, ''), *texts)}.o"
+    built = cache_dir("programs") / f"host-{key(*host_command(path, options, ''), *texts)}.o"
     if not built.exists():
         with tempfile.TemporaryDirectory(prefix="build-", dir=built.parent) as folder:
             compiled = Path(folder, "host.o")
@@ -137,8 +138,7 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
 def host_library(used: Sequence[str] = ()) -> Path:
     """The folder with the runtime API as a library, and the objects that belong to the program."""
     runtime = compiler.check_runtime_library()  # depends on the processor's features, too
-    key = digest(*runtime_sources(), *with_users(PART), runtime.name)
-    folder = cache_dir("programs") / f"observed-{key}"
+    folder = cache_dir("programs") / f"observed-{key(*with_users(PART), runtime.name)}"
     folder.mkdir(exist_ok=True)
     shared = () if (folder / HOST_LIBRARY).exists() else (*parts.ALWAYS, *parts.OF_CHECK)
     linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)

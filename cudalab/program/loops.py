@@ -229,7 +229,7 @@ def _registered(kernel: Function) -> str:
     """The object that tells the runtime of a kernel's loops."""
     space = kernel.head[0].namespace.replace("{}", "").replace("::::", "::").strip(":")
     name = f"{space}::{kernel.name}" if space else kernel.name
-    loops = f"::cudalab::BlockLauncher<{name}_all_>::run"
+    loops = f"::cudalab::BlockLauncher<{name}_cudalab_all>::run"
     added = f"cudalab_add_{name.replace('::', '_')}"
     return f"static ::cudalab::AddLoops {added}({name}, {loops}, CUDALAB_IS_FLAT);"
 
@@ -265,7 +265,7 @@ def _call_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) ->
     before, name, _ = launch.kernel.rpartition(launch.name)
     arguments, numbers = _instance(launch, kernel) or ("", "")
     fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
-    block = f"{before}{name}_all_{arguments}(cudalab_b{numbers}, cudalab_a...);"
+    block = f"{before}{name}_cudalab_all{arguments}(cudalab_b{numbers}, cudalab_a...);"
     loops = f"[=](::cudalab::Block& cudalab_b, auto&... cudalab_a) {{ {block} }}"
     both = f"::cudalab::two_ways<{str(flat).lower()}>({fibers}, {loops})"
     file.edits[launch.edit] = (start, end, text.replace(fibers, both))

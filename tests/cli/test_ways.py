@@ -234,7 +234,7 @@ def test_threads_go_in_step_through_loops_by_many_threads(loop, in_rounds):
         "__global__ void k(int* p, int n) { const int t = threadIdx.x; int s = 0; __syncthreads();"
     )
     written = regions.loops(f'# 1 "a.cu"\n{head} {loop} p[t] = s; }}', is_program=True)
-    assert ("; ++rounds_" in written.text) == in_rounds
+    assert ("; ++cudalab_rounds_" in written.text) == in_rounds
 
 
 SUM = "s = p[k] - s / 3;"
@@ -430,5 +430,5 @@ def test_templates_that_are_launched_often_hand_over_their_numbers(
     assert ways.lines()[0].startswith(f"k: {reason}")
     text = parsed[0].rewritten()
     assert ("two_ways" in text) == ways.any_loops == has_loops
-    is_handed = "k_all_<int>(cudalab_b, 5, " if types else "k_all_(cudalab_b, 5, "
+    is_handed = "k_cudalab_all<int>(cudalab_b, 5, " if types else "k_cudalab_all(cudalab_b, 5, "
     assert (is_handed in text) == (has_loops and launches > 8)

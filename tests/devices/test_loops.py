@@ -254,7 +254,7 @@ def test_kernels_of_whole_programs_go_through_loops_in_step():
     }"""
     written = loops(text, is_program=True)
     assert written.kernels == ["k"]
-    assert "return k_one_by_one_<T, WIDTH>(B_, a, out, n);" in written.text
+    assert "return k_cudalab_one_by_one<T, WIDTH>(cudalab_B, a, out, n);" in written.text
     assert "a [ ::cudalab::index( i * n + x , threadIdx.x) ]" in written.text
 
 

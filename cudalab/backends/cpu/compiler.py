@@ -8,7 +8,6 @@ the rest of a small kernel.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tempfile
 from contextlib import suppress
@@ -22,9 +21,9 @@ from cudalab.backends.cpu.flags import (
     HOST,
     KERNEL,
     RUNTIME,
-    processor,
     with_users,
 )
+from cudalab.backends.cpu.key import key
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import (
     CudalabError,
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     Steps = Callable[[Path], tuple[Step, ...]]
 
 _HEADER = "cudalab_cpu.h"
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 # For check mode every access of the source must be there once, in the order of the source: nothing
 # is optimized, and compilers report the same.
@@ -103,7 +101,6 @@ def _runtime(
     stem: str, name: str, flags: tuple[str, ...], kernels: Callable[[], tuple[str, ...]]
 ) -> Path:
     """The library of `name`; the header of its kernels is precompiled with the flags `kernels`."""
-    texts = _with_headers(name)
     compile_and_link = _compile_and_link(flags)
 
     def steps(folder: Path) -> tuple[Step, ...]:
@@ -111,21 +108,9 @@ def _runtime(
 
     try:
         with stage("compiling the CPU device's runtime, once", once=True):
-            return _built(stem, texts[0], (*flags, *GCC_OPTIMIZED, *texts[1:]), steps)
+            return _built(stem, _text(name), flags, steps)
     except KernelCompileError as error:
         raise runtime_failure(error.message) from None
-
-
-@cache
-def _with_headers(name: str) -> list[str]:
-    """The text of a part of the runtime, and those of the headers that it includes."""
-    included = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
-    texts, names = [_text(name)], set[str]()
-    for text in texts:  # grows while it is read
-        new = set(included.findall(text)) - names
-        names |= new
-        texts += [_text(header) for header in sorted(new)]
-    return texts
 
 
 def kernel_library(
@@ -138,14 +123,7 @@ def kernel_library(
     """
     runtime = str(runtime_library())
     text = tiers.with_fibers(parts)
-    depends = (
-        *with_users(KERNEL),
-        *GCC_OPTIMIZED,
-        runtime,
-        _text("../../../language/nvcc_rules.py"),  # what `check` knows
-        *_headers(text),
-        *(tiers.sources() if loops else ()),
-    )
+    depends = (*with_users(KERNEL), runtime, "loops" if loops else "fibers")
 
     def steps(folder: Path) -> tuple[Step, ...]:
         command, link = _compile_and_link(kernel_flags(), runtime)(folder)
@@ -202,8 +180,7 @@ def check_library(
             partial(_link, folder, libraries=(*libraries, runtime)),
         )
 
-    tables = map(_text, ("../assembly.py", "../control_flow.py", "../objects.py", "../joins.py"))
-    depends = (runtime, *libraries, *tables, *_headers(text))
+    depends = (runtime, *libraries)
     with stage(f"compiling {label}, instrumented"):
         return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
 
@@ -235,13 +212,6 @@ def _hooks() -> tuple[str, ...]:
     return _HOOKS_GCC
 
 
-def _headers(text: str) -> list[str]:
-    """The headers for compiling a kernel file: cudalab_cpu.h's, and CUDA's if it includes any."""
-    has_any = any((HOST / name).is_file() for name in _INCLUDE.findall(text))
-    more = sorted(HOST.rglob("*.h")) if has_any else []
-    return [*_with_headers(_HEADER), *(path.read_text(encoding="utf-8") for path in more)]
-
-
 def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
     """The include paths, beginning with that of the precompiled header, which g++ prefers."""
     return ("-I", str(_precompiled(flags).parent), "-I", str(RUNTIME), "-I", str(HOST))
@@ -249,7 +219,7 @@ def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 def _precompiled(flags: tuple[str, ...]) -> Path:
     """The header as g++ has read it with `flags`; it need not be there."""
-    name = key(*_with_headers(_HEADER), *flags)
+    name = key(find_compiler().identity, *flags)
     return cache_dir("cpu") / f"header-{name}" / f"{_HEADER}.gch"
 
 
@@ -277,16 +247,11 @@ def _text(name: str) -> str:
 
 def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path:
     """The cached library for `text`, made by `steps` when there is none."""
-    library = cache_dir("cpu") / f"{stem}-{key(text, *depends)}.so"
+    name = key(find_compiler().identity, text, *depends)
+    library = cache_dir("cpu") / f"{stem}-{name}.so"
     if not library.exists():
         _build(find_compiler(), text, steps, library)
     return library
-
-
-def key(*parts: str) -> str:
-    """A cache key for the result of `parts`, this compiler and this processor."""
-    all_parts = (find_compiler().identity, processor(), *parts)
-    return hashlib.sha256("\0".join(all_parts).encode()).hexdigest()[:24]
 
 
 def _compile_and_link(

@@ -19,6 +19,7 @@ _COMMON = (
     "-fno-trapping-math",
     "-fwrapv",  # kernels count on wrapping integers and on type punning, as nvcc compiles them
     "-fno-strict-aliasing",
+    "-fno-finite-loops",  # a loop that does not end on a GPU does not end here
     "-fno-delete-null-pointer-checks",  # dereferencing a null pointer is a fault, not undefined
     "-fno-sanitize=undefined",  # on by default in some compilers
     "-UNDEBUG",  # likewise, and with it assert() would do nothing

@@ -6,8 +6,6 @@ Loops are faster by far; regions/ writes them. Fibers run every kernel.
 from __future__ import annotations
 
 import re
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.language.source import blank_comments
@@ -54,18 +52,6 @@ class Parts(NamedTuple):
     text: str  # with its defines in front
     kernels: tuple[str, ...]
     exports: str  # of its variables
-
-
-@cache
-def sources() -> tuple[str, ...]:
-    """The text of all that decides on loops, for the names of compiled libraries."""
-    here = Path(__file__).parent
-    files = [
-        here / "runtime" / "regions.h",
-        here / "tiers.py",
-        *sorted((here / "regions").glob("*.py")),
-    ]
-    return tuple(file.read_text(encoding="utf-8") for file in files)
 
 
 def to_preprocess(parts: Parts) -> str:

@@ -125,6 +125,14 @@ def find_compiler() -> Compiler:
     )
 
 
+def compiler_identity() -> str:
+    """What tells the compiler from another one, and from another version; empty without any."""
+    try:
+        return find_compiler().identity
+    except NoDeviceError:  # what is in the cache needs none
+        return ""
+
+
 def _identity(path: Path) -> str:
     status = path.stat()
     return f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"

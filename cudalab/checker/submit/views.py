@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.flags import HOST, PROGRAM, RUNTIME, with_users
+from cudalab.backends.cpu.key import key
 from cudalab.backends.cpu.tiers import DEFINED
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.checker.submit import host_code
@@ -129,8 +130,7 @@ def _builds(header: Path, tests: tuple[str, ...], sanitizer: tuple[str, ...]) ->
 def _macros(header: Path, flags: tuple[str, ...]) -> frozenset[str]:
     """The names of the macros that are defined behind a header; stored, for it takes a while."""
     command = (*find_compiler().compile, *flags, "-I", str(RUNTIME), "-I", str(HOST))
-    texts = [path.read_text(encoding="utf-8") for path in sorted(RUNTIME.rglob("*.h"))]
-    name = compiler.key(str(header), *flags, *texts)
+    name = key(str(header), *flags, find_compiler().identity)
     stored = cache_dir("cpu") / f"macros-{name}.txt"
     if not stored.exists():
         done = run((*command, "-x", "c++", "-w", "-dM", "-E", str(header)))

@@ -192,8 +192,8 @@ def _placed(analysis: Analysis, function: Function) -> str:
     words = texts(function.head)
     opening = words.index("(", words.index(function.name))
     head = list(function.head)
-    head[opening - 1] = head[opening - 1]._replace(text=f"{function.name}_at_")
-    more = "const uint3 threadIdx , const ::cudalab::Block& B_" + (
+    head[opening - 1] = head[opening - 1]._replace(text=f"{function.name}_cudalab_at")
+    more = "const uint3 threadIdx , const ::cudalab::Block& cudalab_B" + (
         " ," if function.parameters else ""
     )
     writer.add(head[: opening + 1], more, head[opening + 1 :], "{ CUDALAB_HERE_TOO ;")

@@ -325,7 +325,7 @@ class Analysis:
 
     def name_for(self, function: Function, masked: bool) -> str:
         """The name of a function for a whole block, or for the threads of a mask."""
-        return f"{function.name}_{'some' if masked else 'all'}_"
+        return f"{function.name}_cudalab_{'some' if masked else 'all'}"
 
     def counts_on_whole_warps(self, kernel: Function) -> bool:
         """Whether blocks of a kernel must consist of whole warps along the first dimension."""

@@ -62,7 +62,8 @@ class Body(ABC):
         self.writer = Writer()
         self.region = Region()
         self.homes: dict[str, Home] = {}
-        self.masks = ["mask_"] if masked else []  # each within the one before; none: all threads
+        # Each within the one before; none: all threads.
+        self.masks = ["cudalab_mask"] if masked else []
         self.loops: list[Loop] = []
         self.count = 0
         self.most = f"({function.bounds})" if function.is_kernel else "1024"
@@ -86,12 +87,12 @@ class Body(ABC):
         for width in widths(function):
             writer.add(f"::cudalab::assume_no_wrap(blockIdx.x, {width});")
         if self.leaving:
-            before = "mask_" if self.masked else "B_"
-            writer.add(f"::cudalab::Mask live_({before});")
+            before = "cudalab_mask" if self.masked else "cudalab_B"
+            writer.add(f"::cudalab::Mask cudalab_live({before});")
             if function.is_kernel:
-                writer.add("B_.live = &live_;")
+                writer.add("cudalab_B.live = &cudalab_live;")
             if self.masked:
-                self.masks = ["live_"]
+                self.masks = ["cudalab_live"]
         for parameter in function.parameters:
             self._begin_parameter(parameter)
         if self.facts.in_step:
@@ -103,11 +104,11 @@ class Body(ABC):
     def _parameters(self) -> list[Piece]:
         """The declarations of its parameters."""
         function = self.function
-        pieces: list[Piece] = ["" if function.is_kernel else "const", "::cudalab::Block& B_"]
+        pieces: list[Piece] = ["" if function.is_kernel else "const", "::cudalab::Block& cudalab_B"]
         if self.masked:
-            pieces += [", const ::cudalab::Mask& mask_"]
+            pieces += [", const ::cudalab::Mask& cudalab_mask"]
         if not function.is_kernel and not function.returns_nothing:
-            pieces += [",", *function.returns, "* ret_"]
+            pieces += [",", *function.returns, "* cudalab_ret"]
         for parameter in function.parameters:
             pieces += [",", *self._parameter(parameter)]
         return pieces
@@ -128,7 +129,7 @@ class Body(ABC):
             words: list[Piece] = [*parameter.words]
             if self._is_kept(parameter):
                 words = [
-                    word._replace(text=f"{name}_0_") if word.text == name else word
+                    word._replace(text=f"{name}_cudalab_0") if word.text == name else word
                     for word in parameter.words
                 ]
             return [*words, *default]
@@ -138,18 +139,20 @@ class Body(ABC):
         """Make a parameter of each thread known to the regions."""
         name, facts = parameter.name, self.facts
         if self._is_kept(parameter):
-            home = self.keep(name, f"::cudalab::Kept<decltype({name}_0_)>")
-            self.writer.add(f"CUDALAB_EACH {{ CUDALAB_THREAD {home}[t_] = {name}_0_; }}")
+            home = self.keep(name, f"::cudalab::Kept<decltype({name}_cudalab_0)>")
+            self.writer.add(
+                f"CUDALAB_EACH {{ CUDALAB_THREAD {home}[cudalab_t] = {name}_cudalab_0; }}"
+            )
         elif name in facts.lambda_parameters:
             self.writer.add(lambdas.known(name))
             self.homes[name] = Home([lambdas.binding(name)])
         elif not self.function.is_kernel and not facts.is_uniform_parameter(name):
             pointed = "*" if parameter.is_reference else ""
-            binding: list[Piece] = [f"auto& {name} = {pointed}{name}_p_[t_];"]
+            binding: list[Piece] = [f"auto& {name} = {pointed}{name}_cudalab_p[cudalab_t];"]
             self.homes[name] = Home(binding, is_array=not pointed)
             if facts.is_nearby(name):
-                self.homes[name].nearby = nearby(name, f"*{name}_p_[t_]")
-            self.writer.add(f"auto& {name} = {pointed}{name}_p_[0]; (void){name};")
+                self.homes[name].nearby = nearby(name, f"*{name}_cudalab_p[cudalab_t]")
+            self.writer.add(f"auto& {name} = {pointed}{name}_cudalab_p[0]; (void){name};")
 
     @property
     def mask(self) -> str:
@@ -159,7 +162,8 @@ class Body(ABC):
     @property
     def one_by_one(self) -> str:
         """Text that runs the kernel's threads one after another."""
-        return f"return {self.function.name}_one_by_one_{arguments(self.function, 'B_')});"
+        call = arguments(self.function, "cudalab_B")
+        return f"return {self.function.name}_cudalab_one_by_one{call});"
 
     def number(self) -> int:
         """A number that no other name in this function has."""
@@ -248,7 +252,7 @@ class Body(ABC):
         """Whether a statement without barriers ends a loop around regions, or the function."""
         if self._has_rounds(statement):
             return True
-        if self.mask.startswith("m_"):
+        if self.mask.startswith("cudalab_m_"):
             return False
         if statement.kind == "block":
             return any(self._leaves([part]) or self._must_be_cut(part) for part in statement.parts)
@@ -285,7 +289,7 @@ class Body(ABC):
                 raise NotCoveredError(f"{words[name].place}: {words[name].text} in a lambda")
             if {"?", "&&", "||"} & set(before) and not is_argument(words, name):
                 raise NotCoveredError(f"{words[name].place}: a conditional {words[name].text}")
-            result = f"r_{self.number()}_"
+            result = f"cudalab_r_{self.number()}"
             call = words[name : end + 1]
             pieces.append(Part("call", Statement("simple", call), call, result))
             del opening
@@ -310,8 +314,8 @@ class Body(ABC):
             each = each.replace("SOME", "SOME_ORDERED").replace("EACH", "EACH_ORDERED")
         self.writer.add(each, "{ CUDALAB_THREAD")
         if current:
-            self.writer.add("::cudalab::set_thread(threadIdx, (unsigned)t_);")
-        label = f"next_{region.number}_: ;" if region.number else ""
+            self.writer.add("::cudalab::set_thread(threadIdx, (unsigned)cudalab_t);")
+        label = f"cudalab_next_{region.number}: ;" if region.number else ""
         apart = private and loops
         bindings = self.bindings(names, region.declared, nearby=near)
         self.writer.add("[&]() CUDALAB_APART {" if apart else "", bindings, "{")
@@ -323,11 +327,11 @@ class Body(ABC):
     def _after_leaving(self) -> None:
         """Take the threads that have left out of all masks."""
         if self.leaving and not self.masks:
-            self.masks = ["live_"]
+            self.masks = ["cudalab_live"]
         for around, mask in pairwise(self.masks):
             self.writer.add(f"{mask}.keep({around});")
-        if self.masks == ["live_"] and not self.loops:
-            self.writer.add("if (!live_.any()) return;")
+        if self.masks == ["cudalab_live"] and not self.loops:
+            self.writer.add("if (!cudalab_live.any()) return;")
 
     def needed(self, names: set[str]) -> set[str]:
         """The names, and those in what makes a thread's own values known."""
@@ -378,7 +382,7 @@ class Body(ABC):
         loop = self.loops[-1] if self.loops else Loop()
         if text == "return" and last and not self.loops:
             return False
-        if self.mask.startswith("m_"):
+        if self.mask.startswith("cudalab_m_"):
             return False
         if text == "return":
             if len(words) > 2:
@@ -394,7 +398,9 @@ class Body(ABC):
         return True
 
     def _returned(self, words: Words) -> list[Piece]:
-        return ["ret_[t_] =", *self.unit.handing_over(words[1:-1]), ";"] if len(words) > 2 else []
+        if len(words) == 2:
+            return []
+        return ["cudalab_ret[cudalab_t] =", *self.unit.handing_over(words[1:-1]), ";"]
 
     def in_region(  # noqa: PLR0911 - a form of statement each
         self, statement: Statement, depth: int, *, last: bool
@@ -446,18 +452,19 @@ class Body(ABC):
             if last:
                 return self._returned(words)
             self.region.number = self.region.number or self.number()
-            leave = "live_.remove(t_);" if self.leaving else ""
+            leave = "cudalab_live.remove(cudalab_t);" if self.leaving else ""
             self.region.leaves |= self.leaving
-            return ["{", *self._returned(words), f"{leave} goto next_{self.region.number}_; }}"]
+            leave += f" goto cudalab_next_{self.region.number}; }}"
+            return ["{", *self._returned(words), leave]
         if text in ("break", "continue") and depth == 0:
             if not loop.mask:
                 raise NotCoveredError(f"{words[0].place}: a {text} that only some threads reach")
             self.region.number = self.region.number or self.number()
             self.region.leaves = True
-            leave = f"{loop.round}.remove(t_);"
+            leave = f"{loop.round}.remove(cudalab_t);"
             if text == "break" and loop.round != loop.mask:
-                leave += f" {loop.mask}.remove(t_);"
-            return ["{", f"{leave} goto next_{self.region.number}_; }}"]
+                leave += f" {loop.mask}.remove(cudalab_t);"
+            return ["{", f"{leave} goto cudalab_next_{self.region.number}; }}"]
         return [*self.unit.handing_over(words)]
 
     # Locals ---------------------------------------------------------------------------------------
@@ -473,10 +480,11 @@ class Body(ABC):
 
     def keep(self, name: str, kind: str, pointed: str = "") -> str:
         """Declare an array over the threads; the name of the array."""
-        home = f"{name}_{self.number()}_"
+        home = f"{name}_cudalab_{self.number()}"
         self.writer.add(f"CUDALAB_VALUES({home}, {self.most}, {kind});")
         self.writer.add(f"auto& {name} = {pointed}{home}[0]; (void){name};")
-        self.homes[name] = Home([f"auto& {name} = {pointed}{home}[t_];"], is_array=not pointed)
+        binding = f"auto& {name} = {pointed}{home}[cudalab_t];"
+        self.homes[name] = Home([binding], is_array=not pointed)
         return home
 
     @abstractmethod

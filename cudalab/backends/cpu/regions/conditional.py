@@ -69,7 +69,7 @@ class _Branches:
         while choice := self._choice(words):
             self.count += 1
             start, at, end = choice
-            name, place = f"chosen_{self.count}_", words[start]
+            name, place = f"cudalab_chosen_{self.count}", words[start]
             whole, condition, rest = words[start:end], words[start:at], words[at + 1 : end]
             if words[at].text == "?":
                 colon = _colon(rest)

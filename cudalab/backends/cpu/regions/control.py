@@ -36,7 +36,8 @@ class WholeBody(MeetingBody):
 
 def _write(body: Body, statement: Statement, *, last: bool) -> None:
     if body.leaving and not body.masks and "return" in texts(statement.words):
-        body.masks = ["live_"]  # some threads may be away, at the latest when a loop turns round
+        # Some threads may be away, at the latest when a loop turns round.
+        body.masks = ["cudalab_live"]
     homes, masks = dict(body.homes), list(body.masks)
     if statement.kind == "block":
         _block(body, statement, last=last)
@@ -89,10 +90,12 @@ def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
     _refuse(body, statement, Level.WARP if alone else level, "branch")
     taken = _chosen(body, statement.condition)
     if is_last and level == Level.THREAD:
-        body.writer.add(f"B_.live = &{taken};")
-    others = f"m_{body.number()}_"
+        body.writer.add(f"cudalab_B.live = &{taken};")
+    others = f"cudalab_m_{body.number()}"
     if statement.parts[1:]:
-        body.writer.add(f"::cudalab::Mask {others}({body.mask or 'B_'}); {others}.drop({taken});")
+        body.writer.add(
+            f"::cudalab::Mask {others}({body.mask or 'cudalab_B'}); {others}.drop({taken});"
+        )
     for mask, part in zip((taken, others), statement.parts, strict=False):
         body.writer.add(f"if ({mask}.any())")
         body.masks.append(mask)
@@ -180,7 +183,7 @@ def _agreed(body: Body, condition: Words) -> str:
 def _answers(body: Body, condition: Words) -> str:
     """The name of the threads' answers to a condition."""
     rest = _hoisted(body, condition)
-    name = f"a_{body.number()}_"
+    name = f"cudalab_a_{body.number()}"
     body.writer.add(f"::cudalab::Agreement {name};")
     body.region.add(f"{name}.add(", *body.unit.handing_over(rest), ");")
     body.region.names |= set(texts(rest))
@@ -192,9 +195,9 @@ def _answers(body: Body, condition: Words) -> str:
 def _chosen(body: Body, condition: Words) -> str:
     """The name of the mask of those threads for which a condition holds."""
     rest = _hoisted(body, condition)
-    name = f"m_{body.number()}_"
+    name = f"cudalab_m_{body.number()}"
     body.writer.add(f"::cudalab::Mask {name};")
-    body.region.add("if (", *body.unit.handing_over(rest), f") {name}.add(t_);")
+    body.region.add("if (", *body.unit.handing_over(rest), f") {name}.add(cudalab_t);")
     body.region.names |= set(texts(rest))
     body.region.ordered = True
     body.flush()
@@ -257,7 +260,7 @@ def _step(body: Body, step: Words) -> None:
 
 
 def _agreed_loop(body: Body, loop: Statement) -> None:
-    label = f"continue_{body.number()}_"
+    label = f"cudalab_continue_{body.number()}"
     continues = any(
         each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk()
     )
@@ -297,12 +300,12 @@ def _ends_with(body: Body, loop: Statement) -> bool:
 
 
 def _masked_loop(body: Body, loop: Statement, *, ends: bool) -> None:
-    mask = f"m_{body.number()}_"
+    mask = f"cudalab_m_{body.number()}"
     continues = any(
         each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk()
     )
-    body.writer.add(f"::cudalab::Mask {mask}({body.mask or 'B_'});")
-    body.writer.add(f"B_.live = &{mask};" if ends else "", "for (;;) {")
+    body.writer.add(f"::cudalab::Mask {mask}({body.mask or 'cudalab_B'});")
+    body.writer.add(f"cudalab_B.live = &{mask};" if ends else "", "for (;;) {")
     body.masks.append(mask)
 
     def go_on() -> None:
@@ -312,7 +315,7 @@ def _masked_loop(body: Body, loop: Statement, *, ends: bool) -> None:
 
     if loop.kind != "do":
         go_on()
-    turn = f"m_{body.number()}_" if continues else mask
+    turn = f"cudalab_m_{body.number()}" if continues else mask
     if continues:
         body.writer.add(f"::cudalab::Mask {turn}({mask});")
         body.masks.append(turn)
@@ -331,7 +334,7 @@ def _masked_loop(body: Body, loop: Statement, *, ends: bool) -> None:
 def _steps(body: Body, steps: Steps) -> None:
     """Write a loop through which all threads go in step, as long as none of them is at its end."""
     number, loop = body.number(), steps.loop
-    count, answers = f"rounds_{number}_", f"a_{number}_"
+    count, answers = f"cudalab_rounds_{number}", f"cudalab_a_{number}"
     index = steps.declared(count)
     inside = body.in_region(loop.parts[0], 1, last=False)
 
@@ -358,7 +361,7 @@ def _rounds(body: Body, rounds: Rounds) -> None:
     """Write a loop whose rounds threads do side by side, until few of them are left in it."""
     number, loop, index = body.number(), rounds.loop, rounds.index
     names = ("stays", "left", "next", "end", "same")
-    stays, left, step, end, same = (f"{name}_{number}_" for name in names)
+    stays, left, step, end, same = (f"cudalab_{name}_{number}" for name in names)
     condition: list[Piece] = [*loop.condition] or ["true"]
 
     def region(*pieces: Piece | Iterable[Piece], ordered: bool = False) -> None:
@@ -368,26 +371,26 @@ def _rounds(body: Body, rounds: Rounds) -> None:
         body.region.ordered = ordered
         body.flush()
 
-    count = f"{left} = {stays}.count(B_);"
-    body.writer.add(f"{{ ::cudalab::Staying<{body.most}> {stays}(B_);")
-    region(f"{stays}[t_] = 1;")
+    count = f"{left} = {stays}.count(cudalab_B);"
+    body.writer.add(f"{{ ::cudalab::Staying<{body.most}> {stays}(cudalab_B);")
+    region(f"{stays}[cudalab_t] = 1;")
     body.writer.add(f"unsigned {count}", loop.first, "; for (;;) {")
     if rounds.ends_together:
         body.writer.add("if (!(", *condition, ")) ", f"{left} = 0;")
     else:
-        region([f"{stays}[t_] = {stays}[t_] && (", *condition, ");"])
+        region([f"{stays}[cudalab_t] = {stays}[cudalab_t] && (", *condition, ");"])
         body.writer.add(count)
-    body.writer.add(f"if ({left} <= B_.threads / 16) break;")
-    own, read = rounds.without_same(rounds.body(f"{stays}[t_] = 0 ; goto {end}", step), same)
+    body.writer.add(f"if ({left} <= cudalab_B.threads / 16) break;")
+    own, read = rounds.without_same(rounds.body(f"{stays}[cudalab_t] = 0 ; goto {end}", step), same)
     for i, element in enumerate(read):
-        body.writer.add(f"const auto {same}{i}_ =", element, ";")
+        body.writer.add(f"const auto {same}_{i} =", element, ";")
     inside = body.in_region(own, 1, last=False)
-    region([f"if ({stays}[t_]) {{", *inside, f"{step}: ;", *rounds.step, f"; }} {end}: ;"])
+    region([f"if ({stays}[cudalab_t]) {{", *inside, f"{step}: ;", *rounds.step, f"; }} {end}: ;"])
     body.writer.add(loop.step if index else "", "; }", f"if ({left}) {{")
     first: list[Piece] = []
     if index:
         body.writer.add(f"const auto {same} = {index.name};")
         first = [*index.spec, *index.pointer, f"{index.name} = {same}"]
-    head = [f"if ({stays}[t_]) for (", *first, ";", *condition, ";", *loop.step, ")"]
+    head = [f"if ({stays}[cudalab_t]) for (", *first, ";", *condition, ";", *loop.step, ")"]
     region(head, body.in_region(loop.parts[0], 1, last=False), ordered=True)
     body.writer.add("} }")

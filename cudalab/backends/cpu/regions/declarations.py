@@ -40,7 +40,7 @@ class DeclaringBody(Body):
             names = self.needed(set(texts(local.value)))
             bindings = self.bindings(names, set(), nearby=False)
             if self.analysis.needs_current(names):
-                bindings.append("::cudalab::set_thread(threadIdx, (unsigned)t_);")
+                bindings.append("::cudalab::set_thread(threadIdx, (unsigned)cudalab_t);")
             value = self.unit.handing_over(local.initializer)
             self.writer.add(lambdas.definition(local, value, bindings))
             self.homes[local.name] = Home([lambdas.binding(local.name)])
@@ -72,8 +72,8 @@ class DeclaringBody(Body):
         if local.is_reference:
             initial = spaced(self.unit.handing_over(local.initializer))
             home = self.keep(name, f"std::remove_reference_t<decltype(({initial}))>*", "*")
-            region.add(f"{home}[t_] = &(", *self.unit.handing_over(local.initializer), ");")
-            region.add(f"auto& {name} = *{home}[t_];")
+            region.add(f"{home}[cudalab_t] = &(", *self.unit.handing_over(local.initializer), ");")
+            region.add(f"auto& {name} = *{home}[cudalab_t];")
             return
         spec = [word for word in local.spec if word.text != "typename" or len(local.spec) > 1]
         if "auto" in texts(spec):
@@ -85,15 +85,15 @@ class DeclaringBody(Body):
             size = spaced(local.align[2:-1])
             self.writer.add(f"static_assert(sizeof(::cudalab::Kept<{kind}>) % ({size}) == 0);")
         if self.facts.is_nearby(name):
-            self.homes[name].nearby = nearby(name, f"{home}[t_]")
-        region.add(f"auto& {name} = {home}[t_];")
+            self.homes[name].nearby = nearby(name, f"{home}[cudalab_t]")
+        region.add(f"auto& {name} = {home}[cudalab_t];")
         if not value:
             return
         if value[0].text == "=" and not local.array and value[1].text != "{":
             region.add(f"{name}", *value, ";")
         elif value[0].text == "=":
-            region.add(f"::cudalab::Kept<{kind}> first_{name}", *value, ";")
-            region.add(f"__builtin_memcpy(&{name}, &first_{name}, sizeof {name});")
+            region.add(f"::cudalab::Kept<{kind}> cudalab_first_{name}", *value, ";")
+            region.add(f"__builtin_memcpy(&{name}, &cudalab_first_{name}, sizeof {name});")
         else:
             region.add(f"::cudalab::construct(&{name}, ::cudalab::Kept<{kind}>", *value, ");")
 

@@ -103,14 +103,16 @@ class _Gathered:
         turn = of_text(place, loop.step, ";") if loop.step else []
         first = of_text(place, loop.first, ";") if loop.first else []
         look = of_text(place, "{", assigned, "if (", branch.condition, _FOUND, rest, "}")
-        made = of_text(place, "{", first, hoisted, "bool gathers_ ; do { gathers_ = false ;")
+        made = of_text(
+            place, "{", first, hoisted, "bool cudalab_gathers ; do { cudalab_gathers = false ;"
+        )
         made += of_text(place, "for ( ;", loop.condition, ";", loop.step, ")", look)
-        made += of_text(place, "if ( gathers_ ) {", branch.parts[0].words, rest, turn, "}")
-        made += of_text(place, "} while ( gathers_ ) ; }")
+        made += of_text(place, "if ( cudalab_gathers ) {", branch.parts[0].words, rest, turn, "}")
+        made += of_text(place, "} while ( cudalab_gathers ) ; }")
         return statements(made)[0]
 
 
-_FOUND = ") { gathers_ = true ; break ; }"
+_FOUND = ") { cudalab_gathers = true ; break ; }"
 
 
 def _declares(statement: Statement) -> bool:

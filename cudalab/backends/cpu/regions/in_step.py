@@ -67,11 +67,11 @@ def is_guard(statement: Statement) -> bool:
 def one_by_one(function: Function) -> list[Piece]:
     """A function that runs the threads of a kernel one after another."""
     pieces: list[Piece] = [*function.template, "CUDALAB_COLD static void"]
-    pieces += [f"{function.name}_one_by_one_ (::cudalab::Block& B_"]
+    pieces += [f"{function.name}_cudalab_one_by_one (::cudalab::Block& cudalab_B"]
     for parameter in function.parameters:
         pieces += [",", *parameter.words]
     pieces += [") { CUDALAB_ENTER ; CUDALAB_EACH_ORDERED { CUDALAB_THREAD"]
-    pieces += ["::cudalab::set_thread(threadIdx, (unsigned)t_);"]
+    pieces += ["::cudalab::set_thread(threadIdx, (unsigned)cudalab_t);"]
     return [*pieces, function.name, f"{arguments(function)}); }} }}\n"]
 
 

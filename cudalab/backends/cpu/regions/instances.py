@@ -1,7 +1,7 @@
 """Numbers that a kernel's template is instantiated with, as arguments of its loops.
 
 `template <int N> __global__ void k(…)` that is launched with many N has one function for a whole
-block: `k_all_(B_, N, …)`.
+block: `k_cudalab_all(cudalab_B, N, …)`.
 """
 
 from __future__ import annotations

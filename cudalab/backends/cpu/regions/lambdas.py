@@ -1,7 +1,7 @@
 """Lambdas that are handed to functions in which threads meet.
 
 Such a lambda is one object of the block, which is called for a thread: `f` is handed over, and a
-region of either function calls `of_thread(f, threadIdx, t_)`.
+region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def named(written: list[Statement], meeting: AbstractSet[str]) -> list[Statement]:
     """The statements, in which each lambda that is handed to a call of `meeting` has a name."""
-    names = (f"lambda_{number}_" for number in range(1, 1000))
+    names = (f"cudalab_lambda_{number}" for number in range(1, 1000))
     return [each for statement in written for each in _named(statement, meeting, names)]
 
 
@@ -132,22 +132,24 @@ def definition(local: Local, value: Words, bindings: list[Piece]) -> list[Piece]
         place = local.value[0].place
         raise NotCoveredError(f"{place}: a lambda that copies, for a function with barriers")
     name = local.name
-    head = "::cudalab::lambda([&](const uint3 threadIdx, const size_t t_, auto&&... a_)"
+    head = (
+        "::cudalab::lambda([&](const uint3 threadIdx, const size_t cudalab_t, auto&&... cudalab_a)"
+    )
     return [
-        f"const auto {name} = {head} -> decltype(auto) {{ (void)threadIdx, (void)t_;",
+        f"const auto {name} = {head} -> decltype(auto) {{ (void)threadIdx, (void)cudalab_t;",
         *bindings,
-        f"auto {name}_1_ =",
+        f"auto {name}_cudalab_1 =",
         *value,
-        f"; return {name}_1_(a_...); }});",
+        f"; return {name}_cudalab_1(cudalab_a...); }});",
         known(name),
     ]
 
 
 def known(name: str) -> str:
     """Give the object a second name, by which regions know it."""
-    return f"const auto& {name}_all_ = {name}; (void){name}_all_;"
+    return f"const auto& {name}_cudalab_all = {name}; (void){name}_cudalab_all;"
 
 
 def binding(name: str) -> str:
     """The lambda of one thread, in a region."""
-    return f"const auto& {name} = ::cudalab::of_thread({name}_all_, threadIdx, t_);"
+    return f"const auto& {name} = ::cudalab::of_thread({name}_cudalab_all, threadIdx, cudalab_t);"

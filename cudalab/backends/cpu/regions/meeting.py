@@ -50,11 +50,13 @@ class MeetingBody(DeclaringBody):
             result = [f", &{self.keep(part.result, kind)}[0]"]
         if name in BUILT_IN:
             for i, argument in enumerate(arguments):
-                operand = self._operand(argument, _type_of_operand(name, i), f"{part.result}{i}_")
+                operand = self._operand(argument, _type_of_operand(name, i), f"{part.result}_{i}")
                 result += [",", *operand]
             result += [f', "{words[0].file}", {words[0].line}']
             self.flush()
-            self.writer.add(f"::cudalab::regions::{name}( B_ , {self.mask or _ALL}", result, ");")
+            self.writer.add(
+                f"::cudalab::regions::{name}( cudalab_B , {self.mask or _ALL}", result, ");"
+            )
             return
         function = self.unit.by_name[name][0]
         for i, parameter in enumerate(function.parameters):
@@ -62,14 +64,14 @@ class MeetingBody(DeclaringBody):
             uniform = self.analysis.facts[function].is_uniform_parameter(parameter.name)
             if i >= len(arguments) and uniform:
                 break
-            temporary = f"{part.result}{i}_"
+            temporary = f"{part.result}_{i}"
             result += [",", *self._argument(function, parameter, argument, temporary)]
         self.flush()
         masked = bool(self.mask) or name in self.analysis.always_masked
         self.called.add((name, masked))
         called = words[0]._replace(text=self.analysis.name_for(function, masked))
-        mask = f", {self.mask or '::cudalab::Mask(B_)'}" if masked else ""
-        self.writer.add(called, words[1:opening], f"( B_ {mask}", result, ");")
+        mask = f", {self.mask or '::cudalab::Mask(cudalab_B)'}" if masked else ""
+        self.writer.add(called, words[1:opening], f"( cudalab_B {mask}", result, ");")
 
     def _operand(self, argument: Words, kind: str, temporary: str) -> list[Piece]:
         """An operand of a built-in operation: one value for all, or where the threads' are.
@@ -90,7 +92,7 @@ class MeetingBody(DeclaringBody):
 
     def _temporary(self, argument: Words, kind: str, temporary: str) -> list[Piece]:
         self.writer.add(f"CUDALAB_VALUES({temporary}, {self.most}, {kind});")
-        self.region.add(f"{temporary}[t_] =", *self.unit.handing_over(argument), ";")
+        self.region.add(f"{temporary}[cudalab_t] =", *self.unit.handing_over(argument), ";")
         self.region.names |= set(texts(argument))
         return [f"&{temporary}[0]"]
 
@@ -113,7 +115,7 @@ class MeetingBody(DeclaringBody):
             const = "const " if "const" in texts(parameter.words) else ""
             kind = f"{const}std::remove_reference_t<decltype(({value}))>*"
             self.writer.add(f"CUDALAB_VALUES({temporary}, {self.most}, {kind});")
-            self.region.add(f"{temporary}[t_] = &(", *self.unit.handing_over(argument), ");")
+            self.region.add(f"{temporary}[cudalab_t] = &(", *self.unit.handing_over(argument), ");")
             self.region.names |= set(texts(argument))
             return [f"&{temporary}[0]"]
         if function.template_names & set(texts(parameter.words)):

@@ -48,7 +48,7 @@ def _declare(words: Words, names: Names, taken: set[str]) -> None:
     for local in locals_of(skipped):
         new, number = local.name, 2
         while new in taken:
-            new, number = f"{local.name}_{number}_", number + 1
+            new, number = f"{local.name}_cudalab_{number}", number + 1
         taken.add(new)
         names[local.name] = new
 

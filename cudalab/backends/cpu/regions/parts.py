@@ -100,7 +100,8 @@ def by_itself(local: Local) -> Words:
 def nearby(name: str, home: str) -> list[Piece]:
     """The binding of an array that a region with loops works on a copy of."""
     kind = f"std::remove_reference_t<decltype({home})>"
-    return [f"::cudalab::Nearby<{kind}> {name}_n_({home}); auto& {name} = {name}_n_.value;"]
+    copy = f"{name}_cudalab_n"
+    return [f"::cudalab::Nearby<{kind}> {copy}({home}); auto& {name} = {copy}.value;"]
 
 
 def regions_of(pieces: list[Part]) -> dict[str, set[int]]:
@@ -157,7 +158,7 @@ def in_lambda(words: Words, i: int) -> bool:
 
 def handed_over(parameter: Parameter) -> str:
     """The declaration of a pointer to the values of a parameter, one of each thread."""
-    name = f"{parameter.name}_p_"
+    name = f"{parameter.name}_cudalab_p"
     to_array = f"( & {parameter.name} )"
     if to_array in spaced(parameter.words):
         return spaced(parameter.words).replace(to_array, f"(**{name})")
@@ -185,5 +186,5 @@ def declaration(kernel: Function) -> str:
     for each in kernel.parameters:
         default = f" = {spaced(each.default)}" if each.default else ""
         parameters.append(spaced(each.words) + default)
-    head = f"static inline void {kernel.name}_all_({', '.join(parameters)});"
+    head = f"static inline void {kernel.name}_cudalab_all({', '.join(parameters)});"
     return f"{spaced(kernel.template)} {head}"

@@ -87,7 +87,7 @@ class Rounds:
                 if texts(element) not in known:
                     read.append(element)
                 number = [texts(each) for each in read].index(texts(element))
-                element = [element[0]._replace(text=f"{prefix}{number}_")]
+                element = [element[0]._replace(text=f"{prefix}_{number}")]
             result += element
             i = end
         return [*result, *words[i:]]

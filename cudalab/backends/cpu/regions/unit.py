@@ -170,9 +170,9 @@ class Unit:
         """The words, in which functions that use threadIdx are handed it."""
         result = list(words)
         for name, opening, closing in reversed(calls(words, self.placed)):
-            more = "threadIdx , B_" + (" ," if closing > opening + 1 else "")
+            more = "threadIdx , cudalab_B" + (" ," if closing > opening + 1 else "")
             result[opening] = result[opening]._replace(text="( " + more)
-            result[name] = result[name]._replace(text=f"{result[name].text}_at_")
+            result[name] = result[name]._replace(text=f"{result[name].text}_cudalab_at")
         if any(word.text in self.placed for word in result):
             place = words[0].place
             raise NotCoveredError(f"{place}: the address of a function that uses threadIdx")

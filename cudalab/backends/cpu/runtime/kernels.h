@@ -66,8 +66,10 @@ struct Launcher<kernel> {
     extern "C" __attribute__((visibility("default"))) \
     const ::cudalab::Symbol cudalab_symbol_##symbol = {(void*)&symbol, sizeof(symbol)};
 
+#ifndef CUDALAB_BUILTIN_VARIABLES
 #define threadIdx (::cudalab::current.thread_idx)
 #define blockIdx (::cudalab::current.block_idx)
 #define blockDim (::cudalab::current.block_dim)
 #define gridDim (::cudalab::current.grid_dim)
 #define warpSize 32
+#endif

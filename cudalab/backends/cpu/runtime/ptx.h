@@ -243,8 +243,9 @@ inline unsigned shuffle(int mode, unsigned value, unsigned delta, unsigned bound
 const unsigned MULTIPROCESSORS = 16;
 // Blocks are dealt out to the multiprocessors in turn.
 inline unsigned multiprocessor() {
-    const unsigned row = current.block_idx.z * current.grid_dim.y + current.block_idx.y;
-    return (row * current.grid_dim.x + current.block_idx.x) % MULTIPROCESSORS;
+    const uint3& block = CUDALAB_POSITION_OF(blockIdx, block_idx);
+    const auto& grid = CUDALAB_POSITION_OF(gridDim, grid_dim);
+    return ((block.z * grid.y + block.y) * grid.x + block.x) % MULTIPROCESSORS;
 }
 inline unsigned long long global_timer() {
     ::cudalab::cudalab_spinning();

@@ -23,9 +23,9 @@
     ::cudalab::assume_small(blockIdx.x* blockDim.x, blockDim.x); \
     ::cudalab::assume_small(blockIdx.y* blockDim.y, blockDim.y); \
     ::cudalab::assume_small(blockIdx.z* blockDim.z, blockDim.z)
-#define CUDALAB_HERE_TOO                                       \
-    const uint3 blockIdx = B_.index;                           \
-    const CUDALAB_EXTENT blockDim = B_.dim, gridDim = B_.grid; \
+#define CUDALAB_HERE_TOO                                                     \
+    const uint3 blockIdx = cudalab_B.index;                                  \
+    const CUDALAB_EXTENT blockDim = cudalab_B.dim, gridDim = cudalab_B.grid; \
     (void)blockIdx, (void)blockDim, (void)gridDim
 #ifdef CUDALAB_PROGRAM
 #define CUDALAB_EXTENT dim3
@@ -40,38 +40,41 @@
 #define CUDALAB_SOME(mask) CUDALAB_SOME_IN(mask, CUDALAB_INDEPENDENT)
 #define CUDALAB_SOME_ORDERED(mask) CUDALAB_SOME_IN(mask, )
 #ifdef CUDALAB_FLAT  // no kernel names threadIdx.y or z: blocks have one dimension
-#define CUDALAB_EACH_IN(how) \
-    how for (unsigned x_ = 0; x_ < B_.threads; ++x_) CUDALAB_POSITION(x_, x_, 0, 0)
+#define CUDALAB_EACH_IN(how)                                                     \
+    how for (unsigned cudalab_x = 0; cudalab_x < cudalab_B.threads; ++cudalab_x) \
+        CUDALAB_POSITION(cudalab_x, cudalab_x, 0, 0)
 #define CUDALAB_EACH_ROW CUDALAB_EACH
-#define CUDALAB_RAGGED (B_.threads < 16)
+#define CUDALAB_RAGGED (cudalab_B.threads < 16)
 #define CUDALAB_AT(t) CUDALAB_POSITION(t, (unsigned)(t), 0, 0)
 #else
-#define CUDALAB_EACH_IN(how)                                           \
-    for (size_t z_ = 0, row_ = 0; z_ < blockDim.z; ++z_)               \
-        for (size_t y_ = 0; y_ < blockDim.y; ++y_, row_ += blockDim.x) \
-    how for (unsigned x_ = 0; x_ < blockDim.x; ++x_)                   \
-        CUDALAB_POSITION(row_ + x_, x_, (unsigned)y_, (unsigned)z_)
+#define CUDALAB_EACH_IN(how)                                                                       \
+    for (size_t cudalab_z = 0, cudalab_row = 0; cudalab_z < blockDim.z; ++cudalab_z)               \
+        for (size_t cudalab_y = 0; cudalab_y < blockDim.y; ++cudalab_y, cudalab_row += blockDim.x) \
+    how for (unsigned cudalab_x = 0; cudalab_x < blockDim.x; ++cudalab_x) CUDALAB_POSITION(        \
+        cudalab_row + cudalab_x, cudalab_x, (unsigned)cudalab_y, (unsigned)cudalab_z)
 // Rows of blocks that are not ragged, a number of neighbours at a time that the compiler knows.
-#define CUDALAB_EACH_ROW                                                 \
-    for (size_t z_ = 0, row_ = 0; z_ < blockDim.z; ++z_)                 \
-        for (size_t y_ = 0; y_ < blockDim.y; ++y_, row_ += blockDim.x)   \
-            for (unsigned first_ = 0; first_ < blockDim.x; first_ += 16) \
-    CUDALAB_INDEPENDENT for (unsigned lane_ = 0; lane_ < 16; ++lane_)    \
-        CUDALAB_POSITION(row_ + first_ + lane_, first_ + lane_, (unsigned)y_, (unsigned)z_)
+#define CUDALAB_EACH_ROW                                                                           \
+    for (size_t cudalab_z = 0, cudalab_row = 0; cudalab_z < blockDim.z; ++cudalab_z)               \
+        for (size_t cudalab_y = 0; cudalab_y < blockDim.y; ++cudalab_y, cudalab_row += blockDim.x) \
+            for (unsigned cudalab_first = 0; cudalab_first < blockDim.x; cudalab_first += 16)      \
+    CUDALAB_INDEPENDENT for (unsigned cudalab_lane = 0; cudalab_lane < 16; ++cudalab_lane)         \
+        CUDALAB_POSITION(cudalab_row + cudalab_first + cudalab_lane, cudalab_first + cudalab_lane, \
+                         (unsigned)cudalab_y, (unsigned)cudalab_z)
 #define CUDALAB_RAGGED (blockDim.x % 16 != 0)
-#define CUDALAB_AT(t) CUDALAB_POSITION(t, B_.x(t), B_.y(t), B_.z(t))
+#define CUDALAB_AT(t) CUDALAB_POSITION(t, cudalab_B.x(t), cudalab_B.y(t), cudalab_B.z(t))
 #endif
-#define CUDALAB_SOME_IN(mask, how)                                             \
-    for (size_t first_ = 0; first_ < B_.threads; first_ += 32)                 \
-        if (const unsigned lanes_ = mask.lanes[first_ / 32])                   \
-    how for (unsigned lane_ = 0; lane_ < 32; ++lane_) if (lanes_ >> lane_ & 1) \
-        CUDALAB_AT(first_ + lane_)
+#define CUDALAB_SOME_IN(mask, how)                                                         \
+    for (size_t cudalab_first = 0; cudalab_first < cudalab_B.threads; cudalab_first += 32) \
+        if (const unsigned cudalab_lanes = mask.lanes[cudalab_first / 32])                 \
+    how for (unsigned cudalab_lane = 0; cudalab_lane < 32;                                 \
+             ++cudalab_lane) if (cudalab_lanes >> cudalab_lane & 1)                        \
+        CUDALAB_AT(cudalab_first + cudalab_lane)
 #define CUDALAB_POSITION(number, ...) \
-    if (const ::cudalab::Position position_{number, {__VA_ARGS__}}; true)
-#define CUDALAB_THREAD                       \
-    const size_t t_ = position_.number;      \
-    const uint3 threadIdx = position_.index; \
-    (void)t_, (void)threadIdx;
+    if (const ::cudalab::Position cudalab_position{number, {__VA_ARGS__}}; true)
+#define CUDALAB_THREAD                                \
+    const size_t cudalab_t = cudalab_position.number; \
+    const uint3 threadIdx = cudalab_position.index;   \
+    (void)cudalab_t, (void)threadIdx;
 #define CUDALAB_RANK (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
 
 // An assertion, with its text in the source.
@@ -121,9 +124,15 @@ struct Block {
     const Mask* live;  // the threads that have not returned from the kernel; null: all
     // The block that the OS thread runs.
     static Block here() {
-        const uint3& dim = current.block_dim;
+        const auto& dim = CUDALAB_POSITION_OF(blockDim, block_dim);
+        const auto& grid = CUDALAB_POSITION_OF(gridDim, grid_dim);
         const unsigned threads = dim.x * dim.y * dim.z;
-        return {current.block_idx, dim, current.grid_dim, threads, (threads + 31) / 32, nullptr};
+        return {CUDALAB_POSITION_OF(blockIdx, block_idx),
+                {dim.x, dim.y, dim.z},
+                {grid.x, grid.y, grid.z},
+                threads,
+                (threads + 31) / 32,
+                nullptr};
     }
     CUDALAB_INLINE unsigned x(size_t t) const { return flat() ? (unsigned)t : (unsigned)t % dim.x; }
     CUDALAB_INLINE unsigned y(size_t t) const { return flat() ? 0 : (unsigned)t / dim.x % dim.y; }
@@ -180,9 +189,9 @@ struct Memory<bytes, false> {
     ~Memory() { cudalab_give_back(bytes); }
 };
 // A pointer, not an object with operator[]: there is nothing to inline in each region.
-#define CUDALAB_VALUES(name, most, ...)                      \
-    ::cudalab::Memory<sizeof(__VA_ARGS__) * most> name##of_; \
-    auto* const name = (std::add_pointer_t<__VA_ARGS__>)name##of_.at
+#define CUDALAB_VALUES(name, most, ...)                                  \
+    ::cudalab::Memory<sizeof(__VA_ARGS__) * most> name##_cudalab_memory; \
+    auto* const name = (std::add_pointer_t<__VA_ARGS__>)name##_cudalab_memory.at
 template <class T>
 CUDALAB_INLINE void construct(T* at, const T& value) {
     __builtin_memcpy((void*)at, &value, sizeof value);
@@ -387,15 +396,15 @@ struct BlockLauncher<kernel> {
 #else
 #define CUDALAB_IS_FLAT false
 #endif
-#define CUDALAB_BLOCKS(kernel, by_whole_warps)               \
-    extern "C" __attribute__((visibility("default")))        \
-    const ::cudalab::Kernel cudalab_kernel_##kernel = {      \
-        #kernel,                                             \
-        nullptr,                                             \
-        ::cudalab::BlockLauncher<kernel##_all_>::run,        \
-        ::cudalab::BlockLauncher<kernel##_all_>::num_params, \
-        ::cudalab::BlockLauncher<kernel##_all_>::sizes,      \
-        nullptr,                                             \
-        CUDALAB_IS_FLAT,                                     \
-        nullptr,                                             \
+#define CUDALAB_BLOCKS(kernel, by_whole_warps)                      \
+    extern "C" __attribute__((visibility("default")))               \
+    const ::cudalab::Kernel cudalab_kernel_##kernel = {             \
+        #kernel,                                                    \
+        nullptr,                                                    \
+        ::cudalab::BlockLauncher<kernel##_cudalab_all>::run,        \
+        ::cudalab::BlockLauncher<kernel##_cudalab_all>::num_params, \
+        ::cudalab::BlockLauncher<kernel##_cudalab_all>::sizes,      \
+        nullptr,                                                    \
+        CUDALAB_IS_FLAT,                                            \
+        nullptr,                                                    \
         by_whole_warps};

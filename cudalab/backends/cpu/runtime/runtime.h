@@ -18,18 +18,27 @@
 #pragma GCC visibility push(default)
 namespace cudalab {
 
-// The position of the running thread. One per OS thread, rewritten at every switch.
+// The position of the running thread. One per OS thread, rewritten at every switch. Where the
+// built-in variables are variables, they are the only names of what they hold: a compiler takes two
+// names for two objects, and may read the one before it writes the other.
 struct Current {
-    uint3 thread_idx;
+#ifdef CUDALAB_BUILTIN_VARIABLES
+    unsigned char builtin_thread_idx[12];
     unsigned thread;  // linear index in the block
+    unsigned char other_builtins[36];
+#else
+    uint3 thread_idx;
+    unsigned thread;
     uint3 block_idx;
     uint3 block_dim;
     uint3 grid_dim;
+#endif
     unsigned block_vote;     // result of the last __syncthreads_count/and/or
     char* dynamic_shared;    // extern __shared__
     uint64_t* warp_results;  // per thread: result of its last warp operation
     char* static_shared;     // near the arrays: their 32-bit addresses count from its window
 };
+static_assert(offsetof(Current, thread) == 12 && offsetof(Current, block_vote) == 52, "");
 extern __thread Current current CUDALAB_OF_OS_THREAD;
 
 enum WarpOp : unsigned {
@@ -101,6 +110,19 @@ void cudalab_changed_nothing(void* p, size_t bytes);
 #endif
 }
 }  // namespace cudalab
+#ifdef CUDALAB_BUILTIN_VARIABLES  // other names, in this file the only ones, of what `current`
+                                  // holds
+#define CUDALAB_BUILTIN(type, name) \
+    extern __thread type name __asm__("cudalab_in_" #name) CUDALAB_OF_OS_THREAD
+CUDALAB_BUILTIN(uint3, threadIdx);
+CUDALAB_BUILTIN(uint3, blockIdx);
+CUDALAB_BUILTIN(dim3, blockDim);
+CUDALAB_BUILTIN(dim3, gridDim);
+#undef CUDALAB_BUILTIN
+#define CUDALAB_POSITION_OF(variable, field) ::variable
+#else
+#define CUDALAB_POSITION_OF(variable, field) ::cudalab::current.field
+#endif
 #pragma GCC visibility pop
 
 // Check mode must know the accesses that the functions below make for a kernel.
@@ -150,7 +172,7 @@ struct Symbol {
 };
 
 inline void set_thread(const uint3& index, unsigned thread) {
-    current.thread_idx = index;
+    CUDALAB_POSITION_OF(threadIdx, thread_idx) = index;
     current.thread = thread;
 }
 inline unsigned lane() {

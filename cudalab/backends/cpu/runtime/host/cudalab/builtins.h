@@ -13,8 +13,18 @@ int printf(const char* format, ...) __asm__("cudalab_printf_here");
 
 #define __CUDA_ARCH__ 800               // all that programs have: neither clusters nor bulk copies
 #define clock cudalab_clock_of_kernels  // <time.h> has the function
+// Variables instead of macros: a local variable or a member of the same name hides them, as it
+// does under nvcc. They are fields of cudalab::current under other names (builtin_names.h).
+#ifndef CUDALAB_PART
+#define CUDALAB_BUILTIN_VARIABLES
+#endif
 #include "../../cudalab_cpu.h"
 #undef clock
+#undef threadIdx
+#undef blockIdx
+#undef blockDim
+#undef gridDim
+#undef warpSize
 // clang-format off
 #include "spaces.h"
 #include "arithmetic.h"
@@ -28,20 +38,6 @@ int printf(const char* format, ...) __asm__("cudalab_printf_here");
 #include "../../simd.h"
 #undef __noinline__  // libstdc++ says __attribute__((__noinline__)); the rewriter handles ours
 
-// Variables instead of macros: a local variable or a member of the same name hides them, as it
-// does under nvcc. They are the fields of cudalab::current under other names (host.cpp).
-#undef threadIdx
-#undef blockIdx
-#undef blockDim
-#undef gridDim
-#undef warpSize
-#define CUDALAB_BUILTIN(type, name) \
-    extern __thread type name __asm__("cudalab_in_" #name) CUDALAB_OF_OS_THREAD
-CUDALAB_BUILTIN(uint3, threadIdx);
-CUDALAB_BUILTIN(uint3, blockIdx);
-CUDALAB_BUILTIN(dim3, blockDim);
-CUDALAB_BUILTIN(dim3, gridDim);
-#undef CUDALAB_BUILTIN
 static constexpr int warpSize = 32;
 
 // The vectors of four 8-byte numbers by the alignment that their names say.

@@ -117,8 +117,7 @@ struct Entry {
     static void block(void* const* args, unsigned threads, const uint3* indices,
                       const bool* fibers) {
         for (unsigned t = 0; t < threads; ++t) {
-            ::threadIdx = indices[t];
-            current.thread = t;
+            set_thread(indices[t], t);
             call(args, All());
             if (__builtin_expect(*(volatile const bool*)fibers, 0)) return;
         }

@@ -1,0 +1,116 @@
+"""Small programs whose answers follow from the language, alone in their files, in both ways.
+
+What surrounds a kernel decides what an optimizer does with it: a fault may show itself only where
+there is nothing else.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cudalab.backends.cpu.flags import RUNTIME
+from cudalab.program.build import executable
+from tests.random_groups import outcome
+
+MAIN = """
+int main() {
+    int *out, host[64] = {};
+    cudaMalloc(&out, sizeof host);
+    cudaMemset(out, 0, sizeof host);
+    k<<<1, %s>>>(out, 5);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    printf("%%s:", cudaGetErrorName(cudaGetLastError()));
+    for (int i = 0; i < 64; i++)
+        if (host[i]) printf(" %%d=%%d", i, host[i]);
+}
+"""
+ALL_FIVE = " ".join(f"{i}=5" for i in range(64))
+GUARDED = {
+    "one thread": ("if (threadIdx.x == 1) for (int i = 0; i < n; i++) out[i] += i + 1;", 1),
+    "not the first": ("if (!(threadIdx.x != 31)) for (int i = 0; i < n; i++) out[i] += i + 1;", 1),
+    "the first": ("if (threadIdx.x < 1) for (int i = 0; i < n; i++) out[i] += i + 1;", 1),
+    "return": ("if (threadIdx.x != 7) return; for (int i = 0; i < n; i++) out[i] += i + 1;", 1),
+    "the last": (
+        "if (threadIdx.x == blockDim.x - 1) { int s = 0; while (s < n) { out[s] += s + 1; s++; } }",
+        1,
+    ),
+    "two": ("if (threadIdx.x / 2 == 4) for (int i = 0; i < n; i++) atomicAdd(out + i, i + 1);", 2),
+}  # fmt: skip
+
+
+def both_ways(folder, kernel, block):
+    source = folder / "program.cu"
+    source.write_text(f"#include <cstdio>\n{kernel}\n{MAIN % block}", encoding="utf-8")
+    binary = executable([str(source)], "cpu")
+    loops, fibers = (outcome(binary, way) for way in "10")
+    assert loops == fibers
+    status, printed, messages = loops
+    assert (status, messages) == (0, "")
+    return printed
+
+
+@pytest.mark.parametrize(("body", "threads"), GUARDED.values(), ids=GUARDED)
+def test_a_loop_behind_a_guard_runs_for_its_threads_only(tmp_path, body, threads):
+    printed = both_ways(tmp_path, f"__global__ void k(int* out, int n) {{ {body} }}", "32")
+    assert printed == "cudaSuccess: " + " ".join(f"{i}={threads * (i + 1)}" for i in range(5))
+
+
+# What the text that we write beside a user's has been called, or might be.
+NAMES = (
+    *("t_", "x_", "y_", "z_", "row_", "first_", "lane_", "lanes_", "B_", "position_", "mask_"),
+    *("live_", "index", "k_all_", "out_1_", "k_one_by_one_", "a_1_", "next_1_", "current"),
+)
+
+
+@pytest.mark.parametrize("block", ["64", "dim3(16, 4)"])
+def test_a_program_may_use_any_name(tmp_path, block):
+    own = " ".join(f"int {name} = n; {name} += 0;" for name in NAMES)
+    sum_of = " + ".join(NAMES)
+    at = "threadIdx.y * blockDim.x + threadIdx.x"
+    kernel = (
+        f"__global__ void k(int* out, int n) {{ {own} out[{at}] = ({sum_of}) / {len(NAMES)}; }}"
+    )
+    assert both_ways(tmp_path, kernel, block) == f"cudaSuccess: {ALL_FIVE}"
+
+
+@pytest.mark.parametrize("name", ["t_", "x_", "B_", "lane_"])
+def test_a_parameter_may_have_any_name(tmp_path, name):
+    kernel = f"__global__ void k(int* out, int {name}) {{ out[threadIdx.x] = {name}; }}"
+    assert both_ways(tmp_path, kernel, "64") == f"cudaSuccess: {ALL_FIVE}"
+
+
+def test_names_written_beside_a_program_s_own_are_marked():
+    """No text that is written into a user's scope has a name that a user might write."""
+    regions = RUNTIME.parent / "regions"
+    literals = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+    text = (RUNTIME / "regions.h").read_text(encoding="utf-8")
+    macros = re.findall(r"^ *#define .*(?:\\\n.*)*", text, re.MULTILINE)
+    written = [*macros]
+    for file in sorted(regions.glob("*.py")):
+        written += literals.findall(file.read_text(encoding="utf-8"))
+    unmarked = re.compile(r"(?<![\w:])(?!cudalab_)(?:[a-zA-Z]\w*|\})_(?![\w{])")
+    found = {match[0] for each in written for match in unmarked.finditer(each)}
+    assert found == {"make_"}  # how CUDA's own make_float2 begins
+
+
+def test_no_memory_has_two_names_in_a_program(tmp_path):
+    """A compiler takes two names for two objects: it may read one before it writes the other."""
+    for field in ("thread_idx", "block_idx", "block_dim", "grid_dim"):
+        source = Path(tmp_path, f"{field}.cu")
+        text = f"__global__ void k(int* p) {{ *p = ::cudalab::current.{field}.x; }} int main() {{}}"
+        source.write_text(text, encoding="utf-8")
+        with pytest.raises(Exception, match=f"no member named .{field}"):
+            executable([str(source)], "cpu")
+
+
+def test_variables_get_other_names_at_one_place_only():
+    renamed = re.compile(r"^.*\bextern\b[^(;]*__asm__.*$", re.MULTILINE)
+    found = {
+        path.name: matches
+        for path in sorted(RUNTIME.rglob("*"))
+        if path.suffix in (".h", ".cuh", ".cpp")
+        and (matches := renamed.findall(path.read_text(encoding="utf-8")))
+    }
+    assert list(found) == ["runtime.h"]
+    assert len(found["runtime.h"]) == 1
