@@ -1,0 +1,127 @@
+"""Count what atomic operations in shared memory cost on a GPU.
+
+python -m tools.atomics cuda      on a machine with a GPU, ncu and cuobjdump
+python -m tools.atomics add NCU.csv NAMES GPU DRIVER
+                                  from what ncu and the program have written there
+
+One warp makes each operation of shared_atomics.cu on 1 to 32 addresses. Stores
+docs/results/atomics/GPU.json: for each, the instruction and the wavefronts of atomics and of the
+loads among them; tools/generate.py makes a table of docs/profile.md from it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cuda import nvcc
+from cudalab.microscope import ncu
+from tools import counters, results, sass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tools.results import Json
+
+PROGRAM = results.ROOT / "tools" / "shared_atomics.cu"
+COUNTER = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+# Wavefronts of the loads and stores around the operation: 1,024 words, 32 at a time.
+AROUND = {"16": 32, "162": 32, "half": 32, "half2": 32, "u64": 64, "double": 64}
+SHOWN = tuple(f"on {m} address{'es' if m > 1 else ''}" for m in (1, 2, 4, 8, 16, 32))
+COLUMNS = ["operation", "result", "instruction", *(str(2**m) for m in range(6))]
+_LAUNCH = re.compile(r"shared_atomic<(?:\w+::)?(?P<name>\w+), ?(?:\(bool\))?(?P<used>\w+)>")
+_MANGLED = re.compile(r"shared_atomicI\d+(?P<name>[a-z0-9_]+)Lb(?P<used>[01])")
+_ATOMIC = ("ATOMS", "ATOM.E", "REDS")
+
+
+def cuda() -> None:
+    """Count on the GPU of this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        program, log = Path(folder, "atomics"), Path(folder, "ncu.csv")
+        words = [str(nvcc.find_nvcc()), "-std=c++17", "-O3", f"-arch={sass.ARCHITECTURE}"]
+        subprocess.run([*words, "-o", str(program), str(PROGRAM)], check=True)
+        metrics = ",".join(COUNTER.format(kind) for kind in ("atom", "ld", "st"))
+        words = [
+            *(str(ncu.find_ncu()), "--csv", "--page", "raw", "--print-units", "base"),
+            *("--clock-control", "none", "--cache-control", "none", "--log-file", str(log)),
+            *("--metrics", metrics, str(program)),
+        ]
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+        machine = results.machine("cuda")
+        store(rows(log.read_text(encoding="utf-8"), done.stdout), machine)
+
+
+def rows(log: str, printed: str) -> Iterator[Json]:
+    """What each launch has cost, without the loads and stores around the operation."""
+    code = dict(instructions())
+    names = [line for line in printed.splitlines() if line.startswith("on ")]
+    for counts, pattern in zip(counters.table(log), names, strict=True):
+        launch = _LAUNCH.search(counts["Kernel Name"])
+        if launch is None:
+            sys.exit(f"ncu names an unknown kernel: {counts['Kernel Name']}")
+        name, used = launch["name"], launch["used"] in ("1", "true")
+        around = AROUND.get(name.rpartition("_")[2], 32)
+        costs = {kind: counters.number(counts[COUNTER.format(kind)]) for kind in ("atom", "ld")}
+        yield {
+            "operation": name,
+            "used": used,
+            "pattern": pattern,
+            "instruction": code.get((name, used), ""),
+            "wavefronts": costs["atom"],
+            "loads": costs["ld"] - around,
+        }
+
+
+def instructions() -> Iterator[tuple[tuple[str, bool], str]]:
+    """The atomic instruction of each kernel, by the operation and whether its result is used."""
+    for kernel, code in sass.instructions(PROGRAM.read_text(encoding="utf-8")).items():
+        found = _MANGLED.search(kernel)
+        atomic = [line.split()[0] for line in code if line.startswith(_ATOMIC)]
+        if found and atomic:
+            yield (found["name"], found["used"] == "1"), atomic[0]
+
+
+def store(counted: Iterable[Json], machine: Json) -> None:
+    """Write the counts under the name of the GPU."""
+    path = results.FOLDER / "atomics" / f"{results.slug(machine['device'])}.json"
+    results.write_rows(path, machine, list(counted))
+
+
+def tables() -> str:
+    """Wavefronts by operation and number of addresses; operations of the same cost in one row."""
+    parts = []
+    for stored in results.read_all("atomics"):
+        costs: dict[tuple[str, ...], list[str]] = {}
+        by_kernel: dict[tuple[str, bool], dict[str, str]] = {}
+        for row in stored["rows"]:
+            cost = f"{row['wavefronts']}" + (f" + {row['loads']}" if row["loads"] else "")
+            kernel = row["operation"], row["used"]
+            by_kernel.setdefault(kernel, {"code": row["instruction"]})[row["pattern"]] = cost
+        for (name, used), found in by_kernel.items():
+            if found["code"]:
+                key = ("used" if used else "unused", found["code"], *(found[m] for m in SHOWN))
+                costs.setdefault(key, []).append(f"`{name}`")
+        lines = [[", ".join(names), *key] for key, names in costs.items()]
+        head = f"{stored['device']}, driver {stored['driver']}, {stored['date']}:\n\n"
+        parts.append(head + results.table(COLUMNS, lines, numbers=len(SHOWN)))
+    return "\n".join(parts) or "No counts are stored yet.\n"
+
+
+def main(command: str, *paths: str) -> None:
+    """One of the commands above."""
+    if command == "cuda":
+        cuda()
+    elif command == "add" and len(paths) == 4:
+        log, printed = (Path(path).read_text(encoding="utf-8") for path in paths[:2])
+        about = {"device": paths[2], "driver": paths[3], "date": results.today()}
+        store(rows(log, printed), about)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)
