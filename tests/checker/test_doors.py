@@ -202,6 +202,7 @@ def test_lines_are_those_of_the_file_handed_in():
         "# include </etc/passwd>",
         '#inc\\\nlude "../a.h"',
         "#include NAME",
+        '#if __has_include("/proc/1/environ")',
         '%:include "/etc/passwd"',
     ],
 )

@@ -36,6 +36,7 @@ _INCLUDE = re.compile(
     rf"|{_spelled('embed')})\b{_SPACE}(?P<what>(?:\\\r?\n|[^\n])*)",
     re.MULTILINE | re.DOTALL,
 )
+_ASKED = re.compile(r"__has_(?:include(?:_next)?|embed)\s*\(\s*[\"<](?P<name>[^\">\n]*)")
 _NAMED = re.compile(r'"(?P<quoted>[^"\n]*)"|<(?P<angled>[^>\n]*)>')
 
 
@@ -76,11 +77,18 @@ def settled(text: str, name: str) -> str:
                 f"{name}:{line}: error: #include without the name of a file",
                 "write the name itself, in quotes or in angle brackets",
             )
-        path = PurePosixPath((named["quoted"] or named["angled"] or "").replace("\\", "/"))
-        if path.is_absolute() or ".." in path.parts:
-            raise CompileFailure(
-                Why.COMPILE,
-                f"{name}:{line}: error: it includes a file of another folder",
-                "a submission includes files beside it, and the system's headers by their names",
-            )
+        _check_beside(named["quoted"] or named["angled"] or "", f"{name}:{line}")
+    for asked in _ASKED.finditer(blank_comments(text, literals=False)):
+        _check_beside(asked["name"], f"{name}:{text.count(chr(10), 0, asked.start()) + 1}")
     return _LINE.sub(lambda match: re.sub(r"[^\r\n]", " ", match[0]), text)
+
+
+def _check_beside(file: str, place: str) -> None:
+    """Raise CompileFailure for the name of a file that is not beside a submission's."""
+    path = PurePosixPath(file.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts:
+        raise CompileFailure(
+            Why.COMPILE,
+            f"{place}: error: it includes a file of another folder, or asks for one",
+            "a submission includes files beside it, and the system's headers by their names",
+        )
