@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -55,6 +57,7 @@ def _result(one: Annotation, rule: int) -> dict[str, Any]:
         "ruleIndex": rule,
         "level": one.level,
         "message": {"text": message},
+        "partialFingerprints": {"rule_and_code/v1": _fingerprint(one)},
     }
     if one.file:
         result["locations"] = [_location(one.file, one.line)]
@@ -72,4 +75,24 @@ def _location(file: str, line: int) -> dict[str, Any]:
     artifact = {"uri": quote(os.fsencode(path)), "uriBaseId": _ROOT}
     if Path(path).is_absolute():
         artifact = {"uri": Path(path).as_uri()}
-    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": line or 1}}}
+    region: dict[str, Any] = {"startLine": line or 1}
+    code = _code(file, line)
+    if code.strip():
+        region["startColumn"] = len(code) - len(code.lstrip()) + 1
+        region["endColumn"] = len(code.rstrip()) + 1
+    return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+
+
+def _fingerprint(one: Annotation) -> str:
+    """The same for a remark whose line has only moved."""
+    words = (one.rule, from_root(one.file) if one.file else "", _code(one.file, one.line).strip())
+    return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()[:32]
+
+
+def _code(file: str, line: int) -> str:
+    """The text of a line; empty if it cannot be read."""
+    lines: list[str] = []
+    if file and line:
+        with suppress(OSError):
+            lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[line - 1] if 0 < line <= len(lines) else ""

@@ -48,6 +48,7 @@ def results(schema, tmp_path, monkeypatch):
             assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
             place = result["locations"][0]["physicalLocation"]
             line = place["region"]["startLine"]
+            assert len(result["partialFingerprints"]["rule_and_code/v1"]) == 32
             file = unquote(place["artifactLocation"]["uri"])
             rows.append((result["level"], result["ruleId"], file, line))
         printed = done.stderr if words[0] == "run" else done.stdout
@@ -65,8 +66,12 @@ def lines_of(path, text):
 
 
 def test_findings_of_a_kernel(results, tmp_path):
-    my = shutil.copy(BROKEN / "missing_barrier.cu", tmp_path / "my kernel.cu")
+    my = Path(shutil.copy(BROKEN / "missing_barrier.cu", tmp_path / "my kernel.cu"))
     (row,) = results("sanitize", "reduce", "--kernel", "my kernel.cu", status=3)
+    (found,) = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
+    region = found["locations"][0]["physicalLocation"]["region"]
+    code = my.read_text().splitlines()[row[3] - 1]
+    assert code[region["startColumn"] - 1 : region["endColumn"] - 1] == code.strip()
     assert row[:3] == ("error", "race", "my kernel.cu")
     assert row[3] in lines_of(my, "values[")
 
@@ -83,7 +88,7 @@ def test_findings_of_a_program(results, tmp_path):
     shutil.copy(ROOT / "tests" / "programs" / "racy.cu", tmp_path)
     rows = results("run", "--device", "cpu", "--sanitize", "racy.cu", "--json", "f.json", status=3)
     document = findings.read(tmp_path / "f.json")
-    assert (document.launches, document.clean, len(document.ignored)) == (5, False, 2)
+    assert (document.launches, document.clean, len(document.ignored)) == (5, False, 1)
     assert [row.kind for row in document.findings] == [row[1] for row in rows[:3]]
     assert {row[2] for row in rows} == {"racy.cu"}
     assert [(rule, line) for _, rule, _, line in rows] == [
@@ -91,8 +96,9 @@ def test_findings_of_a_program(results, tmp_path):
         ("race", 7),
         ("out_of_bounds", 11),
         ("ignored_failure", 19),
-        ("ignored_failure", 16),
+        ("leak", 16),
     ]
+    assert [level for level, *_ in rows] == [*["error"] * 4, "warning"]
     words = ("run", "--device", "cpu", "--profile", "racy.cu", "--json", "profile.json")
     assert results(*words, status=0) == []
     profile = json.loads((tmp_path / "profile.json").read_text())
