@@ -36,6 +36,7 @@ from tools.counters import JUDGED, agreeing
 from tools.mutants import tables as mutants
 from tools.predict import tables as predict_tables
 from tools.results import table
+from tools.world import compare as world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -440,6 +441,7 @@ PARTS = {
     "attacks": attacked,
     "mutants": mutated,
     "samples": samples,
+    "world": world.compared,
     "inputs": inputs,
     "loops": loops.compared,
     "small-kernels": loops.beside_pocl,

@@ -1,0 +1,69 @@
+"""How the programs of others are compared: what counts as the same, and what does not."""
+
+import pytest
+
+from tools.world.compare import VERDICTS, judged
+from tools.world.masks import close, masked, same_lines
+from tools.world.programs import Program, by_build, programs, sets
+
+PROGRAM = Program(set="olcf", folder="hw1", files=("add.cu",))
+
+
+def outcome(printed, status=0, message=""):
+    return {"status": status, "printed": printed, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [
+        (outcome("sum 4\n"), outcome("sum 4\n"), "same"),
+        (outcome("sum 4\n"), outcome("sum 5\n"), "different"),
+        (outcome("sum 4\n"), outcome("sum 4\n", 1), "different"),
+        (outcome("sum 4\n"), outcome("sum 4\nsum 4\n"), "different"),
+        (outcome("a 1\nb 2\n"), outcome("b 2\na 1\n"), "order"),
+        (outcome("sum 4.25000\n"), outcome("sum 4.25001\n"), "close"),
+        (outcome("sum 4.25000\n"), outcome("sum 4.26000\n"), "different"),
+        (outcome("sum nan\n"), outcome("sum 4.2\n"), "different"),
+        (outcome("error -1e-3\n"), outcome("error 1e-3\n"), "different"),
+        (outcome("PASSED\n"), outcome("FAILED\n"), "different"),
+        (outcome("took 4.1 ms\n"), outcome("took 9 ms\n"), "same"),
+        (outcome("at 0x7f0012345678\n"), outcome("at 0x7f0012349999\n"), "same"),
+        (outcome("", 125, "cuFFT is not supported"), outcome("1\n"), "refused"),
+        (outcome("", 125, "a.cu does not compile"), outcome("1\n"), "error"),
+        (outcome("1\n", "stopped"), outcome("1\n"), "slow"),
+        (outcome("1\n"), {"status": "not compiled", "message": ""}, "unjudged"),
+        (outcome("1\n"), None, "unjudged"),
+        (outcome("Test PASSED\n"), None, "passed"),
+        (outcome("Test PASSED\n", 1), None, "unjudged"),
+        (outcome("2 tests passed, 1 failed\n"), None, "failed"),
+        (outcome("passed, failed: 0\n"), None, "passed"),
+        (outcome("1\n", "stopped"), None, "slow"),
+    ],
+)
+def test_verdicts(ours, theirs, verdict):
+    assert verdict in VERDICTS
+    assert judged(PROGRAM, ours, theirs)[0] == verdict
+
+
+def test_a_difference_that_the_table_explains_is_no_agreement():
+    varying = Program(set="olcf", folder="hw1", files=("add.cu",), varies="draws by the time")
+    assert judged(varying, outcome("4\n"), outcome("5\n")) == ("varies", "draws by the time")
+    assert judged(varying, outcome("4\n"), outcome("4\n")) == ("same", "")
+
+
+def test_masks_keep_what_a_program_computes():
+    assert masked("Hello from the GPU, thread 3\n") == "Hello from the GPU, thread 3\n"
+    assert masked("Using Device 0: NVIDIA H100\nresult = 3.5\n") == "result = 3.5\n"
+    assert "3.5" in masked("result[7] = 3.5\n")
+    assert not same_lines("a\na\nb\n", "a\nb\nb\n")
+    assert close("x 1.0e-3\n", "x 1.1e-3\n", 0)  # one unit in the last place that is printed
+    assert not close("x 7\n", "x 8\n", 1.0)
+
+
+def test_each_program_of_the_table_is_there_once():
+    every = programs()
+    names = [(each.set, each.name, each.options) for each in every]
+    assert len(names) == len(set(names))
+    assert {each.set for each in every} == set(sets())
+    assert sum(map(len, by_build(every))) == len(every)
+    assert all(len(each["commit"]) == 40 for each in sets().values())

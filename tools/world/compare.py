@@ -1,0 +1,176 @@
+"""Join the records of both devices: which programs print the same.
+
+python -m tools.world.compare RECORD...    stores docs/results/world/programs.json
+
+Each record is of one device. Without a GPU's, programs are judged by what they say of themselves.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.bench.results import commit
+from tools import results
+from tools.results import Json, table
+from tools.world import programs
+from tools.world.masks import close, masked, same_lines
+
+if TYPE_CHECKING:
+    from tools.world.programs import Program
+
+STORED = results.FOLDER / "world" / "programs.json"
+VERDICTS = {  # those of a program that ends on both devices come first
+    "same": "same",
+    "order": "same lines in another order",
+    "close": "within the tolerance",
+    "varies": "explained",
+    "different": "not explained",
+    "passed": "passes its own check",
+    "failed": "fails its own check",
+    "slow": "stopped at the limit",
+    "refused": "refused",
+    "error": "error",
+    "unjudged": "no answer of a GPU",
+}
+REFUSED = 125
+_KINDS = ("cpu", "cuda")
+_PASSED = re.compile(
+    r"\bpass(?:ed)?\b|\bsuccess|\bcorrect|\b(?:arrays|results) match|\bok\b", re.IGNORECASE
+)
+_FAILED = re.compile(
+    r"\bfail(?:ed|ure)?\b(?!\s*[:=]?\s*0\b)|\bincorrect|\bdo(?:es)? not match|\bmismatch at",
+    re.IGNORECASE,
+)
+
+
+def main(paths: list[Path]) -> None:
+    """Compare, store, and print what is not the same."""
+    heads: dict[str, Json] = {}
+    outcomes: dict[str, dict[tuple[str, str], Json]] = {"cpu": {}, "cuda": {}}
+    for path in paths:
+        head, rows = _record(path)
+        heads[head["kind"]] = head
+        outcomes[head["kind"]].update(rows)
+    compared_rows = []
+    for program in programs.programs():
+        ours, theirs = (each.get((program.set, program.name)) for each in outcomes.values())
+        if ours is not None:
+            compared_rows.append(_row(program, ours, theirs))
+    stored = {**heads, "commit": commit(), "sets": programs.sets()}
+    results.write_rows(STORED, stored, compared_rows, "programs")
+    for row in compared_rows:
+        if row["verdict"] not in {"same", "order", "close", "passed"}:
+            print(row["verdict"], row["set"], row["program"], row["reason"])
+
+
+def _record(path: Path) -> tuple[Json, dict[tuple[str, str], Json]]:
+    """The head of a record, and its rows by set and name."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        head, *rows = map(json.loads, file)
+    return head, {(row["set"], row["name"]): row for row in rows}
+
+
+def _row(program: Program, ours: Json, theirs: Json | None) -> Json:
+    verdict, reason = judged(program, ours, theirs)
+    return {
+        "set": program.set,
+        "program": program.name,
+        "verdict": verdict,
+        "reason": reason,
+        "limit_s": ours["limit_s"],
+        "cpu_sha256": _hash(ours),
+        "cuda_sha256": _hash(theirs),
+    }
+
+
+def _hash(outcome: Json | None) -> str:
+    """The hash of the masked output, if there is one."""
+    if outcome is None or "printed" not in outcome:
+        return ""
+    return hashlib.sha256(masked(outcome["printed"]).encode()).hexdigest()[:16]
+
+
+def judged(program: Program, ours: Json, theirs: Json | None) -> tuple[str, str]:
+    """The verdict on one program, and its reason where there is something to say."""
+    if theirs is not None and theirs["status"] == "not compiled":
+        return "unjudged", "nvcc does not compile it"
+    if ours["status"] == REFUSED:
+        raw = re.search(r"does not compile|undefined|\berror:", ours["message"])
+        return ("error" if raw else "refused"), _said(ours["message"])
+    if ours["status"] == "stopped":
+        return "slow", ""
+    if theirs is None or theirs["status"] == "stopped":
+        return _by_itself(ours), "no answer of a GPU"
+    verdict = _compared(program, ours, theirs)
+    if verdict == "different" and program.varies:
+        return "varies", program.varies
+    return verdict, ""
+
+
+def _compared(program: Program, ours: Json, theirs: Json) -> str:
+    one, other = masked(ours["printed"]), masked(theirs["printed"])
+    if ours["status"] != theirs["status"]:
+        return "different"
+    if one == other:
+        return "same"
+    if same_lines(one, other):
+        return "order"
+    return "close" if close(one, other, program.tolerance) else "different"
+
+
+def _by_itself(ours: Json) -> str:
+    """What a program says about its own answer."""
+    if _FAILED.search(ours["printed"]):
+        return "failed"
+    return "passed" if ours["status"] == 0 and _PASSED.search(ours["printed"]) else "unjudged"
+
+
+def _said(message: str) -> str:
+    """The first line of a message, without the name of a file."""
+    lines = [line for line in message.splitlines() if line and not line.startswith("note")]
+    return re.sub(r"^(?:cudalab|Error): *|\S+\.\w+:\d+:\s*", "", lines[0])[:160] if lines else ""
+
+
+def compared() -> str:
+    """The tables for docs/run.md."""
+    if not STORED.exists():
+        return "No run is stored yet.\n"
+    stored = results.read(STORED)
+    total = [row["verdict"] for row in stored["programs"]]
+    given = [verdict for verdict in VERDICTS if verdict in total]
+    table_rows = []
+    for name, source in stored["sets"].items():
+        mine = [row["verdict"] for row in stored["programs"] if row["set"] == name]
+        counts = [str(mine.count(verdict) or "") for verdict in given]
+        if not mine:
+            continue
+        link = f"[{source['repository']}](https://github.com/{source['repository']})"
+        table_rows.append([f"{link}, `{source['commit'][:8]}`", str(len(mine)), *counts])
+    total = [row["verdict"] for row in stored["programs"]]
+    table_rows.append(
+        ["all", str(len(total)), *(str(total.count(each) or "") for each in VERDICTS)]
+    )
+    odd = [
+        [f"`{row['program']}`", VERDICTS[row["verdict"]], row["reason"]]
+        for row in stored["programs"]
+        if row["verdict"] in {"varies", "different", "error", "failed"}
+    ]
+    where = [
+        f"{stored[kind]['device']} ({stored[kind]['date']})" for kind in _KINDS if kind in stored
+    ]
+    made = f"{'; '.join(where)}; commit `{stored['commit']}`.\n"
+    columns = ["programs of", "run", *(VERDICTS[each] for each in given)]
+    parts = [made, table(columns, table_rows, numbers=len(columns) - 1)]
+    return "\n".join([*parts, table(["program", "", "why"], odd)] if odd else parts)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(str(__doc__))
+    main([Path(name) for name in sys.argv[1:]])
