@@ -18,7 +18,11 @@ def outcome(printed, status=0, message=""):
     [
         (outcome("sum 4\n"), outcome("sum 4\n"), "same"),
         (outcome("sum 4\n"), outcome("sum 5\n"), "different"),
-        (outcome("sum 4\n"), outcome("sum 4\n", 1), "different"),
+        (outcome("sum 4\n", 1), outcome("sum 4\n"), "different"),
+        (outcome("no data\n", 1), outcome("no data\n", 1), "unjudged"),
+        (outcome("1.2 ms\n"), outcome("3.4 ms\n"), "same"),
+        (outcome(""), outcome(""), "unjudged"),
+        (outcome("add starts\n"), outcome("./program.out starts\n"), "same"),
         (outcome("sum 4\n"), outcome("sum 4\nsum 4\n"), "different"),
         (outcome("a 1\nb 2\n"), outcome("b 2\na 1\n"), "order"),
         (outcome("sum 4.25000\n"), outcome("sum 4.25001\n"), "close"),

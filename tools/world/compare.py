@@ -20,6 +20,7 @@ from tools import results
 from tools.results import Json, table
 from tools.world import programs
 from tools.world.masks import close, masked, same_lines
+from tools.world.run import EXECUTABLE
 
 if TYPE_CHECKING:
     from tools.world.programs import Program
@@ -39,6 +40,10 @@ VERDICTS = {  # those of a program that ends on both devices come first
     "unjudged": "no answer of a GPU",
 }
 REFUSED = 125
+_WITHOUT_ANSWER = {
+    "not compiled": "nvcc does not compile it",
+    "stopped": "stopped at the limit on the GPU",
+}
 _KINDS = ("cpu", "cuda")
 _PASSED = re.compile(
     r"\bpass(?:ed)?\b|\bsuccess|\bcorrect|\b(?:arrays|results) match|\bok\b", re.IGNORECASE
@@ -84,44 +89,52 @@ def _row(program: Program, ours: Json, theirs: Json | None) -> Json:
         "verdict": verdict,
         "reason": reason,
         "limit_s": ours["limit_s"],
-        "cpu_sha256": _hash(ours),
-        "cuda_sha256": _hash(theirs),
+        "cpu_sha256": _hash(program, ours),
+        "cuda_sha256": _hash(program, theirs),
     }
 
 
-def _hash(outcome: Json | None) -> str:
+def _text(program: Program, outcome: Json) -> str:
+    """The masked output, in which the program has the same name on both devices."""
+    own = Path(program.files[0]).stem
+    return masked(outcome["printed"].replace(f"./{EXECUTABLE}", own))
+
+
+def _hash(program: Program, outcome: Json | None) -> str:
     """The hash of the masked output, if there is one."""
     if outcome is None or "printed" not in outcome:
         return ""
-    return hashlib.sha256(masked(outcome["printed"]).encode()).hexdigest()[:16]
+    return hashlib.sha256(_text(program, outcome).encode()).hexdigest()[:16]
 
 
 def judged(program: Program, ours: Json, theirs: Json | None) -> tuple[str, str]:
     """The verdict on one program, and its reason where there is something to say."""
-    if theirs is not None and theirs["status"] == "not compiled":
-        return "unjudged", "nvcc does not compile it"
+    if theirs is not None and theirs["status"] in _WITHOUT_ANSWER:
+        return "unjudged", _WITHOUT_ANSWER[theirs["status"]]
     if ours["status"] == REFUSED:
         raw = re.search(r"does not compile|undefined|\berror:", ours["message"])
         return ("error" if raw else "refused"), _said(ours["message"])
     if ours["status"] == "stopped":
         return "slow", ""
-    if theirs is None or theirs["status"] == "stopped":
-        return _by_itself(ours), "no answer of a GPU"
-    verdict = _compared(program, ours, theirs)
-    if verdict == "different" and program.varies:
+    if theirs is None:
+        return _by_itself(ours), "not run on a GPU"
+    return _compared(program, ours, theirs)
+
+
+def _compared(program: Program, ours: Json, theirs: Json) -> tuple[str, str]:
+    one, other = _text(program, ours), _text(program, theirs)
+    found = "different"
+    if theirs["status"] != 0:
+        return "unjudged", f"status on the GPU: {theirs['status']}"
+    if ours["status"] == 0 and one == other:
+        found = "same" if other else "unjudged"
+    elif ours["status"] == 0 and same_lines(one, other):
+        found = "order"
+    elif ours["status"] == 0 and close(one, other, program.tolerance):
+        found = "close"
+    elif program.varies:
         return "varies", program.varies
-    return verdict, ""
-
-
-def _compared(program: Program, ours: Json, theirs: Json) -> str:
-    one, other = masked(ours["printed"]), masked(theirs["printed"])
-    if ours["status"] != theirs["status"]:
-        return "different"
-    if one == other:
-        return "same"
-    if same_lines(one, other):
-        return "order"
-    return "close" if close(one, other, program.tolerance) else "different"
+    return found, "" if other else "prints nothing that can be compared"
 
 
 def _by_itself(ours: Json) -> str:
@@ -153,9 +166,7 @@ def compared() -> str:
         link = f"[{source['repository']}](https://github.com/{source['repository']})"
         table_rows.append([f"{link}, `{source['commit'][:8]}`", str(len(mine)), *counts])
     total = [row["verdict"] for row in stored["programs"]]
-    table_rows.append(
-        ["all", str(len(total)), *(str(total.count(each) or "") for each in VERDICTS)]
-    )
+    table_rows.append(["all", str(len(total)), *(str(total.count(each)) for each in given)])
     odd = [
         [f"`{row['program']}`", VERDICTS[row["verdict"]], row["reason"]]
         for row in stored["programs"]

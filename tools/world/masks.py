@@ -16,6 +16,7 @@ _OF_TIME = re.compile(
 )
 _OF_DEVICE = re.compile(
     r"nvidia|tesla|geforce|quadro|amd epyc|\bh[12]00\b|hopper|ampere|compute capab|compute mode"
+    r"|multi-processors|CUDA capability|number of host CPUs|OS_System_Type"
     r"|multiprocessor|\bSMs\b|using device|device \d+[ :\"]|device name|driver|memory bus"
     r"|total (?:amount of )?(?:global )?memory|L2 cache|\bSM ?\d",
     re.IGNORECASE,
