@@ -19,7 +19,6 @@ from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
 from tools import (
-    atomics,
     ladders,
     loops,
     multiprocessors,
@@ -427,7 +426,6 @@ PARTS = {
     "exit-codes": exit_codes,
     "figures": figures,
     "bench": bench,
-    "atomics": atomics.tables,
     "counters": counters,
     "goals": goals,
     "multiprocessors": parts_of_gpus,
