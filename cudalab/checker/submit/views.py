@@ -265,6 +265,8 @@ def _foreign(seen: _Seen, own: Collection[str]) -> Iterator[str]:
 
 def _is_builtin_of_nvcc(name: str) -> bool:
     """Whether nvcc compiles a function of that name for a GPU, if it is one of a compiler's."""
+    if name == "__sync_threads":  # a slip of the pen, which the compiler explains
+        return True
     if name.startswith(("__atomic_", "__sync_")):
         return False
     plain = name.removeprefix("__builtin_")
