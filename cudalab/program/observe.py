@@ -57,8 +57,8 @@ class Observed:
     findings: list[Finding] = field(default_factory=list)  # of all launches
     launches: list[Launch] = field(default_factory=list)
     messages: list[tuple[str, str]] = field(default_factory=list)  # one of MESSAGE_KINDS, and text
-    looks: check_rows.Looks = field(default_factory=check_rows.Looks)
     _: KW_ONLY
+    looks: check_rows.Looks = field(default_factory=check_rows.Looks)
     unobserved: tuple[str, ...] = ()  # what the instrument did not see
     ended_by: str = ""  # the signal that ended the program, if any
 
