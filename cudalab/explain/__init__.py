@@ -21,13 +21,19 @@ TOPICS = (
     "banks",
     "divergence",
     "roofline",
+    "occupancy",
+    "copies",
     "matmul",
+    "tensor_cores",
     "reduction",
     "scan",
+    "look_back",
     "histogram",
     "radixsort",
     "bitonic",
     "convergence",
+    "pivoting",
+    "ordering",
 )
 
 

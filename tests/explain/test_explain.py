@@ -25,16 +25,23 @@ from cudalab.explain import (
     bitonic,
     coalescing,
     convergence,
+    copies,
     divergence,
     histogram,
+    look_back,
     matmul,
+    occupancy,
+    ordering,
+    pivoting,
     reduction,
     rules,
     scan,
+    tensor_cores,
 )
 from cudalab.explain import radixsort as radix
 from cudalab.labs import registry
 from cudalab.output.page import Commands, Drawing, Heading, Table, Text
+from cudalab.predict import gpus
 
 MOST_COLUMNS = 78
 COMMANDS = [
@@ -343,6 +350,125 @@ def test_the_plot_has_a_mark_for_each_iteration():
     assert all("x" in line or "*" in line or "o" in line for line in convergence.radius_plot()[:-3])
 
 
+# The upper rungs ---------------------------------------------------------------------------------
+
+# What NVIDIA's cuda_occupancy.h (CUDA 13.0) answers for compute capability 9.0.
+OCCUPANCY = {
+    (256, 32, 0): 8, (256, 96, 0): 2, (128, 96, 0): 5, (32, 32, 0): 32, (1024, 64, 0): 1,
+    (100, 40, 0): 12, (256, 32, 48): 4, (384, 168, 192): 1, (64, 255, 5): 4, (512, 40, 100): 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("block", "blocks"), OCCUPANCY.items())
+def test_a_multiprocessor_holds_as_many_blocks_as_nvidia_s_calculator_says(block, blocks):
+    assert occupancy.resident(gpus.load("h100"), occupancy.Block(*block))[0] == blocks
+
+
+@given(st.integers(1, 9), st.integers(1, 4))
+def test_one_warp_issues_in_a_cycle_and_waits_for_its_loads(warps, loads):
+    lines = occupancy.schedule(warps, loads, 60)
+    assert all(sum(mark == "#" for mark in cycle) <= 1 for cycle in zip(*lines, strict=True))
+    for line in lines:
+        waits = [len(part) for part in line.rstrip(".").replace("#", " ").split()]
+        assert set(waits) <= {occupancy.LATENCY}
+
+
+@given(st.integers(1, 8), st.integers(1, 20))
+def test_a_tile_is_used_when_it_has_arrived_and_overwritten_when_it_was_used(stages, tiles):
+    times = copies.pipeline(stages, tiles)
+    for i, tile in enumerate(times):
+        assert tile.arrives - tile.copy == copies.COPY
+        assert tile.compute >= tile.arrives
+        assert i == 0 or tile.compute >= times[i - 1].done
+        assert i < stages or tile.copy >= times[i - stages].done
+    if stages == 1:
+        assert times[-1].done == tiles * (copies.COPY + copies.COMPUTE)
+
+
+@given(st.floats(width=32, allow_nan=False, min_value=-(2.0**99), max_value=2.0**99))
+def test_three_parts_are_a_float(x):
+    if x == 0 or abs(x) > 2.0**-99:
+        assert sum(tensor_cores.parts(x)) == x
+
+
+@given(st.floats(width=32, allow_nan=False, min_value=-(2.0**99), max_value=2.0**99))
+def test_a_bfloat16_number_is_the_nearest(x):
+    rounded = np.float32(tensor_cores.to_bfloat16(x))
+    bits = int(rounded.view(np.uint32))
+    assert not bits & 0xFFFF
+    neighbours = np.array([max(bits - 65536, 0), bits + 65536], np.uint32).view(np.float32)
+    for other in neighbours[np.isfinite(neighbours)]:
+        assert abs(float(rounded) - x) <= abs(float(other) - x)
+
+
+def test_more_products_of_parts_lose_less():
+    lost = [float(row[1]) for row in tensor_cores.errors()[:-1]]
+    assert lost == sorted(lost, reverse=True)
+    assert [len(kept) for kept in tensor_cores.KEPT.values()] == list(tensor_cores.KEPT)
+    held = Counter(tensor_cores.lane(r, c) for r in range(8) for c in range(8))
+    assert held == dict.fromkeys(range(32), 2)
+
+
+@given(st.lists(st.tuples(small, st.integers(0, 9)), min_size=1, max_size=20), st.booleans())
+def test_every_tile_learns_what_comes_before_it(tiles, chained):
+    sums, ready = zip(*tiles, strict=True)
+    run = look_back.run(sums, ready, chained=chained)
+    assert [tile.before for tile in run] == scan.exclusive(sums)
+    assert {tile.status for tile in run} == {look_back.ALL}
+
+
+def test_looking_back_takes_about_the_square_root():
+    for count in (32, 128, 512):
+        run = look_back.run([1] * count, [0] * count)
+        assert look_back.steps(run) == pytest.approx((2 * count) ** 0.5, abs=2)
+        assert look_back.steps(look_back.run([1] * count, [0] * count, chained=True)) == count
+
+
+@pytest.mark.parametrize("rule", pivoting.RULES)
+def test_elimination_solves_what_is_well_behaved(rule):
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=(12, 12)) + 12 * np.eye(12)
+    x = pivoting.solve(a.tolist(), (a @ np.ones(12)).tolist(), rule).x
+    assert np.allclose(x, 1, atol=1e-5)
+
+
+def test_pivots_small_large_and_growing():
+    errors = {e: [float(pivoting.error(pivoting.solve(*pivoting.small_pivot(e), rule)))
+                  for rule in pivoting.RULES] for e in pivoting.EPSILONS}  # fmt: skip
+    assert errors[1e-8][0] == 1
+    assert max(errors[1e-8][1:]) < 1e-6
+    none, largest, relative = (
+        pivoting.solve(*pivoting.large_row(30), rule).x for rule in pivoting.RULES
+    )
+    assert none == largest != relative
+    for n in pivoting.ORDERS:
+        grown = pivoting.solve(pivoting.wilkinson(n), [1.0] * n, "largest of the column")
+        assert (grown.growth, grown.multiplier) == (2 ** (n - 1), 1)
+
+
+def test_what_fences_and_flags_forbid():
+    possible = {
+        litmus.title: ordering.is_possible(litmus)
+        for litmus in (*ordering.MESSAGES, *(each._replace(title=f"both: {each.title}")
+                                             for each in ordering.DEKKER))
+    }  # fmt: skip
+    assert possible == {
+        "plain": True,
+        "a fence in the writer only": True,
+        "a fence on each side": False,
+        "release and acquire": False,
+        "both: plain": True,
+        "both: release and acquire": True,
+        "both: a fence on each side": False,
+    }
+
+
+def test_threads_without_freedom_alternate_in_every_way():
+    one, two = ordering.DEKKER[2].threads
+    assert len(list(ordering.orders(one))) == 1
+    assert len(list(ordering.merged(one, two))) == 20  # 6 over 3
+
+
 # Pages -------------------------------------------------------------------------------------------
 
 
@@ -433,7 +559,7 @@ def check_variants(command, params):
     names = params.get("names") or (params.get("lab"), command.name)
     lab_names = [name for name in names if name in labs.names()]
     if not lab_names:
-        assert command.name in ("device", "exercises")
+        assert command.name in ("device", "exercises") or params["topic"] in explain.TOPICS
         return
     (lab,) = map(labs.get, lab_names)
     variants = params.get("variants") or params.get("variant") or "all"
