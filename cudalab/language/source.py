@@ -13,11 +13,10 @@ from os.path import normpath
 from pathlib import Path, PurePath
 
 from cudalab.errors import CudalabError, NoDeviceError
+from cudalab.language.headers import HEADERS
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
-# CUDA's own headers, as far as the CPU device has them, are left to the compilers.
 _PACKAGE = Path(__file__).parents[1]
-_CUDA_HEADERS = _PACKAGE / "backends" / "cpu" / "runtime" / "host"
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 # Comments and literals, which are blanked so that positions and lines stay the same.
 _NOT_CODE = re.compile(
@@ -151,7 +150,7 @@ def _inline(path: Path, label: str, files: list[Path]) -> str:
     end = 0
     for match in _INCLUDE.finditer(code):
         line = text.count("\n", 0, match.start()) + 1
-        if (_CUDA_HEADERS / match[1]).is_file() and not (path.parent / match[1]).is_file():
+        if match[1] in HEADERS and not (path.parent / match[1]).is_file():
             pieces.append(text[end : match.start()] + f"#include <{match[1]}>")
             end = match.end()
             continue

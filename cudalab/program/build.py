@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 from cudalab.backends import DEVICES, emulated
 from cudalab.backends.cpu import blas, cccl, parts
 from cudalab.backends.cpu.flags import (
+    CUDA_RUNTIME,
     GCC_PROGRAM,
-    HOST,
     PART,
     PROGRAM,
+    for_programs,
+    for_runtime,
     with_users,
 )
 from cudalab.backends.cpu.key import key
@@ -145,7 +147,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         macros.write_text(host.macros, encoding="utf-8")
         own = [*with_users(PROGRAM), *host.compile, *host.folders]
         flags = [*own, *(() if "clang" in compiler.version() else GCC_PROGRAM)]
-        flags += ["-I", str(runtime.folder), "-I", str(HOST)]
+        flags += ["-I", str(runtime.folder), *for_programs()]
         flags += cccl.flags((file.text for file in files), compiler.version())
         flags += ["-include", PRECOMPILED, "-include", str(macros)]
         objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
@@ -283,14 +285,14 @@ def _start_runtime(compiler: Compiler, more: Sequence[str] = ()) -> _Runtime:
     for name in names:
         if not (folder / f"{name}.o").exists():
             building = _building(folder / f"{name}.o")
-            flags = [*compiler.compile, *with_users(parts.flags(name)), "-I", str(HOST)]
-            commands.append([*flags, "-c", str(HOST / f"{name}.cpp"), "-o", str(building)])
+            flags = [*compiler.compile, *with_users(parts.flags(name)), *for_runtime()]
+            commands.append([*flags, "-c", str(parts.source(name)), "-o", str(building)])
     header = folder / f"{PRECOMPILED}.gch"
     # clang would need an option in each call
     if not header.exists() and "clang" not in compiler.version():
-        read = [*compiler.compile, *with_users(PROGRAM), "-I", str(HOST), "-x", "c++-header"]
+        read = [*compiler.compile, *with_users(PROGRAM), *for_programs(), "-x", "c++-header"]
         building = _building(header)
-        commands.append([*read, str(HOST / PRECOMPILED), "-o", str(building)])
+        commands.append([*read, str(CUDA_RUNTIME.with_name(PRECOMPILED)), "-o", str(building)])
     return _Runtime(folder, names, commands)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import blas, cccl, compiler, parts
-from cudalab.backends.cpu.flags import HOST, PART, with_users
+from cudalab.backends.cpu.flags import PART, for_programs, for_runtime, with_users
 from cudalab.backends.cpu.key import key
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import KernelCompileError
@@ -81,14 +81,14 @@ def _compiled(
     """The files with the indices `ours` as one library, linked with `objects`."""
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
     flags = for_host(options)
-    more = (*_PROGRAM, *flags.compile, *flags.folders, "-I", str(HOST))
+    more = (*_PROGRAM, *flags.compile, *flags.folders, *for_programs())
     more += tuple(cccl.flags((file.text for file in files), find_compiler().version()))
 
     def attempt(*, exact: bool) -> Path:
         texts = dict(zip(names, rewrite(files, names, exact=exact), strict=True))
         seen: set[str] = set()
         whole = "".join(_inlined(names[i], texts, seen) for i in ours)
-        whole = f'#include "host/cuda_runtime.h"\n{flags.macros}{whole}'
+        whole = f'#include "cudalab_program.h"\n{flags.macros}{whole}'
         return compiler.check_library(whole, files[0].label, more, (*objects, *flags.link))
 
     try:
@@ -150,10 +150,9 @@ def host_library(used: Sequence[str] = ()) -> Path:
                 *with_users(parts.flags(part)),
                 "-fPIC",
                 "-fno-omit-frame-pointer",
-                "-I",
-                str(HOST),
+                *for_runtime(),
             ]
-            source_file = str(HOST / f"{part}.cpp")
+            source_file = str(parts.source(part))
             _check(run([*find_compiler().compile, *flags, "-c", source_file, "-o", str(built)]))
         for part in own:
             objects[part].replace(folder / f"{part}.o")

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.flags import HOST
+from cudalab.backends.cpu.flags import CUDA_RUNTIME
 from cudalab.backends.cpu.regions import loops
 from cudalab.backends.cpu.regions.parts import declaration
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES
@@ -100,7 +100,7 @@ class Preprocessor:
         self._write({each: _without_headers(text, texts) for each, text in texts.items()})
         defined = self.folder / "defined"
         defined.write_text("\n".join([*macros, ""]), encoding="utf-8")
-        guards = HOST / "cudalab" / "guards.h"
+        guards = CUDA_RUNTIME.with_name("cudalab") / "guards.h"
         return self._printed(
             *self.command, *_DEFINED, "-include", str(guards), "-include", str(defined), name=name
         )
@@ -206,7 +206,8 @@ def _weave(
     """
     flat = all(each.flat for each in written.values())
     head = [f"#undef {name}" for name in sorted({*macros, *BLOCK_VOTES})]  # they are expanded
-    head += ["#define CUDALAB_PROGRAM", *["#define CUDALAB_FLAT"] * flat, '#include "../regions.h"']
+    head += ["#define CUDALAB_PROGRAM", *["#define CUDALAB_FLAT"] * flat]
+    head += ['#include "../kernels/regions.h"']
     templates: dict[str, Function] = {}
     for i, each in written.items():
         if each.functions:

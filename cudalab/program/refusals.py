@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import cccl
-from cudalab.backends.cpu.flags import HOST
+from cudalab.backends.cpu.flags import has_header
 from cudalab.errors import NoDeviceError
 
 if TYPE_CHECKING:
@@ -156,12 +156,12 @@ class Lacking:
 
 def is_cuda_header(name: str) -> bool:
     """Whether a header is one of CUDA's."""
-    return bool(_CUDA_HEADER.match(name)) or (HOST / name).is_file()
+    return bool(_CUDA_HEADER.match(name)) or has_header(name)
 
 
 def is_missing_header(name: str) -> bool:
     """Whether a header is one of NVIDIA's that the CPU device lacks."""
-    if (HOST / name).is_file() or (cccl.is_part(name) and cccl.has(name)):
+    if has_header(name) or (cccl.is_part(name) and cccl.has(name)):
         return False
     return bool(_CUDA_HEADER.match(name)) or any(_begins(each.headers, name) for each in MISSING)
 

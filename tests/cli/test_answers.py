@@ -84,7 +84,7 @@ def test_names_written_beside_a_program_s_own_are_marked():
     """No text that is written into a user's scope has a name that a user might write."""
     regions = RUNTIME.parent / "regions"
     literals = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-    text = (RUNTIME / "regions.h").read_text(encoding="utf-8")
+    text = (RUNTIME / "kernels" / "regions.h").read_text(encoding="utf-8")
     macros = re.findall(r"^ *#define .*(?:\\\n.*)*", text, re.MULTILINE)
     written = [*macros]
     for file in sorted(regions.glob("*.py")):

@@ -83,7 +83,7 @@ def test_only_the_sanitizer_takes_kill_after():
 
 def test_calls_in_our_headers_are_known_by_either_compilers_names():
     """By clang's, whose folder stands apart, as by g++'s."""
-    folder = "/here/cudalab/backends/cpu/runtime/host/cudalab"
+    folder = "/here/cudalab/backends/cpu/runtime/include/cudalab"
     files = [f'"{folder}" "launch.h"', f'"{folder}/launch.h"', '"/here" "program.cu"']
     listing = assembly._Listing({"program.cu"})
     for number, name in enumerate(files, 1):

@@ -64,7 +64,7 @@ def test_wheel_carries_kernels_and_runtime(wheel):
         assert paths
         inside = {f"cudalab/{p}" if folder == "kernels" else str(p) for p in paths}
         assert inside <= carried
-    assert "cudalab/backends/cpu/runtime/runtime.cpp" in carried
+    assert "cudalab/backends/cpu/runtime/grids/runtime.cpp" in carried
     assert "cudalab/py.typed" in carried  # users' type checkers read our annotations
     assert not [name for name in carried if not name.startswith("cudalab")]
 

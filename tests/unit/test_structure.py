@@ -9,9 +9,15 @@ import pytest
 
 import cudalab
 from cudalab import backends, labs
+from cudalab.backends.cpu import flags, parts
+from cudalab.language import headers
 
 PACKAGE = Path(cudalab.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
+EVERYTHING_OPTIONAL = (
+    *("cudaGraphLaunch", "cudaStreamBeginCapture", "cuInit(0)", "cudaMallocAsync", "tex2D"),
+    *(f"#include <{name}>" for name in ("cublas_v2.h", "cublasLt.h", "mma.h", "curand.h")),
+)
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if "cheats" not in path.parts]
 MODULES += sorted((REPOSITORY / "tools").glob("*.py"))
 
@@ -24,6 +30,31 @@ def package_of(module: str) -> str:
 def test_few_modules_lie_at_the_top():
     top = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
     assert len(top) <= 6
+
+
+def test_the_runtime_is_in_folders_that_can_be_surveyed():
+    folders = [folder for folder in flags.RUNTIME.rglob("*") if folder.is_dir()]
+    sizes = {folder: sum(path.is_file() for path in folder.iterdir()) for folder in folders}
+    assert {folder: size for folder, size in sizes.items() if size > 25} == {}
+    assert [path.name for path in flags.RUNTIME.iterdir() if path.is_file()] == []
+
+
+def test_what_is_optional_of_the_runtime_is_built_only_where_it_is_named():
+    optional = {path.stem for path in flags.RUNTIME.glob("optional/*/*.cpp")}
+    assert optional == set(parts.used(EVERYTHING_OPTIONAL))
+    assert parts.used(["#include <cuda_runtime.h>\nint main() { cudaMalloc(0, 0); }"]) == ()
+
+
+def test_the_names_of_cuda_s_headers_are_those_of_the_runtime_s_files():
+    folders = [Path(folder) for folder in flags.for_programs()[1::2]]
+    files = {
+        path.relative_to(folder).as_posix()
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    ours = {name for name in files if name.startswith(("cudalab", "aliases/"))}
+    assert files - ours == headers.HEADERS
 
 
 def private_names(path, nodes):

@@ -41,7 +41,7 @@ RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line tha
 # What happens in the code of these belongs to the line that called it, but is observed: libraries,
 # types of numbers, and what the rewriter puts around the user's accesses.
 LIBRARIES = re.compile(
-    r"/cpu/runtime/libraries/|/include/cccl/|/cpu/runtime/host/"
+    r"/cpu/runtime/optional/cccl/|/include/cccl/|/cpu/runtime/(?:optional/\w+/)?include/"
     r"(?:cuda_fp16|cuda_bf16|cuComplex|curand\w*|cudalab/(?:arithmetic|narrow|curand)\w*)\.h"
 )
 

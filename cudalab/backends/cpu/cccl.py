@@ -19,7 +19,7 @@ from cudalab.errors import install_command
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-OURS = RUNTIME / "libraries"  # found before NVIDIA's
+OURS = RUNTIME / "optional" / "cccl"  # found before NVIDIA's
 OLDEST = (3, 5)  # headers of ours include and replace some that 3.2 does not have
 _NAMED = re.compile(r"(?:thrust|cub|cuda|nv)/")
 _INCLUDE = re.compile(

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu import tiers
 from cudalab.backends.cpu.flags import (
     GCC_OPTIMIZED,
-    HOST,
     KERNEL,
     RUNTIME,
+    for_kernels,
+    for_runtime,
     with_users,
 )
 from cudalab.backends.cpu.key import key
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     Step = tuple[str, ...] | Callable[[], Done | None]
     Steps = Callable[[Path], tuple[Step, ...]]
 
-_HEADER = "cudalab_cpu.h"
+_HEADER = RUNTIME / "kernels" / "cudalab_cpu.h"
 
 # For check mode every access of the source must be there once, in the order of the source: nothing
 # is optimized, and compilers report the same.
@@ -79,13 +80,13 @@ _OLDEST_GCC = 11  # the first that distinguishes volatile accesses
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
     flags = with_users(KERNEL)
-    return _runtime("runtime", "runtime.cpp", flags, kernel_flags)
+    return _runtime("runtime", "grids/runtime.cpp", flags, kernel_flags)
 
 
 def check_runtime_library() -> Path:
     """The compiled scheduler of check mode (check.cpp), with its instruments."""
     flags = (*KERNEL, "-fno-omit-frame-pointer", *_CHECK)
-    return _runtime("check-runtime", "check.cpp", with_users(flags), check_flags)
+    return _runtime("check-runtime", "check/check.cpp", with_users(flags), check_flags)
 
 
 def runtime_files(*, check: bool) -> list[Path]:
@@ -101,7 +102,7 @@ def _runtime(
     stem: str, name: str, flags: tuple[str, ...], kernels: Callable[[], tuple[str, ...]]
 ) -> Path:
     """The library of `name`; the header of its kernels is precompiled with the flags `kernels`."""
-    compile_and_link = _compile_and_link(flags)
+    compile_and_link = _compile_and_link((*flags, *for_runtime()))
 
     def steps(folder: Path) -> tuple[Step, ...]:
         return (*compile_and_link(folder), lambda: _precompile(kernels, folder))
@@ -214,13 +215,13 @@ def _hooks() -> tuple[str, ...]:
 
 def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
     """The include paths, beginning with that of the precompiled header, which g++ prefers."""
-    return ("-I", str(_precompiled(flags).parent), "-I", str(RUNTIME), "-I", str(HOST))
+    return ("-I", str(_precompiled(flags).parent), *for_kernels())
 
 
 def _precompiled(flags: tuple[str, ...]) -> Path:
     """The header as g++ has read it with `flags`; it need not be there."""
     name = key(find_compiler().identity, *flags)
-    return cache_dir("cpu") / f"header-{name}" / f"{_HEADER}.gch"
+    return cache_dir("cpu") / f"header-{name}" / f"{_HEADER.name}.gch"
 
 
 def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
@@ -233,7 +234,7 @@ def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
         return
     with suppress(OSError, NoDeviceError):
         flags, made = kernels(), folder / "header.gch"
-        read = ("-x", "c++-header", str(RUNTIME / _HEADER), "-o", str(made))
+        read = ("-x", "c++-header", str(_HEADER), "-o", str(made))
         done = run((*compiler.compile, *flags, *read))
         if done.returncode == 0:
             target = _precompiled(flags)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 RUNTIME = Path(__file__).parent / "runtime"
-HOST = RUNTIME / "host"  # CUDA's own headers, such as cooperative_groups.h
+CUDA_RUNTIME = RUNTIME / "include" / "cuda_runtime.h"
 
 _COMMON = (
     "-std=c++17",
@@ -54,6 +54,37 @@ PROGRAM = (
 GCC_PROGRAM = ("-fno-isolate-erroneous-paths-dereference",)
 # A part of the runtime of whole programs: it must link without a C++ library.
 PART = (*PROGRAM, "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-DCUDALAB_PART")
+
+
+# Where the runtime's headers are ------------------------------------------------------------------
+
+
+@cache
+def for_programs() -> tuple[str, ...]:
+    """The options by which programs find the headers that CUDA's documents name."""
+    optional = sorted(RUNTIME.glob("optional/*/include"))
+    return _searched(RUNTIME / "include", RUNTIME / "include" / "aliases", *optional)
+
+
+def has_header(name: str) -> bool:
+    """Whether programs find a header of this name."""
+    return any(os.path.isfile(f"{folder}/{name}") for folder in for_programs()[1::2])  # noqa: PTH113 - read at each start
+
+
+def for_kernels() -> tuple[str, ...]:
+    """The options by which kernel files find what CUDA's words mean here, too."""
+    return (*_searched(RUNTIME / "kernels"), *for_programs())
+
+
+@cache
+def for_runtime() -> tuple[str, ...]:
+    """The options by which the runtime's own sources find each other."""
+    own = (RUNTIME / name for name in ("api", "check", "grids"))
+    return (*_searched(*own, *sorted(RUNTIME.glob("optional/*"))), *for_kernels())
+
+
+def _searched(*folders: Path) -> tuple[str, ...]:
+    return tuple(option for folder in folders for option in ("-I", str(folder)))
 
 
 # The kind of processor that $CXX compiles for, such as aarch64: aarch64-linux-gnu-g++, or an

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.flags import PART
+from cudalab.backends.cpu.flags import PART, RUNTIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 FIRST = "dynamic_shared"  # behind the static shared memory of the program
 ALWAYS = (
     *("memory", "copies", "calls", "device", "streams", "background", "children", "functions"),
-    *("c_library", "random"),
+    "c_library",
 )
 # Linked into the program itself, though the others may be a library of their own. The last one ends
 # the section of the device's variables.
@@ -25,6 +26,7 @@ _QUICK = ("launch", "sampling", "trigonometry", "random", "tensor_cores", "tiles
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
 _GRAPHS = rf"\bcudaGraph|{_CAPTURES}"
 _BLAS = r'#\s*include\s*[<"]cublas'
+_RANDOM = r'#\s*include\s*[<"]curand'
 _GENERATORS = r'#\s*include\s*[<"]curand\.h'
 _FRAGMENTS = r'#\s*include\s*[<"](crt/)?mma\.h'
 _TEXTURES = (
@@ -42,6 +44,7 @@ _OPTIONAL = {
     "blas": _BLAS,
     "blas_batches": _BLAS,
     "blas_lt": r'#\s*include\s*[<"]cublasLt',
+    "random": _RANDOM,
     "generators": _GENERATORS,
     "tensor_cores": _FRAGMENTS,
     "tiles": _FRAGMENTS,
@@ -58,6 +61,12 @@ def used(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(
         part for part, named in _OPTIONAL.items() if any(re.search(named, text) for text in texts)
     )
+
+
+def source(part: str) -> Path:
+    """The file of a part: those that only some programs have are in the runtime's optional/."""
+    (file,) = RUNTIME.rglob(f"{part}.cpp")
+    return file
 
 
 def flags(part: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudalab.backends.cpu.flags import HOST, RUNTIME
+from cudalab.backends.cpu.flags import RUNTIME, for_kernels
 from cudalab.checker.cases import case_for
 from cudalab.errors import CudalabError
 from cudalab.formats import save
@@ -55,8 +55,8 @@ def _arguments(lab: Lab, path: Path) -> list[str]:
     case = lab.complete(case_for(lab, {}, header))
     macros = {**lab.kernel_defines(case), **header.defines}
     return [
-        *("clang++", "-std=c++17", "-include", str(RUNTIME / "editor.h")),
-        *(f"-I{folder}" for folder in (source.kernels_dir(), RUNTIME, HOST)),
+        *("clang++", "-std=c++17", "-include", str(RUNTIME / "kernels" / "editor.h")),
+        *("-I", str(source.kernels_dir()), *for_kernels()),
         *(f"-D{name}={value}" for name, value in macros.items()),
         *("-xc++", "-fsyntax-only", path.name),
     ]

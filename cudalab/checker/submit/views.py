@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cudalab.backends.cpu import compiler
-from cudalab.backends.cpu.flags import HOST, PROGRAM, RUNTIME, with_users
+from cudalab.backends.cpu.flags import CUDA_RUNTIME, PROGRAM, RUNTIME, for_kernels, with_users
 from cudalab.backends.cpu.key import key
 from cudalab.backends.cpu.tiers import DEFINED
 from cudalab.backends.cpu.toolchain import find_compiler, run
@@ -97,7 +97,7 @@ def of_kernels() -> Builds:
     """The builds of a kernel file."""
     defined = tuple(flag for flag in DEFINED if "assert" not in flag)
     fast, checked = compiler.kernel_flags(), compiler.check_flags()
-    return _builds(RUNTIME / "cudalab_cpu.h", (*fast, *defined), (*checked, *defined))
+    return _builds(RUNTIME / "kernels" / "cudalab_cpu.h", (*fast, *defined), (*checked, *defined))
 
 
 def of_programs() -> Builds:
@@ -105,7 +105,7 @@ def of_programs() -> Builds:
     more = ("-D__CUDACC__=1", "-DCUDALAB_CPU=1")
     fast = with_users(PROGRAM)
     checked = compiler.check_flags(("-fexceptions", "-frtti"))
-    return _builds(HOST / "cuda_runtime.h", (*fast, *more), (*checked, *more))
+    return _builds(CUDA_RUNTIME, (*fast, *more), (*checked, *more))
 
 
 def from_json(builds: list[Any]) -> Builds:
@@ -129,7 +129,7 @@ def _builds(header: Path, tests: tuple[str, ...], sanitizer: tuple[str, ...]) ->
 @cache
 def _macros(header: Path, flags: tuple[str, ...]) -> frozenset[str]:
     """The names of the macros that are defined behind a header; stored, for it takes a while."""
-    command = (*find_compiler().compile, *flags, "-I", str(RUNTIME), "-I", str(HOST))
+    command = (*find_compiler().compile, *flags, *for_kernels())
     name = key(str(header), *flags, find_compiler().identity)
     stored = cache_dir("cpu") / f"macros-{name}.txt"
     if not stored.exists():

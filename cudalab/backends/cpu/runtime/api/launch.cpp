@@ -1,0 +1,287 @@
+// Runs grids, and handles kernels that crash.
+//
+// runtime.cpp runs a grid; it is part of this file's translation unit, because an error in a
+// program's kernel must end the block, not the process.
+
+// clang-format off
+#include "internal.h"
+#include "runtime.cpp"
+#include "divisions.h"
+#include "builtin_names.h"
+// clang-format on
+
+#include "crashes.h"
+#include "order.h"
+
+namespace cudalab {
+
+// ------------------------------------------------------------------ the pool
+
+static unsigned os_threads() {  // CUDALAB_THREADS, or every core
+    if (const char* asked = getenv("CUDALAB_THREADS"))
+        if (int threads = atoi(asked)) return (unsigned)(threads > 0 ? threads : 1);
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (unsigned)CPU_COUNT(&cores) : 1;
+}
+
+static bool start_workers() {
+    static bool started = [] {
+        if (cudalab_start((int)os_threads(), 2) != 0) return false;
+        watch_for_crashes();  // replaces the handlers of cudalab_start
+        pool.on_parting = goes_on_parted;
+        pool.on_loops_crash = repeat_with_fibers;
+        return true;
+    }();
+    return started;
+}
+
+}  // namespace cudalab
+
+#include "watch.h"
+
+namespace cudalab {
+
+// ------------------------------------------------------------------ barriers of a whole grid
+
+static struct GridBarrier {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
+    uint64_t blocks, arrived, round, launch;
+    bool cooperative;
+} grid_barrier;
+
+static thread_local bool block_has_passed;
+static thread_local uint64_t last_launch;  // a failed launch may have left the other variable set
+
+static void wait_for_grid(Worker& w, const char* file, int line) {
+    GridBarrier& barrier = grid_barrier;
+    pthread_mutex_lock(&barrier.mutex);
+    uint64_t round = barrier.round;
+    if (++barrier.arrived == barrier.blocks) {
+        barrier.arrived = 0;
+        ++barrier.round;
+        pthread_cond_broadcast(&barrier.opened);
+    }
+    bool hopeless = false;
+    w.at_grid_barrier = true;
+    while (barrier.round == round && !hopeless) {
+        timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 50000000;
+        if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, ++until.tv_sec;
+        if (pthread_cond_timedwait(&barrier.opened, &barrier.mutex, &until) == 0) continue;
+        // OS threads that have left will not arrive: their blocks have ended.
+        hopeless = __atomic_load_n(&pool.launch.failed, __ATOMIC_RELAXED) ||
+                   (uint64_t)__atomic_load_n(&pool.running, __ATOMIC_RELAXED) <= barrier.arrived;
+    }
+    w.at_grid_barrier = false;
+    ++w.steps;
+    uint64_t waiting = barrier.arrived;
+    pthread_mutex_unlock(&barrier.mutex);
+    if (hopeless)
+        fail(w, "deadlock: %llu of %llu blocks wait at grid.sync() (%s:%d), the others have ended",
+             (unsigned long long)waiting, (unsigned long long)barrier.blocks, file, line);
+}
+
+bool in_kernel() {
+    return worker && worker->kernel;
+}
+bool in_cooperative_launch() {
+    return grid_barrier.cooperative;
+}
+static void check_cooperative(const char* file, int line) {
+    if (!grid_barrier.cooperative)
+        fail(*worker, "grid.sync() (%s:%d) needs cudaLaunchCooperativeKernel", file, line);
+}
+void sync_grid_of_loops(const char* file, int line) {
+    check_cooperative(file, line);
+    wait_for_grid(*worker, file, line);
+}
+void sync_grid(const char* file, int line) {
+    check_cooperative(file, line);
+    if (last_launch != grid_barrier.launch) {
+        last_launch = grid_barrier.launch;
+        block_has_passed = false;
+    }
+    cudalab_block_barrier(file, line);
+    if (!block_has_passed) {  // the first thread waits for the whole block
+        block_has_passed = true;
+        if (!kernel_is_silent) wait_for_grid(*worker, file, line);
+    }
+    cudalab_block_barrier(file, line);
+    block_has_passed = false;
+}
+
+// The lanes of the warp that arrive at this line together.
+unsigned converged_lanes(const char* file, int line) {
+    Worker& w = *worker;
+    if (!w.fibers) promote(w);
+    const unsigned thread = current.thread;
+    w.spins = 0;
+    w.site[thread] = {file, line};
+    w.op[thread] = CONVERGE;
+    w.mask[thread] = bit(thread);
+    w.at_warp_op[thread >> 5] |= bit(thread);
+    run_next(w, thread, next_thread(w, thread));
+    return (unsigned)w.result[thread];
+}
+
+void tell_of_division(const char* file, int line) {
+    char place[300];
+    snprintf(place, sizeof place, "%s:%d: ", file, line);
+    if (worker && worker->kernel && is_news(hash(place)))
+        tell(*worker, place,
+             "integer division by zero, which gives a number with all bits set on a GPU");
+}
+
+// A step of the lanes of a warp, which the rewriter has put where a program counts on such steps.
+void in_step(int number, const char* file, int line) {
+    if (number == 1 && is_news((uintptr_t)file + (uintptr_t)line))
+        fprintf(stderr,
+                "cudalab: %s:%d: the lanes of a warp pass values through volatile shared memory "
+                "without __syncwarp(): since Volta they need not move in step, as they do here\n",
+                file, line);
+    converged_lanes(file, line | number << 20);
+}
+
+// ------------------------------------------------------------------ launches
+
+// What only check mode has: the use of memory, and the order of work (order.h).
+void watch_memory(const Allocation&, size_t) {}
+void unwatch_memory(const Allocation&) {}
+void memory_written(const void*, size_t) {}
+void library_writes(bool) {}
+
+Ordered::Ordered(const char*, Place, cudaStream_t, const Work&) : waits(false), graph(nullptr) {}
+Ordered::~Ordered() {}
+OrderedNodes::OrderedNodes() : inside(nullptr) {}
+OrderedNodes::~OrderedNodes() {}
+void OrderedNodes::begin(cudaGraphNode_t) {}
+void OrderedNodes::end(cudaGraphNode_t) {}
+void stream_made(cudaStream_t, Place) {}
+void stream_destroyed(cudaStream_t) {}
+void event_recorded(cudaEvent_t, cudaStream_t) {}
+void event_awaited(cudaStream_t, cudaEvent_t) {}
+void event_destroyed(cudaEvent_t) {}
+void host_waits(cudaStream_t) {}
+void host_waits(cudaEvent_t) {}
+void host_waits() {}
+void memory_read(const void*, size_t) {}
+void pool_gives(const void*, Place, cudaStream_t) {}
+void pool_takes(const void*, Place, cudaStream_t) {}
+void program_ends() {}
+void library_works() {}
+
+// Leaks, and failed calls whose result the program can check, are reported only on request; what a
+// GPU survives is reported by an instrumented run.
+void report(MessageKind what, const char* text) {
+    if (what == MessageKind::OVERRUN) return;
+    if (what == MessageKind::LEAK && !getenv("CUDALAB_LEAKS")) return;
+    if (what == MessageKind::FAILED_CALL && !getenv("CUDALAB_ERRORS")) return;
+    fprintf(stderr, "cudalab: %s\n", text);
+}
+
+void stop_kernel(const char* why) {
+    fail(*worker, "%s", why);
+    __builtin_unreachable();
+}
+
+// A course's judge runs a program without its kernels, too: an answer that is right then was
+// computed elsewhere.
+static struct LeftOut {
+    const bool wanted = getenv("CUDALAB_WITHOUT_KERNELS");
+    unsigned long long launches = 0;
+    LeftOut() { unsetenv("CUDALAB_WITHOUT_KERNELS"); }
+    ~LeftOut() {
+        if (wanted) fprintf(stderr, "cudalab: %llu launches left out\n", launches);
+    }
+} left_out;
+
+static Watch* watch;  // over the grid that runs; null if it is left out
+
+// Loops count on small indices of threads, and on blocks that are rows if no kernel asks for more.
+static bool fits_loops(const Config& config, const Kernel& kernel) {
+    static const bool wanted = !getenv("CUDALAB_LOOPS") || strcmp(getenv("CUDALAB_LOOPS"), "0");
+    if (!wanted || !kernel.loops) return false;
+    const dim3 &g = config.grid, &b = config.block;
+    const uint64_t most = INT_MAX - MAX_THREADS;
+    const bool small =
+        (uint64_t)g.x * b.x <= most && (uint64_t)g.y * b.y <= most && (uint64_t)g.z * b.z <= most;
+    return small && (!kernel.flat || (b.y == 1 && b.z == 1));
+}
+
+cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, void* const* args,
+                       uint64_t resident) {
+    if (left_out.wanted) return ++left_out.launches, cudaSuccess;
+    const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
+    if (!start_workers()) return call.fail(cudaErrorLaunchOutOfResources, "no OS threads");
+    pool.taking_part = pool.always;
+    if (config.cooperative && !widen(blocks))
+        return call.fail(cudaErrorLaunchOutOfResources, "no OS threads for the blocks");
+    if (waiting_kernels.has(kernel)) widen(blocks < resident ? blocks : resident);
+    grid_barrier.cooperative = config.cooperative;
+    grid_barrier.blocks = blocks;
+    grid_barrier.arrived = 0;
+    ++grid_barrier.launch;
+    crash_error = cudaErrorLaunchFailure;
+    const unsigned grid[] = {config.grid.x, config.grid.y, config.grid.z};
+    const unsigned block[] = {config.block.x, config.block.y, config.block.z};
+    alignas(Watch) static char memory[sizeof(Watch)];
+    watch = new (memory) Watch(config, kernel, resident);
+    static Kernel in_loops;
+    fibers_of_loops = nullptr;
+    if (fits_loops(config, kernel)) {
+        in_loops = kernel;
+        in_loops.thread = nullptr;
+        in_loops.block = kernel.loops;
+        fibers_of_loops = &kernel;
+    }
+    cudalab_launch(fibers_of_loops ? &in_loops : &kernel, grid, block, args);
+    return cudaSuccess;
+}
+Progress continue_grid(bool host_waits) {
+    if (!watch || cudalab_wait(watch->interval_ms()) != 0) return Progress::ENDED;
+    return watch->look(host_waits) ? Progress::WAITS : Progress::RUNS;
+}
+void leave_grid() {
+    watch->leave();
+}
+cudaError_t end_grid(Call& call) {
+    return has_failed() ? call.fail_for_good(crash_error, cudalab_error()) : cudaSuccess;
+}
+
+bool start_os_thread(void* (*main)(void*)) {
+    sigset_t before;
+    keep_signals_for_others(&before);
+    pthread_t thread;
+    const bool started = pthread_create(&thread, nullptr, main, nullptr) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) return false;
+    pthread_detach(thread);
+    ++os_threads_of_device;
+    return true;
+}
+
+}  // namespace cudalab
+
+// assert() in a kernel ends the kernel; in host code it ends the program, as the C library does.
+extern "C" void __assert_fail(const char* condition, const char* file, unsigned line,
+                              const char* function) __THROW {
+    if (worker && worker->kernel) {
+        crash_error = cudaErrorAssert;
+        if (!worker->kernel->thread) {  // fibers name the thread and this function
+            snprintf(loops_crash, sizeof loops_crash, "assertion `%s` failed at %s:%u", condition,
+                     file, line);
+            worker->crashed_in_loops = true;
+            abandon(*worker);
+        }
+        const uint3 &b = current.block_idx, &t = worker->index[current.thread];
+        fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+                file, line, function, b.x, b.y, b.z, t.x, t.y, t.z, condition);
+        fail(*worker, "assertion `%s` failed at %s:%u", condition, file, line);
+    }
+    fflush(stdout);
+    fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name, file,
+            line, function, condition);
+    abort();
+}
