@@ -17,24 +17,22 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
-from tools import accuracy as errors_of_answers
-from tools import (
+from tools import results, sanitizers, selftest
+from tools.mutants import tables as mutants
+from tools.predict import tables as predict_tables
+from tools.results import table
+from tools.studies import accuracy as errors_of_answers
+from tools.studies import (
     ladders,
     loops,
     multiprocessors,
     program_loops,
     repeats,
-    results,
     rungs,
-    sanitizers,
-    selftest,
     targets,
     tiers,
 )
-from tools.counters import JUDGED, agreeing
-from tools.mutants import tables as mutants
-from tools.predict import tables as predict_tables
-from tools.results import table
+from tools.studies.counters import JUDGED, agreeing
 from tools.world import compare as world
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ def cpu_figures() -> Iterator[Figure]:
                 "≤ 8",
                 barrier_ns(threads),
                 "ns",
-                f"tools/barrier_loop.cu, per thread and barrier, median of {RUNS}",
+                f"tools/studies/barrier_loop.cu, per thread and barrier, median of {RUNS}",
             )
         for n, limit in ((1_000_000, 0.8), (10_000_000, 4), (128_000_000, 45)):
             keys = generated(folder, "radixsort", n)
@@ -249,11 +249,11 @@ def barrier_ns(threads: int) -> float:
 
 
 def time_barriers(threads: int, blocks: int = 64, barriers: int = 1000) -> float:
-    """Run tools/barrier_loop.cu on one OS thread."""
+    """Run tools/studies/barrier_loop.cu on one OS thread."""
     from cudalab.backends.cpu.device import CpuDevice  # noqa: PLC0415 - in the measured process only
 
     with CpuDevice(1) as device:
-        module = device.compile(source.load(ROOT / "tools" / "barrier_loop.cu"), {})
+        module = device.compile(source.load(ROOT / "tools" / "studies" / "barrier_loop.cu"), {})
         out = device.empty(blocks * threads, np.int32)
         device.launch(module["barrier_loop"], 1, threads, out, np.int32(1))
         timer = device.meter().timer()

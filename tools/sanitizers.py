@@ -29,8 +29,9 @@ from cudalab.bench.candidates import Data, make_data
 from cudalab.labs import registry
 from cudalab.labs.sizes import in_words
 from cudalab.labs.solve.spectrum import RefusalError
-from tools import counters, results
+from tools import results
 from tools.results import ROOT
+from tools.studies import counters
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

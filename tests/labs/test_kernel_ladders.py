@@ -11,7 +11,8 @@ from bench_documents import document, row, table
 from cudalab import labs
 from cudalab.bench.document import load
 from cudalab.labs import registry
-from tools import ladders, results, rungs
+from tools import results
+from tools.studies import ladders, rungs
 
 SLOWER = 0.97  # a smaller difference needs no reason
 LADDERS = [

@@ -7,7 +7,7 @@ import pytest
 from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.labs import registry
-from tools import multiprocessors as parts
+from tools.studies import multiprocessors as parts
 
 
 @pytest.mark.parametrize(

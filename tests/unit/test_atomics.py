@@ -1,10 +1,11 @@
-"""tools/atomics.py: what ncu and the program print, and the table made from it."""
+"""tools/studies/atomics.py: what ncu and the program print, and the table made from it."""
 
 from __future__ import annotations
 
 import pytest
 
-from tools import atomics, results
+from tools import results
+from tools.studies import atomics
 
 HEAD = '"ID","Kernel Name",' + ",".join(
     f'"{atomics.COUNTER.format(kind)}"' for kind in ("atom", "ld", "st")

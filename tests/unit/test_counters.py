@@ -1,4 +1,4 @@
-"""tools/counters.py: what it runs, how it reads ncu's table, and how it judges a deviation."""
+"""The study of counters: what it runs, how it reads ncu's table, how it judges a deviation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 
 from cudalab.backends.trace import LaunchTrace
 from cudalab.microscope import ncu, profile
-from tools import causes, counters, results
+from tools import results
+from tools.studies import causes, counters
 
 
 def test_all_variants_of_the_five_labs_at_two_sizes():

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tools import patterns, results
+from tools import results
+from tools.studies import patterns
 
 STORED = sorted((results.FOLDER / "patterns").glob("*.json"))
 

@@ -1,4 +1,4 @@
-"""tools/sass.py: kernels and instructions in a listing of cuobjdump."""
+"""tools/studies/sass.py: kernels and instructions in a listing of cuobjdump."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tools import sass
+from tools.studies import sass
 
 LISTING = """
 \t\tFunction : reduce_blocks

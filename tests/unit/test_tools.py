@@ -15,32 +15,35 @@ from bench_documents import document, row, table
 
 from cudalab.bench.document import as_json, load
 from cudalab.checker.selftest import CHEATS
-from tools import gpu_suite, ladders, results, selftest, targets
+from tools import gpu_suite, results, selftest
+from tools.studies import ladders, targets
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
 
 
-COMMANDS = (
-    "accuracy",
-    "counters",
-    "ladders",
-    "measure",
-    "patterns",
-    "programs",
-    "sanitizers",
-    "sass",
-    "selftest",
-    "targets",
-)
+COMMANDS = ("measure", "programs", "sanitizers", "selftest")
+STUDIES = ("accuracy", "counters", "ladders", "patterns", "repeats", "sass", "targets")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"studies {name}" for name in STUDIES)])
 def test_a_tool_without_a_command_describes_itself(name):
-    words = [sys.executable, "-m", f"tools.{name}"]
+    words = [sys.executable, "-m", *f"tools.{name}".split()]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=results.ROOT)
     assert done.returncode == 1
     assert done.stdout == ""
     assert f"python -m tools.{name} " in done.stderr
+
+
+def test_the_studies_are_listed_with_what_each_is_for():
+    words = [sys.executable, "-m", "tools.studies"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=results.ROOT)
+    listed = [line.split(maxsplit=1) for line in done.stdout.splitlines()[4:]]
+    folder = results.ROOT / "tools" / "studies"
+    runnable = [
+        path.stem for path in sorted(folder.glob("[a-z]*.py")) if "\ndef main(" in path.read_text()
+    ]
+    assert [name for name, _ in listed] == runnable
+    assert {*STUDIES, "loops", "tiers"} < {*runnable}
 
 
 @pytest.fixture

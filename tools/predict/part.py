@@ -11,8 +11,8 @@ from cudalab.bench.opening import opened_alone
 from cudalab.bench.suite import Request, Suite
 from cudalab.output import live
 from tools import results
-from tools.multiprocessors import part_of
 from tools.predict.stored import add
+from tools.studies.multiprocessors import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

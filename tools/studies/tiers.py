@@ -1,9 +1,10 @@
 """Say how the CPU device runs the kernels of all variants, and compare the ways.
 
-python -m tools.tiers             write docs/results/tiers, as `cudalab show --tier` says it
-python -m tools.tiers compare     run each case of each variant with loops and with fibers, and name
-                                  those whose answers have other bytes; words choose variants
-python -m tools.generate          writes the table of docs/performance/cpu.md
+python -m tools.studies tiers             write docs/results/tiers, as `cudalab show --tier` says it
+python -m tools.studies tiers compare     run each case of each variant with loops and with fibers,
+                                          and name those whose answers have other bytes; words
+                                          choose variants
+python -m tools.generate                  writes the table of docs/performance/cpu.md
 
 A variant has left the fibers if none of its kernels has any: the threads of each are loops, or run
 one after another, which a kernel without barriers allows. Variants that need a GPU do not count.
@@ -27,7 +28,7 @@ from tools import results
 from tools.results import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
@@ -100,7 +101,7 @@ def answer(lab: Lab, variant: Variant, case: Case, n: int, *, loops: bool) -> by
         return device.to_host(step.out).tobytes()
 
 
-def compare(words: list[str]) -> int:
+def compare(words: Sequence[str]) -> int:
     """Compare the answers with loops and with fibers; the exit status."""
     number = 0
     different = []
@@ -122,9 +123,9 @@ def compare(words: list[str]) -> int:
     return bool(different)
 
 
-def main(arguments: list[str]) -> int:
+def main(*arguments: str) -> int:
     """Store how all variants run, or compare the ways."""
-    if arguments[:1] == ["compare"]:
+    if arguments[:1] == ("compare",):
         return compare(arguments[1:])
     able = [each for each in variants() if not each[1].missing(CpuDevice.features)]
     rows = [
@@ -139,7 +140,3 @@ def main(arguments: list[str]) -> int:
     }
     results.write_rows(STORED, head, rows, "variants")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from cudalab.bench.document import load
 from cudalab.labs import registry
 from cudalab.language import source
 from tools import results
-from tools.ladders import SIDES
+from tools.studies.ladders import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """The machine code of a kernel file: what a claim about the hardware can be checked with.
 
-python -m tools.sass LAB/VARIANT|FILE.cu [WORD...]
+python -m tools.studies sass LAB/VARIANT|FILE.cu [WORD...]
 
 prints how often each instruction occurs in each kernel, or the instructions that begin with one of
 the words, such as ATOMS. A variant is compiled for the first case that it computes. Needs nvcc and
@@ -22,7 +22,7 @@ from cudalab import labs
 from cudalab.backends.cuda import nvcc
 from cudalab.labs import registry
 from cudalab.language import source
-from tools import counters
+from tools.studies import counters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,8 +73,10 @@ def text_of(name: str) -> str:
     return nvcc.with_defines(source.load(variant.path, variant.label).text, defines)
 
 
-def main(name: str, *words: str) -> None:
+def main(name: str = "", *words: str) -> None:
     """Print the counts, or the instructions that begin with one of the words."""
+    if not name:
+        sys.exit(__doc__)
     for kernel, code in instructions(text_of(name)).items():
         print(f"{kernel}: {len(code)} instructions")
         if words:
@@ -82,7 +84,3 @@ def main(name: str, *words: str) -> None:
         else:
             counts = Counter(line.split()[0] for line in code)
             print("  " + ", ".join(f"{opcode} {n}" for opcode, n in counts.most_common()))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)

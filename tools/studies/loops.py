@@ -1,7 +1,7 @@
 """Measure kernels of the CPU device as loops over threads, with fibers, and with PoCL.
 
-python -m tools.loops         measure, and write docs/results/loops
-python -m tools.generate      writes the tables of docs/performance/cpu.md
+python -m tools.studies loops         measure, and write docs/results/loops
+python -m tools.generate              writes the tables of docs/performance/cpu.md
 
 CPU time of one OS thread, the median of five runs. Measured are launches of a variant, in which an
 item is an element of the input, in matmul an fma; and the small kernels of loops.cu, which PoCL,
@@ -17,6 +17,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,8 +30,8 @@ from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.system.machine import processor_name
 from tools import results
-from tools.opencl import Pocl
 from tools.results import table
+from tools.studies.opencl import Pocl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
 
 # Variants with barriers or warp operations, and sizes.
+FOLDER = Path(__file__).parent
 VARIANTS = {
     "reduce/sequential": 4_000_000,
     "reduce/warp_shuffle": 4_000_000,
@@ -145,7 +147,7 @@ def of_kernel(name: str) -> results.Json:
 
     def on_device(*, loops: bool) -> Measured:
         device = CpuDevice(1, loops=loops)
-        kernel = device.compile(source.load(results.ROOT / "tools" / "loops.cu"), {})[name]
+        kernel = device.compile(source.load(FOLDER / "loops.cu"), {})[name]
         out = device.to_device(np.zeros_like(a))
         arguments = device.to_device(a), device.to_device(b), out, np.int32(small.argument)
 
@@ -161,7 +163,7 @@ def of_kernel(name: str) -> results.Json:
         except ImportError:
             return None
         arguments = a, b, np.zeros_like(a), np.int32(small.argument)
-        path = results.ROOT / "tools" / "loops.cl"
+        path = FOLDER / "loops.cl"
         prepared = device.prepare(path, name, small.grid, small.block, *arguments)
         if prepared is None:
             return None
@@ -223,8 +225,10 @@ def pocl_version() -> str:
         return ""
 
 
-def main() -> int:
+def main(*words: str) -> None:
     """Measure all, each in a process of its own, and store what was measured."""
+    if words:
+        sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["XDG_CACHE_HOME"] = cache  # everything is compiled anew
         with ProcessPoolExecutor(
@@ -240,8 +244,3 @@ def main() -> int:
                 "variants": list(alone.map(of_variant, VARIANTS)),
             }
     results.write(results.FOLDER / "loops" / "cpu.json", document)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(__doc__ if sys.argv[1:] else main())

@@ -1,9 +1,9 @@
 """Measure whole programs with loops over threads and with fibers, and compare what they print.
 
-python -m tools.program_loops             the programs of samples/programs and tests/programs
-python -m tools.program_loops FOLDER      and NVIDIA's samples that `cudalab run` passes, in a copy
-                                          of NVIDIA/cuda-samples
-python -m tools.generate                  writes the table of docs/performance/cpu.md
+python -m tools.studies program_loops          the programs of samples/programs and tests/programs
+python -m tools.studies program_loops FOLDER   and NVIDIA's samples that `cudalab run` passes, in a
+                                               copy of NVIDIA/cuda-samples
+python -m tools.generate                       writes the table of docs/performance/cpu.md
 
 CPU time on one OS thread, stopped after LIMIT_S seconds. That of the kernels is the process's, less
 what it takes without its kernels.
@@ -188,7 +188,7 @@ def _meets(program: Program) -> bool:
     )
 
 
-def main(folders: list[str]) -> None:
+def main(*folders: str) -> None:
     """Build all programs, run each both ways, and store the figures."""
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(os.cpu_count()) as pool:
         every = [*own(Path(temporary)), *(each for f in folders for each in samples(Path(f)))]
@@ -252,7 +252,3 @@ def compared() -> str:
     head += ["one thread after another", "times as fast (programs)", "of them with barriers"]
     columns = ["program", "in loops", "host, CPU s", "kernels, fibers", "kernels, loops", "times"]
     return f"{table(head, summary)}\n{table(columns, rows)}"
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,7 +1,7 @@
 """Compare each lab's best variant with the vendor's libraries on a GPU.
 
-python -m tools.targets run [LAB...]         measure all lines below, or those of these labs
-python -m tools.targets add BENCH.json...    take them from files of `cudalab bench --json`
+python -m tools.studies targets run [LAB...]         measure all lines below, or those of these labs
+python -m tools.studies targets add BENCH.json...    take them from files of `cudalab bench --json`
 
 Both add the statistics to docs/results/targets/ and leave the latest runs of each line there;
 tools/generate.py makes the table of docs/performance/README.md from them.
@@ -162,7 +162,7 @@ TARGETS = (
 )
 
 
-def main(command: str, *words: str) -> None:
+def main(command: str = "", *words: str) -> None:
     """Measure, or read files, and store the tables that belong to a target."""
     if command == "run":
         documents = (measured(t) for t in TARGETS if not words or t.lab in words)
@@ -358,7 +358,3 @@ def fastest_peer(table: Json, target: Target) -> str:
     if fastest.get("notes"):
         return str(fastest["notes"][0]).partition(", n of")[0]
     return PEERS[target.peer] + str(fastest["name"]).removeprefix(target.peer)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)

@@ -1,7 +1,7 @@
 """Count what atomic operations in shared memory cost on a GPU.
 
-python -m tools.atomics cuda      on a machine with a GPU, ncu and cuobjdump
-python -m tools.atomics add NCU.csv NAMES GPU DRIVER
+python -m tools.studies atomics cuda      on a machine with a GPU, ncu and cuobjdump
+python -m tools.studies atomics add NCU.csv NAMES GPU DRIVER
                                   from what ncu and the program have written there
 
 One warp makes each operation of shared_atomics.cu on 1 to 32 addresses. Stores
@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import nvcc
 from cudalab.microscope import ncu
-from tools import counters, results, sass
+from tools import results
+from tools.studies import counters, sass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tools.results import Json
 
-PROGRAM = results.ROOT / "tools" / "shared_atomics.cu"
+PROGRAM = Path(__file__).with_name("shared_atomics.cu")
 COUNTER = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 # Wavefronts of the loads and stores around the operation: 1,024 words, 32 at a time.
 AROUND = {"16": 32, "162": 32, "half": 32, "half2": 32, "u64": 64, "double": 64}
@@ -111,7 +112,7 @@ def tables() -> str:
     return "\n".join(parts) or "No counts are stored yet.\n"
 
 
-def main(command: str, *paths: str) -> None:
+def main(command: str = "", *paths: str) -> None:
     """One of the commands above."""
     if command == "cuda":
         cuda()
@@ -121,7 +122,3 @@ def main(command: str, *paths: str) -> None:
         store(rows(log, printed), about)
     else:
         sys.exit(__doc__)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)

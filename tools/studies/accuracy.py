@@ -1,7 +1,7 @@
 """Measure how exact each variant of matmul and solve is, by scaling and condition number.
 
-python -m tools.accuracy cpu      the variants that run on the CPU device
-python -m tools.accuracy cuda     the variants that run on the GPU, beside cuBLAS and cuSOLVER
+python -m tools.studies accuracy cpu      the variants that run on the CPU device
+python -m tools.studies accuracy cuda     those that run on the GPU, beside cuBLAS and cuSOLVER
 
 Stores docs/results/accuracy/; tools/generate.py makes the tables of docs/performance/README.md.
 """
@@ -132,8 +132,10 @@ SYSTEMS: dict[str, Callable[[Rng, int], Array]] = {
 }
 
 
-def main(device: str) -> None:
+def main(device: str = "") -> None:
     """Measure both labs on one device and store the errors."""
+    if device not in SIZES:
+        sys.exit(__doc__)
     with open_device(device) as opened:
         described = environment(device, opened.info(), 0, ())
         tables = {
@@ -238,7 +240,3 @@ def cell(errors: list[float] | str | None) -> str:
     if errors is None:
         return ""
     return errors.split(":")[0] if isinstance(errors, str) else f"{errors[0]:.1e} ({errors[1]:.2g})"
-
-
-if __name__ == "__main__":
-    main(sys.argv[1]) if sys.argv[1:] in (["cpu"], ["cuda"]) else sys.exit(__doc__)

@@ -1,11 +1,11 @@
 """Compare the counts of the CPU device's instrument with a GPU's own counters.
 
-python -m tools.counters cpu COUNTS.json        on any machine: every block traced, no GPU
-python -m tools.counters cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
-python -m tools.counters sass CODE.json         there as well: the instructions behind the counts
+python -m tools.studies counters cpu COUNTS.json        on any machine: every block traced, no GPU
+python -m tools.studies counters cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
+python -m tools.studies counters sass CODE.json         there as well: the instructions behind them
     followed by names of labs, or of variants such as reduce/sequential: only these are run, and
     added to the file
-python -m tools.counters compare CPU.json CUDA.json CODE.json
+python -m tools.studies counters compare CPU.json CUDA.json CODE.json
     prints the deviations and stores them, with their causes, under docs/results/counters/
 
 One process computes all variants of the labs, at two sizes; ncu watches it and reads a few
@@ -34,7 +34,8 @@ from cudalab.labs import registry
 from cudalab.labs.sizes import in_words
 from cudalab.language import source
 from cudalab.microscope import ncu, profile
-from tools import causes, results
+from tools import results
+from tools.studies import causes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +65,7 @@ JUDGED = {
     "bank_conflicts": "bank conflicts",
     "divergent_branches": "divergent branches",
 }
-CHILD = [sys.executable, "-m", "tools.counters", "child"]  # what ncu watches
+CHILD = [sys.executable, "-m", "tools.studies", "counters", "child"]  # what ncu watches
 EXPLAINED = 0.02  # a larger deviation needs a cause
 
 # Our quantity -> the counters whose sum it is. Those that a GPU does not have are left out.
@@ -92,7 +93,7 @@ COUNTERS = {
 }
 
 
-def main(command: str, *paths: str) -> None:
+def main(command: str = "", *paths: str) -> None:
     """One of the commands above, or `child`, which ncu runs."""
     if command == "cpu":
         results.write(Path(paths[0]), {"device": "cpu", "counts": cpu_counts()})
@@ -463,7 +464,3 @@ def row_of(what: tuple[str, str, str], here: Counts, there: Counts, code: list[C
         return row
     cause, evidence = causes.cause(quantity, here, there, code)
     return {**row, "cause": cause, "evidence": evidence} if cause else row
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)

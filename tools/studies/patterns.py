@@ -1,7 +1,7 @@
 """Count what loads and stores cost in shared memory, on a GPU and by the CPU device's model.
 
-python -m tools.patterns cuda COUNTS.json     on a machine with a GPU, PyCUDA and ncu
-python -m tools.patterns compare COUNTS.json  the CPU device's model compared with them
+python -m tools.studies patterns cuda COUNTS.json     on a machine with a GPU, PyCUDA and ncu
+python -m tools.studies patterns compare COUNTS.json  the CPU device's model compared with them
 
 A warp makes one access of 4, 8 or 16 bytes in each of many patterns, chosen to tell possible rules
 apart. A GPU's counts are stored in docs/results/patterns/; the model (shared_cost in
@@ -22,7 +22,8 @@ from cudalab.backends import open_device
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.language import source
 from cudalab.microscope import ncu
-from tools import counters, results
+from tools import results
+from tools.studies import counters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     Pattern = list[int | None]  # the item of each lane; None: it takes no part
     Row = dict[str, Any]
 
-KERNELS = results.ROOT / "tools" / "shared_patterns.cu"
+KERNELS = Path(__file__).with_name("shared_patterns.cu")
 TYPES = {4: "unsigned", 8: "uint2", 16: "uint4"}
 ACCESSES = ("load", "store")
 ITEMS = 1024
@@ -119,7 +120,7 @@ def rows() -> Iterator[Row]:
 
 def launch(device: Device, chosen: list[Row]) -> Iterator[Row]:
     """Launch the kernel of each row, and yield the row after the launch."""
-    text = source.load(KERNELS, "tools/shared_patterns.cu")
+    text = source.load(KERNELS, "tools/studies/shared_patterns.cu")
     modules = {
         size: device.compile(text, {"T": name, "ITEMS": ITEMS}) for size, name in TYPES.items()
     }
@@ -154,7 +155,7 @@ def cuda(path: Path) -> None:
     words = [
         *(str(tool), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
         *("--cache-control", "none", "--log-file", str(log), "--metrics", ",".join(names)),
-        *(sys.executable, "-m", "tools.patterns", "child"),
+        *(sys.executable, "-m", "tools.studies", "patterns", "child"),
     ]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
     chosen = list(rows())
@@ -196,7 +197,7 @@ def compare(path: Path) -> None:
     print(f"{stored['device']}: {len(rows) - wrong} of {len(rows)} accesses equal")
 
 
-def main(command: str, *paths: str) -> None:
+def main(command: str = "", *paths: str) -> None:
     """One of the commands above, or `child`, which ncu runs."""
     if command == "cuda":
         cuda(Path(paths[0]))
@@ -206,7 +207,3 @@ def main(command: str, *paths: str) -> None:
         child()
     else:
         sys.exit(__doc__)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)

@@ -1,6 +1,6 @@
 """Launch plans on fewer multiprocessors: is the plan for their number the fastest there?
 
-python -m tools.multiprocessors run [DEVICE [SECONDS [LAB...]]]    measure, and store the times
+python -m tools.studies multiprocessors run [DEVICE [SECONDS [LAB...]]]
 
 Parts of a GPU stand for smaller ones: a green context has some of its multiprocessors to itself.
 Each question is one input, and the plans that compute it: variants, and one variant's plans for
@@ -36,7 +36,7 @@ from cudalab.labs.base import Job
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.sizes import in_words
 from tools import results
-from tools.compilation import fill_cache
+from tools.studies.compilation import fill_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -308,9 +308,6 @@ def summary(rows: list[Json]) -> str:
     return f"{close} of {len(worst)} plans taken are within 5 % of the best{rest}"
 
 
-if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["run", *words]:
-            run(*words)
-        case _:
-            sys.exit(__doc__)
+def main(command: str = "", *words: str) -> None:
+    """Measure and store, or say how."""
+    run(*words) if command == "run" else sys.exit(__doc__)

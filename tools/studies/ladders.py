@@ -1,7 +1,7 @@
 """The ladders of each lab, each measured where it belongs.
 
-python -m tools.ladders run FOLDER [SECONDS]   measure on a GPU, for so long, what FOLDER lacks
-python -m tools.ladders add BENCH.json...      store what `cudalab bench --json` has written
+python -m tools.studies ladders run FOLDER [SECONDS]   measure what FOLDER lacks, on a GPU
+python -m tools.studies ladders add BENCH.json...      store what `cudalab bench --json` has written
 
 The main ladders are those of `cudalab bench LAB --variants all --baseline cupy,cub`. Of the others,
 those for another case or size are measured there: SIDES. The statistics of one run, of which no
@@ -22,7 +22,7 @@ from cudalab import labs
 from cudalab.bench.document import load
 from cudalab.labs import registry
 from tools import results
-from tools.compilation import fill_cache
+from tools.studies.compilation import fill_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,10 +157,11 @@ def against(best: Row, baseline: str) -> str:
     return f"{closest.ratio:.2f} ({closest.low:.2f} to {closest.high:.2f})"
 
 
-if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["run", folder, *words]:
-            run(folder, *words)
+def main(*words: str) -> None:
+    """One of the commands above."""
+    match words:
+        case ["run", folder, *seconds]:
+            run(folder, *seconds)
         case ["add", *paths] if paths:
             store([load(Path(path)) for path in paths])
         case _:

@@ -1,6 +1,6 @@
 """How often `cudalab bench --compare` sees a difference between a kernel and itself.
 
-python -m tools.repeats run [DEVICE [SECONDS]]    measure, each run for so many seconds, and store
+python -m tools.studies repeats run [DEVICE [SECONDS]]    measure, each run so long, and store
 
 Variants are measured RUNS + 1 times, and each run is compared with the next: 200 comparisons, all
 of equal kernels. tools/generate.py makes a table of docs/bench.md from the stored counts.
@@ -87,9 +87,6 @@ def lines() -> list[list[str]]:
     ]
 
 
-if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["run", *words]:
-            run(*words)
-        case _:
-            sys.exit(__doc__)
+def main(command: str = "", *words: str) -> None:
+    """Measure and store, or say how."""
+    run(*words) if command == "run" else sys.exit(__doc__)
