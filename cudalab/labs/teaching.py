@@ -115,6 +115,7 @@ class CourseTime:
 class Teaching:
     """The defaults; each lab has a subclass that overrides some of them."""
 
+    topic: ClassVar[str] = "memory"  # of `cudalab explain`: where its lesson begins
     usual_sizes: ClassVar[Sizes] = Sizes()
     timed_dist: ClassVar[str | None] = None  # distribution of timed inputs; None: the lab's first
     tests: ClassVar[tuple[PublicTest, ...]] = ()

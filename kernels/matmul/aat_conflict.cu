@@ -12,8 +12,8 @@
 // loaded along rows (b is the same matrix as a here), and the second is read along its columns:
 // Ts[tx][p].
 //
-// Banks: consecutive tx are 16 words apart. On the 16 banks of the course that was one bank for
-// all 16 threads of a half-warp. On 32 banks 16 lanes use two banks, 8 lanes each, and the two
+// Limits: banks. Consecutive tx are 16 words apart. On the 16 banks of the course that was one bank
+// for all 16 threads of a half-warp. On 32 banks 16 lanes use two banks, 8 lanes each, and the two
 // rows of a warp read the same words: 8 wavefronts per read instead of one. Stores have no
 // conflicts. `aat_padded` fixes the reads with one unused word per row.
 //

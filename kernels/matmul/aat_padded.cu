@@ -12,9 +12,9 @@
 // values of tx give 16 different banks. Column reads are free of conflicts: the fix that the course
 // measured on 16 banks.
 //
-// The price on 32 banks: a warp stores two rows, 17 words apart, so the last word of the second
-// meets the bank of the first word of the first: a 2-way conflict per store. There is one store per
-// 16 reads. `aat_padded_32` has no conflicts: there a warp is one row.
+// Limits: the price on 32 banks. A warp stores two rows, 17 words apart, so the last word of the
+// second meets the bank of the first word of the first: a 2-way conflict per store. There is one
+// store per 16 reads. `aat_padded_32` has no conflicts: there a warp is one row.
 //
 // Macros from outside: TILE.
 

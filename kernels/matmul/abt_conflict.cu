@@ -11,9 +11,9 @@
 // C = A * transpose(B) for two matrices, tiled: both are read along their rows, and the tile of B
 // is then read along its columns: Ts[tx][p].
 //
-// Banks: consecutive tx are 16 words apart. On the 16 banks of the course that was one bank for a
-// half-warp. On 32 banks 16 lanes use two banks, 8 lanes each: 8 wavefronts per read. Stores have
-// no conflicts.
+// Limits: banks. Consecutive tx are 16 words apart. On the 16 banks of the course that was one bank
+// for a half-warp. On 32 banks 16 lanes use two banks, 8 lanes each: 8 wavefronts per read. Stores
+// have no conflicts.
 //
 // Macros from outside: TILE.
 

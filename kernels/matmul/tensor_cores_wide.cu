@@ -20,9 +20,11 @@
 // `tensor_cores_bf16x6` with tiles half as wide again: a stage's products read (128 + 192) lines
 // for 128 x 192 elements, 0.83 times as much shared memory per element, and waves end at other
 // sizes. The sums take 192 registers per thread; the warpgroup that only starts copies gives up its
-// own. Which tiles fill the waves better depends on the size. At n = 2048 there are 176, two waves
-// of which the second is a third full, and it is slower: 0.217 ms on an H100, and 0.167 ms with the
-// 256 tiles of `tensor_cores_bf16x6`, which fill two waves.
+// own.
+//
+// Limits: which tiles fill the waves better depends on the size. At n = 2048 there are 176, two
+// waves of which the second is a third full, and it is slower: 0.217 ms on an H100, and 0.167 ms
+// with the 256 tiles of `tensor_cores_bf16x6`, which fill two waves.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.

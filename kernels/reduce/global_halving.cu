@@ -10,9 +10,9 @@
 // takes items i and i + half. Neighbours read neighbours, no thread waits for another, and the end
 // of a launch is the barrier between two levels.
 //
-// The baseline for all that follows: every level reads its values from global memory and writes
-// them back, about 2 n reads and n writes in all, where the sum needs n reads; and there are
-// log2(n) launches, most of them for a handful of values.
+// Limits: this is the baseline for all that follows. Every level reads its values from global
+// memory and writes them back, about 2 n reads and n writes in all, where the sum needs n reads;
+// and there are log2(n) launches, most of them for a handful of values.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"

@@ -12,7 +12,7 @@ from cudalab import labs
 from cudalab.bench.document import load
 from cudalab.labs import registry
 from tools import results
-from tools.studies import ladders, rungs
+from tools.studies import ladders, lessons, rungs
 
 SLOWER = 0.97  # a smaller difference needs no reason
 LADDERS = [
@@ -57,7 +57,56 @@ def test_every_variant_is_on_one_ladder(lab):
         variant.name for variant in variants
     )
     page = rungs.page(lab)
-    assert all(page.count(f"| [`{variant.name}`]({variant.name}.cu)") == 1 for variant in variants)
+    assert all(page.count(f"| [`{variant.name}`](#{variant.name})") == 1 for variant in variants)
+    assert all(page.count(f"\n### {variant.name}\n") == 1 for variant in variants)
+
+
+@pytest.mark.parametrize("ladder", LADDERS)
+def test_a_lesson_shows_new_lines_that_stand_in_the_kernel_s_files(ladder):
+    for before, rung in zip([None, *ladder], ladder, strict=False):
+        path, lines = lessons.excerpt(rung, before)
+        text = (rung.path.parent / path).read_text("utf-8")
+        new = [line[2:].strip() for line in lines if line.startswith("+ ")]
+        assert new, rung.label
+        assert len(lines) <= lessons.LONGEST
+        assert all(line in text or line.startswith("// ") for line in new)
+        paragraphs = lessons.prose(rung)
+        assert paragraphs
+        assert not any("Macros from outside" in each for each in paragraphs)
+        assert "**Limits.**" in "\n".join(paragraphs) or rung is ladder[-1] or len(ladder) == 1
+
+
+def test_a_step_s_new_lines_are_those_that_differ():
+    find = registry.find
+    lab = labs.get("transpose")
+    _, lines = lessons.excerpt(find(lab, "tiled_padded"), find(lab, "tiled"))
+    assert [line for line in lines if line.startswith("+")] == [
+        "+ constexpr unsigned TILE_WIDTH = TILE_DIM + 1;  // the last column is padding"
+    ]
+    lab = labs.get("reduce")
+    _, lines = lessons.excerpt(find(lab, "sequential"), find(lab, "interleaved_strided"))
+    assert [line for line in lines if line.startswith("+")] == [
+        "+ for (unsigned s = THREADS_PER_BLOCK / 2; s > 0; s /= 2) {",
+        "+     if (tid < s) values[tid] = combine(values[tid], values[tid + s]);",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("comment", "markdown"),
+    [
+        ("a * b < c, see s[i]", r"a \* b &lt; c, see s\[i]"),
+        ("`a * b` stays\nas it is", "`a * b` stays as it is"),
+        ("Idea.\nLimits: it waits.", "Idea.\n\n**Limits.** It waits."),
+        ("Kernels:\n  one    first\n         more\n  two", "Kernels:\n* one    first more\n* two"),
+    ],
+)
+def test_prose_becomes_markdown(tmp_path, comment, markdown):
+    path = tmp_path / "a.cu"
+    path.write_text(
+        "// ///\n//\n" + "".join(f"// {line}\n" for line in comment.split("\n")) + "x;\n"
+    )
+    rung = replace(registry.variants(labs.get("scan"))[0], path=path)
+    assert lessons.prose(rung) == [markdown]
 
 
 def test_the_course_s_kernel_is_the_rung_below_the_tiles():
@@ -83,10 +132,11 @@ def test_times_stand_beside_the_rungs_that_were_measured(tmp_path, monkeypatch):
     (tmp_path / "bench" / "a.json").touch()
     lines = rungs.page("bitonic").splitlines()
     heading = next(line for line in lines if line.startswith("| rung "))
-    assert heading.endswith("| with headers | Test GPU, ms | times as fast |")
-    ends = [line.split(" | ")[-2:] for line in lines if line.startswith("| [")]
-    assert ends == [["", " |"], ["2.00", " |"], ["0.500", "4.00 |"]]
-    assert "Test GPU, ms: the median at n = 1,024, int32; commit ``, 2026-01-31." in lines
+    assert heading == "| rung | Test, ms | times as fast | lines | with headers |"
+    begins = [line.split(" | ")[1:3] for line in lines if line.startswith("| [")]
+    assert begins == [["", ""], ["2.00", ""], ["0.500", "4.00"]]
+    assert "Test GPU: the median at n = 1,024, int32; commit ``, 2026-01-31." in lines
+    assert "Measured: 0.500 ms on Test, 4.00 times as fast as `global`." in lines
 
 
 def test_a_rung_is_compared_with_the_same_one_on_every_device():

@@ -1,19 +1,22 @@
-"""The ladders of each lab for its README.md: headers, lengths of files and stored measurements."""
+"""The ladders of each lab for its README.md, a lesson: prose, new lines, measurements."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudalab import labs
+from cudalab import explain, labs
 from cudalab.bench.document import load
 from cudalab.labs import registry
 from cudalab.language import source
+from cudalab.output.page import Drawing, Heading, Text
 from tools import results
+from tools.studies import lessons
 from tools.studies.ladders import SIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from cudalab.bench.document import Document
@@ -21,11 +24,13 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case
 
 INTRODUCTION = """\
-The rungs of each ladder in order, one idea each. "Times as fast" compares a rung with the same one
-on every device: the one before it in the ladder that computes the same case. A lossy rung computes
-less than others and is compared with none. Lines are those of the variant's own file, and with the
-headers that it includes (`cudalab show --whole {lab} VARIANT` prints them as one file). What the
-host launches is in [`cudalab/labs/{lab}/plans.py`](../../cudalab/labs/{lab}/plans.py).
+Each rung of a ladder has one idea more than the one before. A section below says what the idea is,
+shows the lines that are new (`+`), and what is left to improve. "Times as fast" compares a rung
+with the same one on every device: the one before it in the ladder that computes the same case. A
+lossy rung computes less than others and is compared with none. Lines are those of the variant's own
+file, and with the headers that it includes; `cudalab show --whole {lab} VARIANT` prints them as one
+file. What the host launches is in
+[`cudalab/labs/{lab}/plans.py`](../../cudalab/labs/{lab}/plans.py).
 
 This file is generated: `python -m tools.generate`.
 """
@@ -40,9 +45,14 @@ class Times:
     ms: dict[str, float]
 
     @property
+    def short(self) -> str:
+        """The model without its maker and its memory: H100."""
+        return self.device.removeprefix("NVIDIA ").partition(" ")[0]
+
+    @property
     def column(self) -> str:
         """The heading of its column."""
-        return f"{self.device}, ms"
+        return f"{self.short}, ms"
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -52,17 +62,69 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 def page(lab: str) -> str:
-    """The ladders of one lab, the main one first."""
+    """The ladders of one lab, the main one first: the problem, the tables, and each rung."""
     stored = [load(path) for path in sorted((results.FOLDER / "bench").glob("*.json"))]
-    parts = [f"# {lab}\n\n{labs.summary(lab)}.\n", INTRODUCTION.format(lab=lab)]
+    parts = [f"# {lab}\n\n{labs.summary(lab)}.\n", *problem(lab), INTRODUCTION.format(lab=lab)]
     for name, rungs in ladders(registry.variants(labs.get(lab))).items():
         parts.append(f"## {name[:1].upper()}{name[1:]}\n" if name else "## The ladder\n")
         case = case_of(lab, name)
         times = list(filter(None, (of_ladder(rungs, list(times_of(lab, one))) for one in stored)))
         parts.append(table(rungs, times, case))
-        parts += [f"{measured.column}: {measured.note}.\n" for measured in times]
+        parts += [f"{measured.device}: {measured.note}.\n" for measured in times]
         parts += not_measured(rungs, case, stored, times)
+        for rung, before in with_the_one_before(rungs, case):
+            parts += section(rung, before, times)
     return "\n".join(parts)
+
+
+def problem(lab: str) -> Iterator[str]:
+    """The beginning of the lab's topic of `cudalab explain`, up to its first drawing."""
+    topic = labs.get(lab).teaching.topic
+    for part in explain.page(topic):
+        match part:
+            case Text():
+                yield from (f"{lessons.escaped(each)}\n" for each in part.paragraphs)
+            case Heading():
+                yield f"**{lessons.escaped(part.text)}**\n"
+            case Drawing():
+                yield "\n".join(["```text", *part.lines, "```\n"])
+                break
+    yield f"`cudalab explain {topic}` goes on from here.\n"
+
+
+def section(rung: Variant, before: Variant | None, times: list[Times]) -> Iterator[str]:
+    """What a rung teaches: its idea, its new lines, its gain and its limits."""
+    yield f"### {rung.name}\n"
+    yield f"{lessons.escaped(rung.summary)}.\n"
+    if rung.adds:
+        yield f"*New: {lessons.escaped(rung.adds)}.*\n"
+    names = {one.name for one in registry.variants(labs.get(rung.lab))}
+    yield from (f"{linked(paragraph, names)}\n" for paragraph in lessons.prose(rung))
+    path, lines = lessons.excerpt(rung, before)
+    if lines:
+        against = f", against `{before.name}`" if before else ""
+        link = f"[`{path}`]({path})"
+        yield "\n".join([f"From {link}{against}:\n", "```diff", *lines, "```\n"])
+    if gains := list(filter(None, (gain(before, rung, measured) for measured in times))):
+        yield f"Measured: {'; '.join(gains)}.\n"
+    if named := lessons.paper(rung):
+        yield f"{named}\n"
+
+
+def linked(text: str, names: Collection[str]) -> str:
+    """Text in which the names of a lab's variants, if they have an underscore, are links."""
+    written = {name.replace("_", r"\_"): f"[`{name}`](#{name})" for name in names if "_" in name}
+    words = re.compile(r"(?<![\w/`])\w+(?:\\_\w+)+(?![\w/`(])")
+    return words.sub(lambda found: written.get(found[0], found[0]), text)
+
+
+def gain(before: Variant | None, rung: Variant, measured: Times) -> str:
+    """A rung's time on a device, and how it compares with the rung before."""
+    now, factor = in_figures(measured.ms.get(rung.name)), step(before, rung, measured)
+    if not now:
+        return ""
+    compared = f", {factor} times as fast as `{before.name}`" if before and factor else ""
+    return f"{now} ms on {measured.short}{compared}"
 
 
 def case_of(lab: str, ladder: str) -> Case:
@@ -116,22 +178,23 @@ def of_ladder(rungs: list[Variant], measured: list[Times]) -> Times | None:
 
 def table(rungs: list[Variant], times: list[Times], case: Case) -> str:
     """A line for each rung of a ladder."""
-    columns = ["rung", "idea", "adds to the rung before", "lines", "with headers"]
+    columns = ["rung"]
     for measured in times:
         columns += [measured.column, "times as fast"]
+    columns += ["lines", "with headers"]
     lines = []
     for rung, before in with_the_one_before(rungs, case):
         own, whole = lines_of(rung)
-        link = f"[`{rung.name}`]({rung.path.name})"
+        link = f"[`{rung.name}`](#{rung.name})"
         if rung.precision:
             link += f" ({rung.precision}: lossy)"
-        cells = [link, rung.summary, rung.adds, str(own), f"{whole:,}"]
+        cells = [link]
         for measured in times:
             now = in_figures(measured.ms.get(rung.name))
             cells.append(now if rung.computes(case) else "another case")
             cells.append(step(before, rung, measured))
-        lines.append(cells)
-    return results.table(columns, lines, numbers=len(columns) - 3)
+        lines.append([*cells, str(own), f"{whole:,}"])
+    return results.table(columns, lines, numbers=len(columns) - 1)
 
 
 def with_the_one_before(

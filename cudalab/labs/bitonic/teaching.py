@@ -9,6 +9,7 @@ from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 class Teaching(SortTeaching):
     """The bitonic network."""
 
+    topic = "bitonic"
     usual_sizes = Sizes(
         bench={"cuda": 1 << 22, "cpu": 1 << 14},
         timed={"cuda": 4_000_000, "cpu": 30_000},

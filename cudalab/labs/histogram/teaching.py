@@ -76,6 +76,7 @@ class HistogramLibraries(Libraries):
 class Teaching(Base):
     """Histogram."""
 
+    topic = "histogram"
     usual_sizes = Sizes(
         bench={"cuda": 1 << 27, "cpu": 1 << 20},
         timed={"cuda": 64_000_000, "cpu": 1_000_000},

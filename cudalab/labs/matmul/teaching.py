@@ -48,6 +48,7 @@ class MatmulLibraries(Libraries):
 class Teaching(Base):
     """Matrix products."""
 
+    topic = "matmul"
     usual_sizes = Sizes(
         bench={"cuda": 2048, "cpu": 256},
         timed={"cuda": 2048, "cpu": 192},

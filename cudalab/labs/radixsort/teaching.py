@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class Teaching(SortTeaching):
     """Radix sort; its mistakes and libraries are the same as for any sort."""
 
+    topic = "radixsort"
     usual_sizes = Sizes(
         bench={"cuda": 1 << 24, "cpu": 1 << 16},
         timed={"cuda": 16_000_000, "cpu": 100_000},

@@ -80,6 +80,7 @@ class ReduceLibraries(Libraries):
 class Teaching(Base):
     """Reduce."""
 
+    topic = "reduction"
     usual_sizes = Sizes(
         bench={"cuda": 1 << 26, "cpu": 1 << 20},
         timed={"cuda": 64_000_000, "cpu": 1_000_000},

@@ -71,6 +71,7 @@ class ScanLibraries(Libraries):
 class Teaching(Base):
     """Scan."""
 
+    topic = "scan"
     usual_sizes = Sizes(
         bench={"cuda": 1 << 25, "cpu": 1 << 18},
         timed={"cuda": 32_000_000, "cpu": 500_000},

@@ -91,6 +91,7 @@ class SolveLibraries(Libraries):
 class Teaching(Base):
     """Systems of equations."""
 
+    topic = "convergence"
     usual_sizes = Sizes(
         bench={"cuda": 1024, "cpu": 128},
         timed={"cuda": 1024, "cpu": 128},

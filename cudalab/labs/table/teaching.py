@@ -46,6 +46,7 @@ class TableLibraries(Libraries):
 class Teaching(Base):
     """The table of a function."""
 
+    topic = "memory"
     usual_sizes = Sizes(
         bench={"cuda": 1 << 24, "cpu": 1 << 20},
         timed={"cuda": 32_000_000, "cpu": 500_000},

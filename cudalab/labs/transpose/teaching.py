@@ -51,6 +51,7 @@ class TransposeLibraries(Libraries):
 class Teaching(Base):
     """Transpose."""
 
+    topic = "coalescing"
     usual_sizes = Sizes(
         bench={"cuda": 8192, "cpu": 1024},
         timed={"cuda": (8192, 8192), "cpu": (700, 700)},
