@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.language import ptx
+from cudalab.language import lockstep, ptx
+from cudalab.language.device_functions import File as Functions
 from cudalab.language.rewrite import dynamic_shared
 from cudalab.language.tokens import (
     Token,
@@ -22,7 +23,7 @@ from cudalab.language.tokens import (
     tokenize,
 )
 from cudalab.output.notes import note
-from cudalab.program import exact_arithmetic, fragments, lockstep, tiles
+from cudalab.program import exact_arithmetic, fragments, tiles
 from cudalab.program.parsed import Launch, Parsed, parse
 from cudalab.program.refusals import (
     Lacking,
@@ -287,8 +288,11 @@ def _rewrite_dynamic_shared(parsed: Parsed, tokens: list[Token]) -> None:
 
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
     """Let the lanes of warps move in step where a kernel counts on it."""
-    for each in parsed:
-        for edit in lockstep.edits(each.file.text, each.tokens, each.structure.device_functions):
+    files = [
+        Functions(each.tokens, each.directives, each.structure.device_functions) for each in parsed
+    ]
+    for each, edits in zip(parsed, lockstep.edits(files), strict=True):
+        for edit in edits:
             each.replace(*edit)
 
 

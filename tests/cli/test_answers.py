@@ -4,13 +4,17 @@ What surrounds a kernel decides what an optimizer does with it: a fault may show
 there is nothing else.
 """
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from cudalab.backends.cpu.flags import RUNTIME
+from cudalab.backends.cpu.compiler import check_flags, kernel_flags
+from cudalab.backends.cpu.flags import PART, PROGRAM, RUNTIME
 from cudalab.program.build import executable
+from tests.command import cudalab
 from tests.random_groups import outcome
 
 MAIN = """
@@ -114,3 +118,45 @@ def test_variables_get_other_names_at_one_place_only():
     }
     assert list(found) == ["runtime.h"]
     assert len(found["runtime.h"]) == 1
+
+
+# Indices outside of shared arrays that a compiler finds out: it adds them to the array's place.
+FAR = """
+__global__ void k(int* out, int n) {
+    __shared__ unsigned s[64];
+    unsigned t = threadIdx.x, value = 0;
+    s[t] = t;
+    __syncthreads();
+    if (t + 1 <= 0) s[t] = n;  // never
+    if (t == 0 && n == %s) value = s[t - 1];
+    if (n == 99) out[0] = value;
+    out[t] = s[63 - t];
+}
+"""
+
+
+def test_an_index_far_outside_of_a_shared_array_is_no_error_of_the_linker(tmp_path):
+    printed = both_ways(tmp_path, FAR % 6, "64")
+    assert printed == "cudaSuccess: " + " ".join(f"{i}={63 - i}" for i in range(63))
+
+
+def test_an_index_just_before_a_shared_array_is_found(tmp_path):
+    source = tmp_path / "program.cu"
+    source.write_text(f"#include <cstdio>\n{FAR % 5}\n{MAIN % 64}", encoding="utf-8")
+    done = cudalab("run", "--device", "cpu", "--sanitize", source, text=True)
+    assert "access out of bounds" in done.stderr
+    assert "program.cu:9" in done.stderr
+
+
+def test_a_loop_that_does_not_end_is_not_left(tmp_path):
+    """C++ lets a compiler take for granted that such loops end; CUDA does not."""
+    source = tmp_path / "program.cu"
+    kernel = "__global__ void k(int* out, int n) { while (n) n |= 1; out[0] = 1; }"
+    source.write_text(f"#include <cstdio>\n{kernel}\n{MAIN % 1}", encoding="utf-8")
+    binary = executable([str(source)], "cpu")
+    for way in "10":
+        own = {**os.environ, "CUDALAB_LOOPS": way}
+        with pytest.raises(subprocess.TimeoutExpired):
+            subprocess.run([binary], env=own, timeout=1, check=True)
+    for flags in (kernel_flags(), check_flags(), PROGRAM, PART):
+        assert "-fno-finite-loops" in flags

@@ -276,7 +276,7 @@ def test_options_that_make_no_program_are_refused():
 
 def test_lanes_that_count_on_moving_in_step_are_noted():
     notes = run("lockstep.cu", "cpu").stderr.decode().splitlines()
-    assert [int(note.split(":")[2]) for note in notes] == [9, 30, 40, 53, 61]
+    assert [int(note.split(":")[2]) for note in notes] == [10, 33, 41, 55, 62]
     assert "without __syncwarp()" in notes[0]
 
 

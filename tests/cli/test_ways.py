@@ -56,7 +56,7 @@ def reason(text, name="k"):
         ("__global__ void k(int* p) { cub::Sum()(p); }", "a library"),
         ("__global__ void k(int& p) { p = 1; }", "a parameter that is a reference"),
         ("__global__ void k(int* p) { cudaDeviceSynchronize(); }", "cudaDeviceSynchronize in a"),
-        ("__global__ void k(int* p) { ::cudalab::in_step(1); }", "what only fibers do"),
+        ("__global__ void k(int* p) { ::cudalab::stop_kernel(); }", "what only fibers do"),
         (
             "__global__ void k(int* p); void k(); __global__ void k(float* p) {} void k() {}",
             "sever",

@@ -128,11 +128,22 @@ def kernel_library(
 
     def steps(folder: Path) -> tuple[Step, ...]:
         command, link = _compile_and_link(kernel_flags(), runtime)(folder)
-        compile_it = partial(_compile_loops, parts, folder, command) if loops else command
-        return (compile_it, link, partial(check, folder / "library.so"))
+        compile_it = _compile_loops if loops else _compile_fibers
+        in_step = tiers.in_step(parts)
+        check_it = partial(check, folder / "library.so")
+        return (partial(compile_it, in_step, folder, command), link, check_it)
 
     with stage(f"compiling {label}"):
         return _built(Path(label).stem, text, depends, steps)
+
+
+def _compile_fibers(
+    parts: tiers.Parts, folder: Path, command: tuple[str, ...], reason: str = ""
+) -> Done:
+    """Compile kernels whose threads are fibers, for a reason."""
+    text = tiers.with_fibers(parts, reason)
+    (folder / "source.cpp").write_text(text, encoding="utf-8")
+    return _run_compiler(command, folder.parent)
 
 
 def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -> Done:
@@ -145,9 +156,7 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
     source.write_text(text, encoding="utf-8")
     done = _run_compiler(command, folder.parent)
     if done.returncode != 0 and any_loops:
-        reason = "the compiler refuses its loops"
-        source.write_text(tiers.with_fibers(parts, reason), encoding="utf-8")
-        done = _run_compiler(command, folder.parent)
+        done = _compile_fibers(parts, folder, command, "the compiler refuses its loops")
     return done
 
 

@@ -54,6 +54,13 @@ class Parts(NamedTuple):
     exports: str  # of its variables
 
 
+def in_step(parts: Parts) -> Parts:
+    """The file, in which the lanes of a warp go in step where its kernels count on it."""
+    from cudalab.language import lockstep  # noqa: PLC0415 - for new kernels only
+
+    return parts._replace(text=lockstep.applied(parts.text))
+
+
 def to_preprocess(parts: Parts) -> str:
     """The text whose macros are to be expanded: headers of the compiler have no kernels."""
     return _INCLUDE.sub("", parts.text)

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     Done = subprocess.CompletedProcess[str]
 
 
+# In ld's messages, in English: a place, or how they end; and an index that is too large.
+_PLACE = re.compile(r": in function `|^collect2: |additional relocation overflows omitted")
+_TOO_FAR = re.compile(r"relocation truncated to fit: R_X86_64_D?TPOFF32 ")
+
+
 @dataclass(frozen=True)
 class Compiler:
     """A command that compiles C++ and links it."""
@@ -41,7 +46,11 @@ class Compiler:
     def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
         """Link a library or a program; symbols may be missing from a library."""
         kind = ("-shared",) if shared else ()
-        return run((*self.compile, *kind, *inputs, "-pthread", "-ldl", "-o", str(to)))
+        command = (*self.compile, *kind, *inputs, "-pthread", "-ldl", "-o", str(to))
+        done = run(command)
+        if done.returncode and _counts_too_far(done.stderr):
+            done = run((*command, "-Wl,--noinhibit-exec"))
+        return done
 
 
 class Zig(Compiler):
@@ -81,6 +90,16 @@ class Zig(Compiler):
                 with progress.stage(what, once=True):
                     done = run((*common, *options))
         return done
+
+
+def _counts_too_far(messages: str) -> bool:
+    """Whether indices far outside of shared arrays are all that ld refuses.
+
+    g++ adds an index that it knows to the array's offset, of which ld keeps 32 bits: as many as
+    addresses of shared memory have on a GPU.
+    """
+    lines = [line for line in messages.splitlines() if not _PLACE.search(line)]
+    return bool(lines) and all(_TOO_FAR.search(line) for line in lines)
 
 
 @cache

@@ -28,7 +28,7 @@ from cudalab.backends.cpu.regions.parts import (
 from cudalab.backends.cpu.regions.rounds import leads_to_rounds
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
-from cudalab.backends.cpu.regions.unit import BUILT_IN
+from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
@@ -37,6 +37,7 @@ from cudalab.backends.cpu.regions.words import (
     texts,
 )
 from cudalab.backends.cpu.regions.writer import Piece, Writer
+from cudalab.language.lockstep import STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -181,6 +182,9 @@ class Body(ABC):
             is_last = last and i == len(pieces) - 1
             if piece.kind == "barrier":
                 self.flush()
+                self.note_steps(piece.statement.words)
+            elif piece.kind == "step":
+                self.step(piece.statement)
             elif piece.kind == "call":
                 self.call(piece)
             elif piece.kind == "scalar":
@@ -227,11 +231,12 @@ class Body(ABC):
             raise NotCoveredError(f"{words[0].place}: a barrier in a switch or a loop over a range")
         if statement.kind != "simple":
             return [Part("construct", statement)]
-        if words[0].text in ("__syncthreads", "__syncwarp"):
+        if words[0].text in ("__syncthreads", "__syncwarp", STEP):
             return [Part("barrier", statement)]
         pieces, rest = self.hoisted(words)
         if len(rest) > 2:
-            pieces.append(Part("plain", Statement("simple", rest)))
+            kind = "step" if calls(rest, STEPS) else "plain"
+            pieces.append(Part(kind, Statement("simple", rest)))
         return pieces
 
     def _apart(self, statement: Statement) -> list[Statement]:
@@ -279,7 +284,7 @@ class Body(ABC):
     def hoisted(self, words: Words) -> tuple[list[Part], Words]:
         """The calls of a statement in which threads meet, and what is left of the statement."""
         pieces: list[Part] = []
-        names = self.unit.collective | BUILT_IN
+        names = (self.unit.collective | BUILT_IN) - STEPS
         while found := calls(words, names):
             name, opening, end = next(
                 call for call in found if not calls(words[call.opening + 1 : call.closing], names)
@@ -298,12 +303,12 @@ class Body(ABC):
 
     # Regions --------------------------------------------------------------------------------------
 
-    def flush(self, *, last: bool = False) -> None:
-        """Write the region that has been collected."""
+    def flush(self, *, last: bool = False, each: str = "") -> None:
+        """Write the region that has been collected, a loop over all threads or `each` that is."""
         region, self.region = self.region, Region()
         if region.empty:
             return
-        each = f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH"
+        each = each or (f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH")
         each = "CUDALAB_EACH_ROW" if self.facts.in_step and not region.ordered else each
         names = self.needed(region.names)
         loops = bool(names & self.analysis.with_loops)
@@ -311,7 +316,8 @@ class Body(ABC):
         private = near or self._has_private_arrays(region.names)
         current = self.analysis.needs_current(names)  # which is one variable
         if private or current or region.ordered or region.leaves:
-            each = each.replace("SOME", "SOME_ORDERED").replace("EACH", "EACH_ORDERED")
+            for kind in ("SOME", "EACH", "LANES"):
+                each = each.replace(kind, f"{kind}_ORDERED")
         self.writer.add(each, "{ CUDALAB_THREAD")
         if current:
             self.writer.add("::cudalab::set_thread(threadIdx, (unsigned)cudalab_t);")
@@ -502,6 +508,14 @@ class Body(ABC):
     @abstractmethod
     def call(self, part: Part) -> None:
         """Write a call in which threads meet."""
+
+    @abstractmethod
+    def step(self, statement: Statement) -> None:
+        """Write a statement through which the lanes of a warp go together."""
+
+    @abstractmethod
+    def note_steps(self, words: Words) -> None:
+        """Say that the program counts on lanes that move in step, if a barrier is of that kind."""
 
     @abstractmethod
     def construct(self, statement: Statement, *, last: bool) -> None:

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions.declarations import DeclaringBody
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Part, type_of
-from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BUILT_IN, GROUP_WIDE, VALUED, VOTES
+from cudalab.backends.cpu.regions.unit import (
+    BLOCK_VOTES,
+    BUILT_IN,
+    GROUP_WIDE,
+    STEPS,
+    VALUED,
+    VOTES,
+)
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, split, texts
+from cudalab.language.lockstep import STEP
 
 if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function, Parameter
+    from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
     from cudalab.backends.cpu.regions.writer import Piece
 
 _ALL = "::cudalab::All()"
@@ -72,6 +80,32 @@ class MeetingBody(DeclaringBody):
         called = words[0]._replace(text=self.analysis.name_for(function, masked))
         mask = f", {self.mask or '::cudalab::Mask(cudalab_B)'}" if masked else ""
         self.writer.add(called, words[1:opening], f"( cudalab_B {mask}", result, ");")
+
+    def step(self, statement: Statement) -> None:
+        """Write a statement whose value all lanes of a warp have before any of them stores it."""
+        words = statement.words
+        name, opening, closing = calls(words, STEPS)[0]
+        value = self.unit.handing_over(words[opening + 3 : closing])
+        result = f"cudalab_r_{self.number()}"
+        self.flush()
+        kind = f"std::decay_t<decltype({spaced(value)})>"
+        self.writer.add(f"CUDALAB_VALUES({result}_w, 32, {kind});")
+        self.writer.add("CUDALAB_EACH_WARP {")
+        lanes = f"CUDALAB_LANES({self.mask or 'cudalab_B'})"
+        store = f"::cudalab::construct<{kind}>({result}_w + cudalab_lane,"
+        self.region.add(store, value, ");")
+        self.region.names |= set(texts(words))
+        self.flush(each=lanes)
+        stored = [*words[:name], words[name]._replace(text=f"{result}_w[cudalab_lane]")]
+        self.region.add(self.unit.handing_over([*stored, *words[closing + 1 :]]))
+        self.region.names |= set(texts(words))
+        self.flush(each=lanes)
+        self.writer.add("}")
+
+    def note_steps(self, words: Words) -> None:
+        """Say that a program counts on lanes that move in step."""
+        if self.unit.is_program and texts(words[:3]) == [STEP, "(", "1"]:
+            self.writer.add(f'::cudalab::tell_of_steps("{words[0].file}", {words[0].line});')
 
     def _operand(self, argument: Words, kind: str, temporary: str) -> list[Piece]:
         """An operand of a built-in operation: one value for all, or where the threads' are.

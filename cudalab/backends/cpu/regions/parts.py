@@ -65,7 +65,7 @@ class Loop:
 class Part:
     """A part of a list of statements: a statement, or a call that comes before one."""
 
-    kind: str  # plain, scalar, barrier, call, construct
+    kind: str  # plain, scalar, barrier, step, call, construct
     statement: Statement
     call: Words = field(default_factory=list)
     result: str = ""
@@ -117,7 +117,7 @@ def regions_of(pieces: list[Part]) -> dict[str, set[int]]:
         if piece.kind == "call":
             places = {number, number + 1}
             number += 1
-        elif piece.kind == "construct":
+        elif piece.kind in ("construct", "step"):
             places = {number + 1}
             number += 2
         for word in piece.call or piece.statement.words:

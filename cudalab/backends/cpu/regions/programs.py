@@ -52,7 +52,7 @@ _REASONS = {
 _LIBRARIES = frozenset({"cub", "cuda", "nvcuda", "wmma", "thrust"})
 # What lets other threads run; besides, atomic operations and fences in loops, which may be waits.
 _MEETING = BUILT_IN | frozenset(
-    {"__activemask", "__match_all_sync", "__nanosleep", "clock", "clock64", "volatile", "in_step"}
+    {"__activemask", "__match_all_sync", "__nanosleep", "clock", "clock64", "volatile"}
 )
 _WAITING = frozenset({"wait", "acquire", "arrive_and_wait", "test_and_set", "lock"})
 _OF_RUNTIME = re.compile(r"cuda[A-Z]\w*")

@@ -16,6 +16,7 @@ from cudalab.backends.cpu.regions.words import (
     close,
     texts,
 )
+from cudalab.language.lockstep import IN_STEP, STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +34,8 @@ GROUP_WIDE = frozenset(
 )
 WARP_WIDE = SHUFFLES | VOTES | OTHER_WARP_WIDE | GROUP_WIDE | {"__syncwarp"}
 VALUED = (BLOCK_VOTES | WARP_WIDE) - {"__syncwarp"}
-BUILT_IN = BLOCK_WIDE | WARP_WIDE
+STEPS = frozenset({IN_STEP, STEP})  # at which the lanes that happen to come wait for each other
+BUILT_IN = BLOCK_WIDE | WARP_WIDE | STEPS
 POSITION = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "CUDALAB_RANK"})
 
 # Words whose meaning depends on threads that run by turns.
@@ -76,7 +78,8 @@ class Unit:
         self.collective = self._spread(BUILT_IN)
         self.block_wide = self._spread(BLOCK_WIDE)
         self.gathering = self._spread(frozenset({"__cg_here"}))
-        self.meeting = self.collective | BUILT_IN
+        meeting = BUILT_IN - STEPS
+        self.meeting = self._spread(meeting) | meeting  # of lanes that are named
         self.placed = self._spread(POSITION, called=False) - self.collective
         self.in_step: set[str] = set()  # kernels without barriers whose loops go around the threads
 

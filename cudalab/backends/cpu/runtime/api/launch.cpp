@@ -134,14 +134,12 @@ void tell_of_division(const char* file, int line) {
              "integer division by zero, which gives a number with all bits set on a GPU");
 }
 
-// A step of the lanes of a warp, which the rewriter has put where a program counts on such steps.
-void in_step(int number, const char* file, int line) {
-    if (number == 1 && is_news((uintptr_t)file + (uintptr_t)line))
+void tell_of_steps(const char* file, int line) {
+    if (worker && worker->kernel && is_news((uintptr_t)file + (uintptr_t)line))
         fprintf(stderr,
-                "cudalab: %s:%d: the lanes of a warp pass values through volatile shared memory "
-                "without __syncwarp(): since Volta they need not move in step, as they do here\n",
+                "cudalab: %s:%d: the lanes of a warp pass values through shared memory without "
+                "__syncwarp(): since Volta they need not move in step, as they do here\n",
                 file, line);
-    converged_lanes(file, line | number << 20);
 }
 
 // ------------------------------------------------------------------ launches

@@ -71,9 +71,30 @@ extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsign
              i.x, i.y, i.z, mask, file, line);
     }
     w.at_warp_op[warp] |= bit(thread);
-    unsigned group = mask & w.live[warp];
-    if (!(group & ~w.at_warp_op[warp]) && try_complete(w, thread)) return;
-    run_next(w, thread, next_thread(w, thread));
+    const unsigned group = mask & w.live[warp];
+    const bool completes = !(group & ~w.at_warp_op[warp]) && try_complete(w, thread);
+    if (completes && op != SYNC) return;
+    // Behind a barrier lanes go on in ascending order, as those of loops do.
+    run_next(w, thread, completes ? warp << 5 | __builtin_ctz(group) : next_thread(w, thread));
+}
+
+// The lanes of a warp that come here wait for each other, until no lane of the warp can go on.
+extern "C" void cudalab_wait_for_lanes(const char* file, int place) {
+    if (!worker || !worker->kernel || !worker->kernel->thread) return;  // host code, or loops
+    Worker& w = *worker;
+    if (__builtin_expect(!w.fibers, 0)) promote(w);
+    const unsigned thread = current.thread, warp = thread >> 5;
+    w.spins = 0;
+    w.site[thread] = {file, place};
+    w.op[thread] = CONVERGE;
+    w.mask[thread] = bit(thread);
+    w.at_warp_op[warp] |= bit(thread);
+    if (ready(w, warp)) return run_next(w, thread, next_thread(w, thread));
+    unsigned first = w.at_warp_op[warp];
+    while (w.op[warp << 5 | __builtin_ctz(first)] != CONVERGE) first &= first - 1;
+    const unsigned other = warp << 5 | __builtin_ctz(first);
+    converge(w, other);
+    run_next(w, thread, other);
 }
 
 // ------------------------------------------------------------------ waiting in loops

@@ -69,6 +69,16 @@
     how for (unsigned cudalab_lane = 0; cudalab_lane < 32;                                 \
              ++cudalab_lane) if (cudalab_lanes >> cudalab_lane & 1)                        \
         CUDALAB_AT(cudalab_first + cudalab_lane)
+// Lanes of a block or a mask, a warp at a time.
+#define CUDALAB_EACH_WARP \
+    for (size_t cudalab_first = 0; cudalab_first < cudalab_B.threads; cudalab_first += 32)
+#define CUDALAB_LANES(mask) CUDALAB_LANES_IN(mask, CUDALAB_INDEPENDENT)
+#define CUDALAB_LANES_ORDERED(mask) CUDALAB_LANES_IN(mask, )
+#define CUDALAB_LANES_IN(mask, how)                                                   \
+    if (const unsigned cudalab_lanes = ::cudalab::lanes_at(mask, cudalab_first / 32)) \
+    how for (unsigned cudalab_lane = 0; cudalab_lane < 32;                            \
+             ++cudalab_lane) if (cudalab_lanes >> cudalab_lane & 1)                   \
+        CUDALAB_AT(cudalab_first + cudalab_lane)
 #define CUDALAB_POSITION(number, ...) \
     if (const ::cudalab::Position cudalab_position{number, {__VA_ARGS__}}; true)
 #define CUDALAB_THREAD                                \
@@ -165,6 +175,12 @@ struct Mask {
         return all != 0;
     }
 };
+CUDALAB_INLINE unsigned lanes_at(const Block& block, size_t warp) {
+    return block.lanes((unsigned)warp);
+}
+CUDALAB_INLINE unsigned lanes_at(const Mask& mask, size_t warp) {
+    return mask.lanes[warp];
+}
 // The answers of threads to a condition that is the same for all of them.
 struct Agreement {
     unsigned some = 0, others = 0;

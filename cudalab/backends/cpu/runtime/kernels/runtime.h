@@ -83,6 +83,7 @@ void cudalab_block_barrier(const char* file, int place);
 void cudalab_block_vote(BlockOp op, int predicate, const char* file, int place);
 void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsigned source, const char* file,
                      int line);
+void cudalab_wait_for_lanes(const char* file, int place);
 void cudalab_yield();     // let the other threads of the block run
 void cudalab_spinning();  // an atomic or fence that may be part of a wait loop
 void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
@@ -166,6 +167,8 @@ struct Kernel {
     BlockFn loops;                     // in whole programs: all threads as loops, or null
     bool by_whole_warps;               // loops for blocks whose rows are whole warps
 };
+// Says that a program counts on lanes that move in step.
+void tell_of_steps(const char* file, int line);
 struct Symbol {
     void* address;
     size_t bytes;

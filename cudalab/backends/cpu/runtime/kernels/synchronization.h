@@ -24,6 +24,27 @@ inline int __syncthreads_vote(::cudalab::BlockOp op, int predicate, int number, 
 inline void __syncwarp(unsigned mask = 0xffffffffu, CUDALAB_HERE) {
     ::cudalab::cudalab_warp_op(::cudalab::SYNC, mask, 0, 0, file, line);
 }
+// Where the lanes of a warp go in step from one statement to the next, or read before any of them
+// writes: see language/lockstep.py. In check mode they do so anyway.
+#ifdef CUDALAB_CHECK
+inline void cudalab_step(int) {}
+template <class T>
+inline T cudalab_in_step(int, T value) {
+    return value;
+}
+#else
+inline void cudalab_step(int number, CUDALAB_HERE) {
+#ifdef CUDALAB_BUILTIN_VARIABLES  // whole programs
+    if (number == 1) ::cudalab::tell_of_steps(file, line);
+#endif
+    ::cudalab::cudalab_wait_for_lanes(file, line | (number & 0x7ff) << 20);
+}
+template <class T>
+inline T cudalab_in_step(int number, T value, CUDALAB_HERE) {
+    ::cudalab::cudalab_wait_for_lanes(file, line | (number & 0x7ff) << 20);
+    return value;
+}
+#endif
 inline void __threadfence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     CUDALAB_FENCED(true);

@@ -71,16 +71,6 @@ namespace cudalab {
 bool in_kernel();  // whether this thread runs one
 unsigned converged_lanes(const char* file, int line);
 bool in_cooperative_launch();
-#ifndef CUDALAB_CHECK                    // where the lanes of a warp move in step anyway
-void in_step(int number, CUDALAB_HERE);  // all lanes that come here wait for each other
-#else
-inline void in_step(int, const char* = nullptr, int = 0) {}
-#endif
-template <class T>
-inline T in_step(int number, T value, CUDALAB_HERE) {
-    in_step(number, file, line);
-    return value;
-}
 void sync_grid(const char* file, int line);
 void sync_grid_of_loops(const char* file, int line);  // for a whole block (regions.h)
 }  // namespace cudalab
