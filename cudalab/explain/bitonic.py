@@ -248,5 +248,5 @@ def page() -> Iterator[Part]:
         "cudalab show bitonic alternating",
         "cudalab gen bitonic --n 7 --dist bitonic > in.bin",
         "cudalab bitonic --variant alternating < in.bin > out.bin",
-        "cudalab bench bitonic --variants alternating,global,shared",
+        "cudalab bench bitonic --variants global,shared,registers,wide_passes",
     )

@@ -3,7 +3,7 @@
 // order    = 3
 // adds     = "steps within a block in shared memory: barriers instead of launches"
 // dispatch = "blocks"
-// default  = ["cuda", "cpu"]
+// default  = ["cpu"]
 // defines  = { THREADS_PER_BLOCK = 512, ITEMS_PER_BLOCK = 1024 }
 // ///
 //

@@ -21,7 +21,10 @@ SMALL_BLOCKS = {
     "alternating": {},
     "global": {},
     "shared": {"THREADS_PER_BLOCK": 4, "ITEMS_PER_BLOCK": 8},
+    "registers": {},
+    "wide_passes": {},
 }
+BLOCK = 4096  # keys of those that take no other size
 
 
 def case(dtype: str = "int32") -> dict[str, str]:
@@ -71,6 +74,27 @@ def test_every_size_around_powers_of_two(device, variant):
         assert sort(device, small, keys).tolist() == list(range(1, n + 1)), n
         greatest = np.where(np.arange(n) % 3 == 0, 2**31 - 1, -n).astype(np.int32)
         np.testing.assert_array_equal(sort(device, small, greatest), np.sort(greatest))
+
+
+@pytest.mark.parametrize("name", ["registers", "wide_passes"])
+def test_sizes_around_whole_blocks_and_passes(device, name):
+    """Merges of 1 to 5 wide steps, which take one pass or two, and what lies beyond the end."""
+    variant = registry.find(LAB, name)
+    for n in (BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 4 * BLOCK + 1, 17 * BLOCK - 5, 33 * BLOCK):
+        greatest = np.where(np.arange(n) % 5 == 0, 2**31 - 1, -np.arange(n)).astype(np.int32)
+        np.testing.assert_array_equal(sort(device, variant, greatest), np.sort(greatest), str(n))
+
+
+@pytest.mark.parametrize("name", ["registers", "wide_passes"])
+def test_a_block_s_network_sorts_zeros_and_ones(device, name):
+    """Runs of ones at every place, and random ones: the 0-1 principle on whole blocks."""
+    variant = registry.find(LAB, name)
+    rng = np.random.default_rng(7)
+    for ones in range(1, BLOCK, 455):
+        keys = np.zeros(2 * BLOCK, np.int32)
+        keys[rng.permutation(2 * BLOCK)[: 2 * ones]] = 1
+        assert (np.diff(sort(device, variant, keys)) >= 0).all()
+        assert sort(device, variant, np.roll(np.sort(keys), ones))[-2 * ones :].all()
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)

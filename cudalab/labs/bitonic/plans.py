@@ -17,6 +17,8 @@ from cudalab.labs.base import Job, Step, blocks_for, padded, powers_of_two
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
 
+MAX_STEPS = 4  # of a launch of the plan `passes`: 16 keys per thread
+
 
 def dispatch_alternating(job: Job) -> Step:
     """A launch for each step; groups of `size` = 2, 4, 8, ... keys, alternately up and down.
@@ -89,9 +91,42 @@ def dispatch_blocks(job: Job) -> Step:
     return Step(run, keys)
 
 
-def _launch(job: Job, kernel: str, keys: Buffer, *numbers: int, group: int) -> None:
-    """Launch a step: group / 2 comparators for each group of `group` keys, even a partial one."""
+def dispatch_passes(job: Job) -> Step:
+    """As the plan `blocks`, with up to MAX_STEPS steps of larger groups in a launch.
+
+    sort_blocks, merge_blocks: as there
+    begin_merges(T *keys, unsigned n, unsigned size, unsigned steps)
+        comparator of key k and key size - 1 - k of each group of `size` keys, then the
+        half-cleaners of strides size / 4, ..., size >> steps
+    clean_strides(T *keys, unsigned n, unsigned stride, unsigned steps)
+        the half-cleaners of strides stride << steps - 1, ..., 2 * stride, stride
+    A thread does the steps of 1 << steps keys; all blocks have THREADS_PER_BLOCK threads.
+    """
+    device, n = job.device, job.params["n"]
+    items, threads = job.define("ITEMS_PER_BLOCK"), job.define("THREADS_PER_BLOCK")
+    blocks = blocks_for(n, items)
+    keys = device.empty(n, job.buffers["keys"].dtype)
+    sort_blocks, merge_blocks = job.kernels["sort_blocks"], job.kernels["merge_blocks"]
+
+    def run() -> None:
+        device.copy(job.buffers["keys"], keys)
+        device.launch(sort_blocks, blocks, threads, keys, np.uint32(n))
+        for size in powers_of_two(2 * items, padded(n)):
+            steps = min(MAX_STEPS, (size // items).bit_length() - 1)
+            _launch(job, "begin_merges", keys, size, steps, group=size, steps=steps)
+            stride = size >> steps  # of the step that was done last
+            while stride > items:
+                steps = min(MAX_STEPS, (stride // items).bit_length() - 1)
+                group, stride = stride, stride >> steps
+                _launch(job, "clean_strides", keys, stride, steps, group=group, steps=steps)
+            device.launch(merge_blocks, blocks, threads, keys, np.uint32(n))
+
+    return Step(run, keys)
+
+
+def _launch(job: Job, kernel: str, keys: Buffer, *numbers: int, group: int, steps: int = 1) -> None:
+    """Launch `steps` steps: a thread for 1 << steps keys of each group, even of a partial one."""
     n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
-    blocks = blocks_for(blocks_for(n, group) * group // 2, threads)
+    blocks = blocks_for(blocks_for(n, group) * group >> steps, threads)
     args = [np.uint32(number) for number in (n, *numbers)]
     job.device.launch(job.kernels[kernel], blocks, threads, keys, *args)
