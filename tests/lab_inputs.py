@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from cudalab.backends import facts
 from cudalab.formats import InputStream
 
 POISON = 0xA5  # every byte of an output before a run
@@ -16,7 +17,7 @@ POISON = 0xA5  # every byte of an output before a run
 
 def target(name, multiprocessors=132):
     """As much of a device as the choice of a variant needs."""
-    return SimpleNamespace(name=name, multiprocessors=multiprocessors)
+    return SimpleNamespace(name=name, facts=facts(name), multiprocessors=multiprocessors)
 
 
 def drawn(lab, case, n, dist, seed=None):

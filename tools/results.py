@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudalab.backends import emulated, open_device
+from cudalab.backends import facts, open_device
 from cudalab.bench.results import commit
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def machine(device: str) -> dict[str, str]:
     """The device that is measured, its driver, the date and the commit."""
     with open_device(device) as opened:
         info = opened.info()
-    cores = f", {info.cores} cores" if emulated(device) else ""
+    cores = f", {info.cores} cores" if facts(device).on_host else ""
     return {
         "device": info.name + cores,
         "driver": info.driver,

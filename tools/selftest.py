@@ -16,7 +16,7 @@ import tomllib
 from typing import TYPE_CHECKING
 
 from cudalab import labs
-from cudalab.backends import emulated, open_device
+from cudalab.backends import facts, open_device
 from cudalab.checker import selftest
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.system.machine import usable_cores
@@ -38,7 +38,7 @@ def run(device: str, sandbox: str = "auto", *groups: str) -> None:
         job
         for job in selftest.jobs(labs.names(), device, features)
         if job.group in (groups or GROUPS)
-        and (job.path is None or emulated(device) or job.path.suffix == ".cu")
+        and (job.path is None or not facts(device).nvcc or job.path.suffix == ".cu")
     ]
     findings = selftest.run(
         jobs, box, device, usable_cores(), lambda one, _: print(verdict(one), one.job.name, one.why)

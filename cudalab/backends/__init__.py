@@ -9,6 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cudalab.backends.facts import GPU, HOST, Facts
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 class DeviceClass(Protocol):
     """The interface of a device's class before a device is opened."""
 
+    facts: Facts
     possible_features: frozenset[str]  # features that a device of the class may have
 
     def __call__(self, *args: Any) -> Device: ...
@@ -31,7 +34,7 @@ class Kind(NamedTuple):
     """A kind of device. Its module is not imported before `load`."""
 
     place: str  # its class, as module:name
-    emulated: bool = False  # the host runs the kernels; the class takes a number of threads
+    facts: Facts
     defaults_of: str = ""  # the device whose default variants and sizes it has; empty: itself
     package: str = ""  # a Python package without which "auto" need not look for it
 
@@ -50,19 +53,20 @@ class Kind(NamedTuple):
 
 # In the order in which "auto" tries them.
 DEVICES = {
-    "cuda": Kind("cudalab.backends.cuda.device:CudaDevice", package="pycuda"),
-    "cpu": Kind("cudalab.backends.cpu.device:CpuDevice", emulated=True),
+    "cuda": Kind("cudalab.backends.cuda.device:CudaDevice", GPU, package="pycuda"),
+    "cpu": Kind("cudalab.backends.cpu.device:CpuDevice", HOST),
 }
 
 
 def open_device(name: str, threads: int | None = None) -> Device:
     """Open a device of `DEVICES`, or "auto": the GPU if there is one, else the CPU.
 
-    `threads` is the number of OS threads of a device on the host; None takes every core.
+    `threads` is the number of OS threads of a device on the host, whose class takes it; None takes
+    every core.
     NoDeviceError when the device, or what it needs, is not there.
     """
     kind = DEVICES[choose_device(name)]
-    return kind.load()(threads) if kind.emulated else kind.load()()
+    return kind.load()(threads) if kind.facts.on_host else kind.load()()
 
 
 def choose_device(name: str = "auto") -> str:
@@ -78,9 +82,9 @@ def able_devices(features: Iterable[str]) -> list[str]:
     return [name for name, kind in DEVICES.items() if needed <= kind.load().possible_features]
 
 
-def emulated(name: str) -> bool:
-    """Whether the host runs the kernels of the device called `name`."""
-    return DEVICES[name].emulated
+def facts(name: str) -> Facts:
+    """What is known of the device called `name`."""
+    return DEVICES[name].facts
 
 
 def defaults_of(name: str) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from cudalab.backends.facts import Facts
     from cudalab.formats import Payload
     from cudalab.language.source import Source
 
@@ -128,6 +129,7 @@ class Device(Protocol):
     """A device. Launches are in order; `to_host` waits for what was launched."""
 
     name: str  # its key in `DEVICES`
+    facts: Facts
     features: frozenset[str]  # what a variant's `requires` may name here
     multiprocessors: int  # launch plans fit their blocks to them
 

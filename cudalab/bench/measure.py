@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.backends.meter import QueueMeter
 from cudalab.bench import stats
 from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError
@@ -410,7 +410,7 @@ def _take(entry: Entry, sampler: Sampler, number: int) -> None:
 
 def clock_of(candidate: Candidate, device: str) -> str:
     """The clock that times the candidate on `device`: the device's or the host's."""
-    return "host" if candidate.device != device or emulated(device) else "device"
+    return facts(device).clock if candidate.device == device else "host"
 
 
 # Verdicts ----------------------------------------------------------------------------------------

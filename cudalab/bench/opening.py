@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from cudalab.backends import emulated, open_device
+from cudalab.backends import facts, open_device
 from cudalab.system import exclusive
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def opened_alone(name: str, threads: int | None) -> Iterator[tuple[Device, list[
     """The device, and other processes that use it. BusyError while another one measures."""
     with ExitStack() as stack:
         busy: list[str] = []
-        gpu = "" if emulated(name) else exclusive.visible_gpu()
+        gpu = exclusive.visible_gpu() if facts(name).driver else ""
         if gpu:
             stack.enter_context(exclusive.alone(gpu))
             busy = exclusive.other_processes(gpu)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import __version__
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.bench import stats
 from cudalab.bench.document import Environment, Row, Speedup, Statistics
 from cudalab.bench.measure import Status
@@ -39,7 +39,7 @@ def environment(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device,
         device_name=info.name,
-        emulated=emulated(device),
+        emulated=not facts(device).gpu_times,
         properties={label: _without_path(value) for label, value in labelled(asdict(info)).items()},
         copy_gb_per_s=copy_gb_per_s,
         clock_mhz=None,

@@ -10,7 +10,6 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cudalab.backends import emulated
 from cudalab.backends.meter import open_meter
 from cudalab.bench import bounds, candidates, measure, results
 from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
@@ -265,8 +264,8 @@ class _Entries:
         row = Row(
             variant.name,
             device=suite.device.name,
-            emulated=emulated(suite.device.name),
-            clock="host" if emulated(suite.device.name) else "device",
+            emulated=not suite.device.facts.gpu_times,
+            clock=suite.device.facts.clock,
             summary=variant.summary,
             order=variant.order,
             ladder=variant.ladder,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import __version__
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.checker import cases
 from cudalab.checker.correct import Tests, digest
 from cudalab.checker.explain.diagnose import is_right
@@ -276,10 +276,11 @@ class _Check:
         return Trial(case, path, limits), partial(is_right, self.lab, case, path)
 
     def _can_sanitize(self, right: bool) -> bool:
-        on_host = self.submission.device != ANY_DEVICE and emulated(self.submission.device)
+        device = self.submission.device
+        able = device != ANY_DEVICE and facts(device).instrumented
         free = right and self.plan.rules.races == "free"  # it explains what is wrong anyway
         enabled = self.settings.sanitize and not free
-        return enabled and on_host and isinstance(self.submission, Kernel | Program)
+        return enabled and able and isinstance(self.submission, Kernel | Program)
 
     def _sanitize(self, failed: int | None) -> bool:
         """Sanitize on small inputs, or on the failed test's; whether nothing was found."""
@@ -387,7 +388,7 @@ class _Check:
 @contextmanager
 def turn(device: str) -> Iterator[None]:
     """Allow one check at a time on a GPU. A program counts as using the GPU if there is one."""
-    if not has_gpu() if device == ANY_DEVICE else emulated(device):
+    if not has_gpu() if device == ANY_DEVICE else not facts(device).driver:
         yield
         return
     gpu = exclusive.visible_gpu()

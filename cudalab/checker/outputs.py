@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from cudalab.backends import DEVICES, emulated
+from cudalab.backends import DEVICES, facts
 from cudalab.checker.verdicts import ANY_DEVICE, Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.microscope.remarks import of_findings
@@ -400,8 +400,9 @@ def _device_words(report: Report) -> str:
         return ", as a program"
     if report.device not in DEVICES:  # the submission was refused before a device was chosen
         return ""
-    on_host = emulated(report.device)
-    return ", CPU device: right or wrong, but no GPU's speed" if on_host else ", GPU"
+    if facts(report.device).gpu_times:
+        return ", GPU"
+    return ", CPU device: right or wrong, but no GPU's speed"
 
 
 def _rows(report: Report) -> list[tuple[str, str, str, str]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import labs
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
 from cudalab.checker.sandbox.running import Limits, MiB
@@ -97,7 +97,7 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
                 group = "lossy variants" if variant.precision else "variants"
                 yield Job(group, name, variant.name, variant.summary)
         for mutant in lab.teaching.mutants:
-            if emulated(device) or mutant.shows_on_gpu:
+            if facts(device).on_host or mutant.shows_on_gpu:
                 title = f"{mutant.variant}: {mutant.mistake}"
                 yield Job("mutants", name, title, mutant.mistake, mutant=mutant)
     for path in sorted(CHEATS.iterdir()):
@@ -107,7 +107,7 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
             summary = re.search(r'summary\s*=\s*"([^"]*)"', text)
             what = labels.get("summary") or (summary[1] if summary else "")
             on_host = path.stem in ON_HOST
-            if labels["lab"] in chosen and (emulated(device) or not on_host):
+            if labels["lab"] in chosen and (facts(device).on_host or not on_host):
                 yield Job(
                     "cheats",
                     labels["lab"],
@@ -129,7 +129,7 @@ def run(
     results: list[Finding] = []
     alone = [job for job in jobs if job.needs in ("timing", "alone")]
     together = [job for job in jobs if job not in alone]
-    workers = workers if emulated(device) else min(workers, MAX_ON_A_GPU)
+    workers = workers if not facts(device).driver else min(workers, MAX_ON_A_GPU)
     with judge.turn(device):  # holds the GPU for all of them: nothing is timed while several run
         with ThreadPoolExecutor(workers) as pool:
             for result in pool.map(lambda job: _judge(job, sandbox, device), together):
@@ -158,7 +158,7 @@ def _check(job: Job, sandbox: Sandbox, device: str) -> Report:
     lab, timing = labs.get(job.lab), job.needs == "timing" or job.name == "only_once"
     with ExitStack() as stack:
         submission = _submission(job, lab, sandbox, device, stack)
-        limits = LIMITS if emulated(submission.device) else GPU_LIMITS
+        limits = GPU_LIMITS if facts(submission.device).driver else LIMITS
         if job.group != "cheats" or job.needs == "sandbox":
             limits = replace(limits, seconds=PATIENT_S, cpu_seconds=4 * PATIENT_S)
         settings = Settings(
@@ -237,7 +237,7 @@ def summary(results: Sequence[Finding], sandbox: Sandbox, device: str) -> list[s
             "files and reach the network. Install bubblewrap, or judge only submissions of "
             "people whom you trust."
         )
-    if emulated(device):
+    if not facts(device).gpu_times:
         lines.append(
             "Verdicts on answers hold for a GPU as well, except for inline PTX and what depends "
             "on timing; times on this device say nothing about a GPU's."

@@ -205,7 +205,7 @@ def _show_tiers(lab: Lab, variant: Variant) -> None:
     from cudalab.labs import registry
     from cudalab.language import source
 
-    name = next(name for name, kind in DEVICES.items() if kind.emulated)
+    name = next(name for name, kind in DEVICES.items() if kind.facts.on_host)
     with open_device(name, 1) as device:
         registry.check_features(variant, device.name, device.features)
         case = lab.complete({axis: values[0] for axis, values in variant.applies.items()})
@@ -306,8 +306,8 @@ def _measure(name: str | None, path: Path) -> int:
     from cudalab.predict import gpus
     from cudalab.predict.measure import measure
 
-    name = name or next(each for each, kind in DEVICES.items() if not kind.emulated)
-    if DEVICES[name].emulated:
+    name = name or next(each for each, kind in DEVICES.items() if kind.facts.driver)
+    if not DEVICES[name].facts.driver:
         raise UsageError(f"--measure is for GPUs: the {name} device runs kernels on the host")
     with opened_alone(name, None) as (opened, busy):
         meter = open_meter(opened)

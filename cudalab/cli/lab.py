@@ -182,7 +182,7 @@ def compute(
     time: bool,
 ) -> int:
     """Run `variant`, or the device's default, from one file descriptor to another."""
-    from cudalab.backends import emulated, open_device
+    from cudalab.backends import open_device
     from cudalab.backends.meter import open_meter
     from cudalab.formats import InputStream, write_all
     from cudalab.labs import registry
@@ -194,7 +194,7 @@ def compute(
     with ExitStack() as stack:
         with watch("open device"):
             opened = stack.enter_context(open_device(device, threads))
-        if device == "auto" and emulated(opened.name):
+        if device == "auto" and not opened.facts.driver:
             notes.note("no GPU here: running on the CPU device")
         variant = variant or registry.choose(lab, inputs, case, opened)
         registry.check_features(variant, opened.name, opened.features)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.backends import DEVICES, able_devices, emulated
+from cudalab.backends import DEVICES, able_devices, facts
 from cudalab.cli.failures import within
 from cudalab.cli.lab import prints_to_stderr
 from cudalab.cli.options import (
@@ -139,12 +139,12 @@ class ProfileOptions:
     @property
     def on_cpu(self) -> bool:
         """Whether the CPU device's instrument counts."""
-        return emulated(self.device) or self.compare_devices
+        return facts(self.device).instrumented or self.compare_devices
 
     @property
     def on_gpu(self) -> bool:
         """Whether the GPU's own counters are read."""
-        return not emulated(self.device) or self.compare_devices
+        return facts(self.device).nvcc or self.compare_devices
 
 
 def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any]) -> int:
@@ -251,7 +251,11 @@ def showcase(lab: Lab, variants: list[Variant]) -> tuple[list[Variant], str]:
         if {one.variant, one.cure} <= by_name.keys():
             why = f"{one.variant} has {one.shows}, {one.cure} is without"
             return [by_name[one.variant], by_name[one.cure]], why
-    ends = [v for v in variants if v is variants[0] or not all(map(emulated, v.default))]
+    ends = [
+        v
+        for v in variants
+        if v is variants[0] or not all(facts(each).on_host for each in v.default)
+    ]
     return ends, f"the profile is of {' and '.join(variant.name for variant in ends)}"
 
 

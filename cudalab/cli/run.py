@@ -191,9 +191,9 @@ def show_tiers(files: tuple[str, ...], options: list[str]) -> None:
 
 def needs_gpu(device: str) -> bool:
     """Whether a GPU was chosen explicitly."""
-    from cudalab.backends import emulated
+    from cudalab.backends import facts
 
-    return device != "auto" and not emulated(device)
+    return device != "auto" and facts(device).driver
 
 
 def check_alone(device: str, output: Path | None, *, sanitize: bool, profile: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab import labs
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.backends.meter import open_meter
 from cudalab.bench import candidates, measure, stats
 from cudalab.bench.document import device_text
@@ -128,7 +128,7 @@ def _measured(
         for kind, name in exercise.variants.items():
             variant = registry.find(lab, name)
             candidate = candidates.variant_candidate(lab, variant, sampler, data, case)
-            row = Row(name, device=device.name, emulated=emulated(device.name), cache=HOT)
+            row = Row(name, device=device.name, emulated=not device.facts.gpu_times, cache=HOT)
             entries[kind] = Entry(row, candidate)
         judge = Judge(lab, data.inputs, case, device, data.buffers)
         measured = list(entries.values())
@@ -176,7 +176,7 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
     rows = [row for result in results for row in result.rows.values()]
     medians = [median(row) for row in rows if timed(row)]
     factor, unit = unit_for(ms / MIN_SHOWN for ms in medians)
-    where = device_text(name, emulated=emulated(device))
+    where = device_text(name, emulated=not facts(device).gpu_times)
     columns = [
         Column("exercise", right=False),
         Column("size"),

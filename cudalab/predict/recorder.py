@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments, dim3
+from cudalab.backends.facts import HOST
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError
 from cudalab.language.source import parameter_names
@@ -65,6 +66,7 @@ class Recorder:
     features: frozenset[str]
     multiprocessors: int
     launches: list[LaunchTrace] = field(default_factory=list)
+    facts = HOST  # default variants and the like are those of the device that is counted on
 
     def as_device(self) -> Device:
         """The same object, typed as a device."""

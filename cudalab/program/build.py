@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import get_native_id
 from typing import TYPE_CHECKING
 
-from cudalab.backends import DEVICES, emulated
+from cudalab.backends import DEVICES, facts
 from cudalab.backends.cpu import blas, cccl, parts
 from cudalab.backends.cpu.flags import (
     CUDA_RUNTIME,
@@ -74,22 +74,22 @@ def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -
     gathered = gather(files, folders_of(options))
     binary = binary_for(gathered, options, device)
     if not binary.exists():
-        make = build_for_cpu if emulated(device) else build_with_nvcc
+        make = build_with_nvcc if facts(device).nvcc else build_for_cpu
         make(gathered, len(files), options, binary)
-    if emulated(device):
+    if facts(device).on_host:
         blas.provide(file.text for file in gathered)
     return binary
 
 
 def device_for(name: str) -> str:
     """The device called `name`; of "auto" a GPU where there is one, for nvcc needs no PyCUDA."""
-    able = (each for each, kind in DEVICES.items() if kind.emulated or has_gpu())
+    able = (each for each, kind in DEVICES.items() if not kind.facts.driver or has_gpu())
     return next(able) if name == "auto" else name
 
 
 def host_device() -> str:
     """The device that compiles programs for the host."""
-    return next(name for name, kind in DEVICES.items() if kind.emulated)
+    return next(name for name, kind in DEVICES.items() if kind.facts.on_host)
 
 
 def has_gpu() -> bool:
@@ -109,7 +109,7 @@ def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Pa
     for library in libraries_of(options):
         status = os.stat(library)  # noqa: PTH116 - pathlib is slow to start with
         parts += [library, f"{status.st_size} {status.st_mtime_ns}"]
-    if emulated(device):
+    if facts(device).on_host:
         parts += [cccl.identity(file.text for file in files), *with_users(PROGRAM)]
         parts.append(compiler_identity())
     else:

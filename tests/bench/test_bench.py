@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from cudalab import labs
 from cudalab.backends.base import DeviceInfo
+from cudalab.backends.facts import GPU
 from cudalab.bench import bounds, measure, stats, suite
 from cudalab.bench.measure import (
     COLD,
@@ -156,7 +157,7 @@ class Hold:
 class ScriptedDevice:
     """Time passes only where the script says so."""
 
-    name = "cuda"
+    name, facts = "cuda", GPU
     features = frozenset({"sm_90"})
 
     def __init__(self, clocks=()):

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from command import cudalab
 
 from cudalab import explain, labs
-from cudalab.backends import DEVICES, emulated
+from cudalab.backends import DEVICES, facts
 from cudalab.cli.app import cli
 from cudalab.cli.failures import report_errors
 from cudalab.cli.inventory import by_ladder
@@ -330,7 +330,7 @@ def test_time_tells_the_stages_on_stderr(device_name):
     expect(done, 0, "split x 32", "to host", "write", "total", stdout=ANSWER)
     lines = done.stderr.decode().splitlines()
     tiers = [line for line in lines if re.fullmatch(r"\w+: (fibers|loops).*", line)]
-    assert len(tiers) == (2 if emulated(device_name) else 0)
+    assert len(tiers) == (2 if facts(device_name).on_host else 0)
     times = [line for line in lines if line not in tiers]
     assert all(re.fullmatch(r"\S.* +[\d,]+\.\d{3} ms", line) for line in times)
 

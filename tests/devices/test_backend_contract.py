@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab.backends import emulated, open_device
+from cudalab.backends import facts, open_device
 from cudalab.backends.base import C_TYPES, Device, message, overwrite
 from cudalab.backends.meter import QueueMeter, open_meter
 from cudalab.checker.submit.submission import copy_runtime
@@ -430,7 +430,7 @@ def test_compile_error(device):
 @pytest.fixture
 def own_cache(device_name, tmp_path, monkeypatch):
     """A cache without a compiled kernel; a host's runtime, which takes long, is there."""
-    if emulated(device_name):
+    if facts(device_name).on_host:
         copy_runtime(tmp_path / "cache", check=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache_dir.cache_clear()

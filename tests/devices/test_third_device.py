@@ -38,8 +38,8 @@ class TimelessDevice(CpuDevice):
     meter = None
 '''
 LINES = """
-    "mirror": Kind("cudalab.backends.mirror:MirrorDevice", emulated=True, defaults_of="cpu"),
-    "timeless": Kind("cudalab.backends.mirror:TimelessDevice", emulated=True, defaults_of="cpu"),
+    "mirror": Kind("cudalab.backends.mirror:MirrorDevice", HOST, defaults_of="cpu"),
+    "timeless": Kind("cudalab.backends.mirror:TimelessDevice", HOST, defaults_of="cpu"),
 """
 
 

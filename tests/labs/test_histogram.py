@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from together import compile_together
 
 from cudalab import labs, runner
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.errors import (
     InputError,
     KernelCompileError,
@@ -160,7 +160,7 @@ def kernels_of(device):
 )
 def test_any_number_of_bins(device, kernels_of, monkeypatch, name, dtype, bins):
     chosen, variant = case(dtype, bins), registry.find(LAB, name)
-    if emulated(device.name):
+    if facts(device.name).on_host:
         monkeypatch.setattr(LAB, "compiled", lambda *_: kernels_of(name)[dtype, bins])
     for n, dist in ((1, "equal"), (1023, "zipf"), (16_129, "uniform"), (70_003, "one-hot")):
         data = drawn(chosen, n, dist)

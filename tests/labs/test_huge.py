@@ -15,7 +15,7 @@ import pytest
 from lab_inputs import POISON, drawn_through_a_pipe
 
 from cudalab import labs, runner
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.backends.cpu.device import CpuBuffer
 from cudalab.formats import InputStream
 from cudalab.labs import registry
@@ -92,13 +92,13 @@ def test_more_than_two_gigabytes(device, monkeypatch, drawn, name, given, size, 
     lab = labs.get(name)
     case = lab.complete(given)
     inputs = inputs_of(lab, case, size, drawn(kind))
-    if emulated(device.name):  # in the host's memory: nothing is copied
+    if facts(device.name).on_host:  # in the host's memory: nothing is copied
         monkeypatch.setattr(device, "to_device", CpuBuffer)
     for variant in chosen(lab, case, inputs, device):
         step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
         poison(device, step.out)
         step()
-        answer = step.out.array if emulated(device.name) else device.to_host(step.out)
+        answer = step.out.array if facts(device.name).on_host else device.to_host(step.out)
         if kind == "top bytes":
             found = compare_exact(answer, sorted_by_top_byte(inputs.arrays["keys"]))
         else:
@@ -129,7 +129,7 @@ def sorted_by_top_byte(keys):
 
 
 def poison(device, buffer):
-    if emulated(device.name):
+    if facts(device.name).on_host:
         buffer.array.reshape(-1).view(np.uint8).fill(POISON)
     else:
         device.copy(np.full(buffer.nbytes, POISON, np.uint8), buffer)

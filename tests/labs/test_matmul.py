@@ -14,7 +14,7 @@ from lab_inputs import target
 from stand_ins import written_out
 
 from cudalab import labs, runner
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
@@ -395,7 +395,7 @@ TALL = {pair[0].name: pair for pair in reversed(IN_FLOAT32) if pair[1] != "aat"}
 @pytest.mark.parametrize(("variant", "which"), TALL.values(), ids=TALL)
 def test_more_rows_than_a_grid_has_blocks_in_y(device, variant, which):
     two_dimensional = variant.dispatch == "elements"  # the others count all tiles in x
-    m = 16 * 65_535 + 5 if two_dimensional or not emulated(device.name) else 65_535 + 5
+    m = 16 * 65_535 + 5 if two_dimensional or not facts(device.name).on_host else 65_535 + 5
     a = (np.arange(m, dtype=np.float32) % 1021).reshape(m, 1)
     b = np.array([[3]], np.float32)
     inputs = HostInputs({"a": a, "b": b}, {"m": m, "k": 1, "n": 1})

@@ -10,7 +10,7 @@ import pytest
 from lab_inputs import target
 
 from cudalab import labs, runner
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
@@ -51,7 +51,7 @@ STABLE = "most_significant_first_stable"  # sorts pairs
 
 def sort(device, variant, keys, defines=None, *, times=None):
     """What is wrong with the answers, if anything: two of them, but on a slow device."""
-    times = times or (1 if emulated(device.name) else 2)
+    times = times or (1 if facts(device.name).on_host else 2)
     pairs = variant == STABLE
     variant = registry.find(LAB, variant)
     variant = replace(variant, defines=variant.defines | (defines or {}))
@@ -63,7 +63,7 @@ def sort(device, variant, keys, defines=None, *, times=None):
         values = np.arange(len(keys), dtype=np.uint32).view(keys.dtype)
         inputs = HostInputs({"keys and values": np.stack([keys, values])}, {"n": len(keys)})
     with pytest.MonkeyPatch.context() as patch:
-        if pairs and not defines and emulated(device.name):
+        if pairs and not defines and facts(device.name).on_host:
             # As shipped, it has blocks for many buckets: loops run them in a third of the time.
             patch.setattr(getattr(device, "_device", device), "loops", CpuDevice().loops)
         step = runner.prepare(LAB, variant, device, inputs, case, watch=runner.Stopwatch())

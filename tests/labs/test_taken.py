@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cudalab import labs
-from cudalab.backends import DEVICES
+from cudalab.backends import DEVICES, facts
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.inputs import HostInputs
@@ -61,7 +61,9 @@ def test_what_is_taken_is_listed_and_what_is_listed_is_taken(name):
     seen = set()
     for device_name in DEVICES:
         features = DEVICES[device_name].load().possible_features
-        device = SimpleNamespace(name=device_name, features=features, multiprocessors=132)
+        device = SimpleNamespace(
+            name=device_name, facts=facts(device_name), features=features, multiprocessors=132
+        )
         for inputs, case in INPUTS.get(name, arrays)(lab):
             usual = registry.default(lab, case, device_name, features).name
             seen |= {registry.choose(lab, inputs, case, device).name} - {usual}

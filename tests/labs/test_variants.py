@@ -19,7 +19,7 @@ from lab_inputs import POISON, drawn
 from together import compile_together
 
 from cudalab import labs
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.errors import InputError, KernelCompileError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
@@ -78,7 +78,7 @@ def kernels_of(device):
     together = {}  # on an emulated device, all cases of a variant
 
     def kernels(lab, variant, case):
-        if not emulated(device.name):
+        if not facts(device.name).on_host:
             loaded = source.load(variant.path, variant.label)
             defines = lab.kernel_defines(case) | variant.defines
             return device.compile(loaded, defines, arch=variant.architecture)
@@ -98,7 +98,7 @@ def test_a_variant_computes_its_lab(device, kernels_of, lab, variant, case):
     sizes, large = LENGTHS, LARGE
     if lab.name in MATRIX_LABS or case.get("along", "all") != "all":
         sizes, large = ORDERS, LARGE_ORDERS
-    slow = emulated(device.name)
+    slow = facts(device.name).on_host
     if slow and variant.name in SMALLER:
         variant = replace(variant, defines=variant.defines | SMALLER[variant.name])
     kernels = kernels_of(lab, variant, case)

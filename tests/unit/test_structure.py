@@ -19,7 +19,7 @@ EVERYTHING_OPTIONAL = (
     *(f"#include <{name}>" for name in ("cublas_v2.h", "cublasLt.h", "mma.h", "curand.h")),
 )
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if "cheats" not in path.parts]
-MODULES += sorted((REPOSITORY / "tools").glob("*.py"))
+MODULES += sorted((REPOSITORY / "tools").rglob("*.py"))
 
 
 def package_of(module: str) -> str:
@@ -198,6 +198,11 @@ def devices_by_name(path, nodes):
     if path.is_relative_to(PACKAGE) and "backends" not in path.parts:
         return [found for found in compared(nodes) if found[0] in backends.DEVICES]
     return []
+
+
+@pytest.mark.parametrize("name", backends.DEVICES)
+def test_a_device_says_the_same_before_and_after_its_module_is_loaded(name):
+    assert backends.DEVICES[name].load().facts is backends.facts(name)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,7 @@ COUNTED = 512  # is the order that is counted, and half of it
 ALPHA, BETA = 0.5, 3.0  # of the published times
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """A kernel of the collection, as its runner launches it."""
 
     number: int

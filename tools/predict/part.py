@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudalab import labs
-from cudalab.backends import choose_device, emulated
+from cudalab.backends import choose_device, facts
 from cudalab.bench.opening import opened_alone
 from cudalab.bench.suite import Request, Suite
 from cudalab.output import live
@@ -36,6 +36,6 @@ def measure(count: int, seconds: float, names: Sequence[str], device: str = "aut
                 pass
     environment = replace(suite.document.environment, device_name=name)
     document = replace(suite.document, environment=environment)
-    if not emulated(device):
+    if facts(device).driver:
         add(results.slug(name), [document])
     return document

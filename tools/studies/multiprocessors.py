@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from cudalab import labs
-from cudalab.backends import choose_device, emulated, open_device
+from cudalab.backends import choose_device, facts, open_device
 from cudalab.backends.meter import open_meter
 from cudalab.bench.measure import COLD, Candidate, Sampler
 from cudalab.errors import CudalabError
@@ -111,7 +111,7 @@ def _call(name: str, *args: object) -> None:
 @contextmanager
 def part_of(device: Device, count: int) -> Iterator[None]:
     """Give the open GPU's launches `count` of its multiprocessors, and its plans that number."""
-    if emulated(device.name) or count == device.multiprocessors:
+    if device.facts.on_host or count == device.multiprocessors:
         device.multiprocessors = count
         yield
         return
@@ -160,7 +160,7 @@ def run(name: str = "auto", seconds: str = "150", *names: str) -> None:
             for question, size in ((each, n) for each in questions for n in each.sizes):
                 if time.monotonic() < end:
                     rows += times(question, size, sampler, whole)
-    if emulated(device):
+    if facts(device).on_host:
         sys.stdout.writelines(f"{row}\n" for row in rows)
         return
     store(results.machine(device), rows)
@@ -184,7 +184,7 @@ def times(question: Question, size: int, sampler: Sampler, whole: int) -> Iterat
     """The median times of all plans that can run, and which of them the lab takes on this part."""
     device, lab = sampler.device, labs.get(question.lab)
     case = lab.complete(question.case)
-    shown = REHEARSED.get(lab.name, REHEARSED_ITEMS) if emulated(device.name) else size
+    shown = REHEARSED.get(lab.name, REHEARSED_ITEMS) if device.facts.on_host else size
     inputs = drawn(question, shown)
     buffers = {name: device.to_device(array) for name, array in inputs.arrays.items()}
     candidates, first = {}, None
@@ -217,7 +217,7 @@ def times(question: Question, size: int, sampler: Sampler, whole: int) -> Iterat
                 device=device.name,
             )
     samples: dict[str, list[float]] = {plan: [] for plan in candidates}
-    for number in range(1 if emulated(device.name) else ROUNDS):
+    for number in range(1 if device.facts.on_host else ROUNDS):
         for plan, candidate in candidates.items():
             samples[plan].append(sampler.sample(candidate, COLD, number).ms)
     if not candidates:

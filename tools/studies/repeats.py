@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cudalab import labs
-from cudalab.backends import choose_device, emulated, open_device
+from cudalab.backends import choose_device, facts, open_device
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure
 from cudalab.bench.candidates import make_data, variant_candidate
@@ -46,7 +46,7 @@ def run(name: str = "auto", seconds: str = "0.3") -> None:
         ]
         for _ in range(RUNS + 1):
             rows = [
-                measure.Row(one.name, device=device, emulated=emulated(device))
+                measure.Row(one.name, device=device, emulated=not facts(device).gpu_times)
                 for one in candidates
             ]
             entries = [measure.Entry(*pair) for pair in zip(rows, candidates, strict=True)]

@@ -21,6 +21,7 @@ from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments
 from cudalab.backends.cpu import compiler, tiers
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.facts import HOST
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language import source as sources
@@ -140,7 +141,7 @@ class CpuModule(CompiledModule):
 class CpuDevice:
     """Runs kernels on the host's cores."""
 
-    name = "cpu"
+    name, facts = "cpu", HOST
     features: frozenset[str] = frozenset(
         {"sm_75", "sm_80", "sm_90", "shared_96kb", "shared_160kb", "shared_224kb"}
     )

@@ -24,6 +24,7 @@ from cudalab.backends.cuda.features import POSSIBLE_FEATURES, features_of
 from cudalab.backends.cuda.memory import CudaBuffer, own, shared_words, wait
 from cudalab.backends.cuda.meter import CudaMeter
 from cudalab.backends.cuda.modules import CudaKernel, CudaModule, compiled, pack
+from cudalab.backends.facts import GPU
 from cudalab.errors import (
     CudalabError,
     DeviceMemoryError,
@@ -141,7 +142,7 @@ class _Bounce:
 class CudaDevice:
     """The first GPU that CUDA_VISIBLE_DEVICES shows. One thread, the one that entered it."""
 
-    name = "cuda"
+    name, facts = "cuda", GPU
     features: frozenset[str]
     possible_features = POSSIBLE_FEATURES
     multiprocessors: int

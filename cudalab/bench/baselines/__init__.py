@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.errors import UsageError, nearest
 from cudalab.labs.libraries import CUPY, NAMES, NUMPY
 
@@ -62,6 +62,6 @@ def why_not(name: str, lab: Lab, case: Case, device: str) -> str | None:
         return f"{name} has no {lab.name}"
     if name == NUMPY:
         return None
-    if emulated(device):
+    if not facts(device).nvcc:
         return f"{name} runs on the CUDA device"
     return libraries.why_not(name, case)

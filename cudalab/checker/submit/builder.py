@@ -15,7 +15,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.backends.cuda.nvcc import leave_out_kernels
 from cudalab.checker.submit import reports, views
 from cudalab.errors import CudalabError
@@ -34,7 +34,7 @@ def main() -> int:
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
             found.add(views.of_program(text, path.name, known))
     try:
-        options = () if emulated(device) else leave_out_kernels()
+        options = leave_out_kernels() if facts(device).nvcc else ()
         shutil.copy2(executable(files, device, options), here / "program")
     except CudalabError as error:
         failure = reports.failure_of(error)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.checker.sandbox.reading import (
     UnreadableError,
     parse_record,
@@ -127,10 +127,10 @@ class Kernel(Compiled):
         box = self.begin()
         if not self.trusted:
             copy_sources([self.path], box.path / "source")
-            if emulated(self.device):
+            if facts(self.device).on_host:
                 copy_runtime(box.path / "cache", check=False)
         session = self._session = self._start(box)
-        observed = emulated(self.device) and not self.trusted
+        observed = facts(self.device).on_host and not self.trusted
         builds = views.of_kernels() if observed else None
         spec = self._spec("compile", cases=_without_repeats(cases), builds=builds)
         outcome, _ = session.work(spec, COMPILE_LIMITS)
@@ -140,7 +140,7 @@ class Kernel(Compiled):
             raise unfinished(
                 outcome, "the compiler was stopped: is there an endless template, or a huge array?"
             ) from None
-        if emulated(self.device) and not self.trusted:
+        if facts(self.device).on_host and not self.trusted:
             libraries = sorted((box.path / "cache" / "cudalab" / "cpu").glob("*.so"))
             own = [path for path in libraries if path.name.startswith("runtime-")]
             for library in libraries:
@@ -244,7 +244,7 @@ class Kernel(Compiled):
             "threads": self.threads,
             "kernels_dir": str(self.sandbox.imports.seen(source.kernels_dir())),
             "read_only": mode != "compile" and not self.trusted,
-            "confine": emulated(self.device) and self._confines,
+            "confine": facts(self.device).on_host and self._confines,
             **rest,
         }
 
@@ -264,7 +264,7 @@ class Kernel(Compiled):
     def _worker(self) -> Iterator[Session]:
         """The worker that compiled; another one if it has ended, or if it may not do this, too."""
         one = self._session
-        if one is not None and not one.ended and (one.confines or not emulated(self.device)):
+        if one is not None and not one.ended and (one.confines or not facts(self.device).on_host):
             yield one
             return
         with self.box() as box:
@@ -278,7 +278,7 @@ class Kernel(Compiled):
         self, folder: Path, outcome: Outcome, reply: Reply | None, trial: Trial
     ) -> Attempt:
         broken = failure(outcome)
-        on_host = emulated(self.device)
+        on_host = facts(self.device).on_host
         ours = reply is not None and not (reply.loaded and on_host)  # none of its code has run
         if outcome.status == PYTHON_RAISED and reply is not None:
             if ours:

@@ -74,7 +74,7 @@ def sentences(ours: Rung, theirs: Rung, gpu: Gpu, size: Size) -> list[str]:
 
 def _kind() -> str:
     """The kind of device that a GPU is."""
-    return next(name for name, kind in DEVICES.items() if not kind.emulated)
+    return next(name for name, kind in DEVICES.items() if kind.facts.driver)
 
 
 def _reference(submission: Kernel, case: Case, gpu: Gpu, name: str | None) -> Variant | None:

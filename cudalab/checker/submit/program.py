@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_regular
 from cudalab.checker.submit import views
 from cudalab.checker.submit.reports import BUILDS, BUILT
@@ -60,7 +60,7 @@ class Program(Compiled):
         box = self.begin()
         copy_sources(self.files, box.path / "source")
         sources = [path.name for path in self.files]
-        if emulated(self.device):
+        if facts(self.device).on_host:
             from cudalab.program import build  # noqa: PLC0415 - not for a GPU
 
             _copy_objects(build.runtime_objects(), box)

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.backends import DEVICES, choose_device, emulated
+from cudalab.backends import DEVICES, choose_device, facts
 from cudalab.bench import stats
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine
@@ -53,8 +53,8 @@ START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have finished 
 KEY_BYTES = 16  # of a command: its reply repeats them
 DISHONEST = (Why.WRONG, Why.FOREIGN)  # reasons to fail while times are taken that cost all points
 KERNELS_BY = {
-    False: "kernels, by the device's clock",
-    True: "kernels on the CPU device, by the grader's clock: no GPU's speed",
+    "device": "kernels, by the device's clock",
+    "host": "kernels on the CPU device, by the grader's clock: no GPU's speed",
 }
 
 
@@ -91,7 +91,7 @@ def measure(
                 times = _kernels(
                     lab, submission, reference_kernel, case, size, settings, plan.speed.zero
                 )
-                what = KERNELS_BY[emulated(device)]
+                what = KERNELS_BY[facts(device).clock]
         else:
             times = _whole_programs(
                 lab, submission, reference.name, case, size, device, settings, plan.speed.zero
@@ -231,7 +231,7 @@ class _Worker:
                 raise _TooSlow(give_up_s) from None
             raise
         ms = 1e3 * (time.perf_counter() - began)
-        if not emulated(self.kernel.device):
+        if facts(self.kernel.device).clock == "device":
             ms = float(measured)
         if not (self.kernel.trusted and self._judged):
             self._judge(path)
@@ -327,7 +327,9 @@ def _whole_programs(
 
 def _features(device: str) -> frozenset[str]:
     """The features that the reference may require; a worker reports those that are missing."""
-    return DEVICES[device].load().possible_features if emulated(device) else _gpu_features(device)
+    return (
+        _gpu_features(device) if facts(device).driver else DEVICES[device].load().possible_features
+    )
 
 
 def _gpu_features(device: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from cudalab.backends import emulated
+from cudalab.backends import facts
 from cudalab.checker.sandbox.reading import read_record
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import Sandbox
@@ -169,7 +169,7 @@ class Command:
         made = self.sandbox.box(
             readable=self.readable,
             hidden=(*self.hidden, *self._not_its_own()),
-            gpu=self.device == ANY_DEVICE or not emulated(self.device),
+            gpu=self.device == ANY_DEVICE or facts(self.device).driver,
             extra_env=self._environment(),
         )
         with made as box, trial.opened() as stdin:
@@ -283,12 +283,12 @@ class Compiled:
             options["groups"] = (*groups, *self.sandbox.readers)
         else:
             options |= {"groups": groups, "hidden": tuple(self.sandbox.imports.own())}
-        return self.sandbox.box(gpu=not emulated(self.device), **options)
+        return self.sandbox.box(gpu=facts(self.device).driver, **options)
 
     def finish(self) -> str:
         """Protect what was compiled, and summarise."""
         protect(self.built, self._group)
-        return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
+        return "compiled by nvcc" if facts(self.device).nvcc else "compiled for the CPU device"
 
     def box(self, **options: Any) -> AbstractContextManager[Box]:
         """A box for one run; without `own_code` it has none of cudalab's, which has the answers."""

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab import labs, runner
-from cudalab.backends import emulated, open_device
+from cudalab.backends import facts, open_device
 from cudalab.backends.base import OnlyBuilds, WrappedDevice
 from cudalab.backends.cpu.device import parts
 from cudalab.backends.meter import open_meter
@@ -256,7 +256,7 @@ class LoadsOnce(WrappedDevice):
 
 def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
     """Compile for each case. On the CPU device nothing is loaded: that would run code."""
-    builds = Examines(device, spec["builds"]) if emulated(spec["device"]) else None
+    builds = Examines(device, spec["builds"]) if facts(spec["device"]).on_host else None
     builder = builds.as_device() if builds else device
     failure: Json = {}
     try:
@@ -410,7 +410,7 @@ def serve(
         elif word == "poison":
             candidate.poison()
             device.synchronize()
-        elif word == "run" and emulated(spec["device"]):
+        elif word == "run" and facts(spec["device"]).clock == "host":
             candidate.run()
             device.synchronize()
         elif word == "run":

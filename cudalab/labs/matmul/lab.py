@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from cudalab.backends import emulated
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab, Option, blocks_for
@@ -92,7 +91,7 @@ class MatMul(Lab):
         float32 product (docs/performance/matmul.md); the inputs' parameter `policy` then tells the
         user. Other variants follow, for devices that lack what the first ones require.
         """
-        if emulated(device.name):
+        if not device.facts.many_threads:
             return None
         m, k, n = (inputs.params[name] for name in "mkn")
         at_once = device.multiprocessors

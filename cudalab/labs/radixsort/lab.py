@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from cudalab.backends import emulated
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.compare import Mismatches, compare_exact
@@ -65,7 +64,7 @@ class RadixSort(KeySort):
         """On a GPU, sweeps for more keys or pairs than can be split, and for few pairs."""
         min_n, max_n = (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS) if is_pairs(case) else (0, MAX_SPLIT)
         split = min_n <= inputs.params["n"] <= max_n
-        return None if split or emulated(device.name) else ("onesweep",)
+        return None if split or not device.facts.many_threads else ("onesweep",)
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n keys and, with pairs, n values as a second row."""

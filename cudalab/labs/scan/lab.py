@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cudalab.backends import emulated
 from cudalab.backends.base import C_TYPES
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab, blocks_for
@@ -63,7 +62,7 @@ class Scan(ArrayLab):
         nbytes = inputs.params["n"] * np.dtype(case["dtype"]).itemsize
         few = device.multiprocessors <= FEW_MULTIPROCESSORS
         long = nbytes >= (LONG_BYTES_ON_FEW if few else LONG_BYTES)
-        return "lookback_prefetch" if long and not emulated(device.name) else None
+        return "lookback_prefetch" if long and device.facts.many_threads else None
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate items piece by piece; `draw` describes the distributions."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cudalab.backends import emulated
 from cudalab.errors import CudalabError, InputError, UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
@@ -188,7 +187,7 @@ class Solve(Lab):
         a = _held(inputs, "a")
         variant, reason = quick_iteration(a, target_of(case, n))
         inputs.params["policy"] = f"auto: {variant or direct}: {reason}"
-        if variant is None and case["dtype"] == "float32" and not emulated(device.name):
+        if variant is None and case["dtype"] == "float32" and device.facts.many_threads:
             # The default takes the place of a variant that the GPU cannot run.
             if n >= CHOLESKY_N and may_be_definite(a):
                 inputs.params["policy"] = f"auto: Cholesky factors, else LU: {reason}"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from cudalab.backends import emulated
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab
@@ -94,7 +93,7 @@ class Transpose(Lab):
         itemsize = np.dtype(case["dtype"]).itemsize
         row_bytes = [inputs.params[size] * itemsize for size in ("rows", "cols")]
         unaligned = any(size % 16 for size in row_bytes)
-        return "tiled_sectors" if unaligned and not emulated(device.name) else None
+        return "tiled_sectors" if unaligned and device.facts.many_threads else None
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's transpose, in C order."""
