@@ -38,6 +38,7 @@ COMMANDS = {
     "new": ("new reduce my.cu", "my.cu"),
     "predict": ("predict reduce --n 100000 --variants sequential --gpu h100", "sequential"),
     "check": ("check reduce --kernel given.cu --quick --device {device}", "2 of 2 points"),
+    "watch": ("watch reduce given.cu --once", "6 of 6 tests"),
     "grade": (
         "grade class --lab reduce --out results --quick --device {device}",
         "1 of 1 judged, 1 passed",

@@ -27,6 +27,7 @@ import traceback
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case, HostInputs
     from cudalab.language.source import Source
 
+    Mode = Callable[["Json", Callable[[], None]], int]  # a specification, and what `forked` gives
+
 Json = dict[str, Any]
 Params = dict[str, Any]
 RAISED = 1  # Python's exit status after an uncaught exception
@@ -104,8 +107,8 @@ class Channel:
         os.close(self._replies)
 
 
-def main() -> int:
-    """Fork a child for each specification."""
+def main(more: Mapping[str, Mode] = MappingProxyType({})) -> int:
+    """Fork a child for each specification; `more` are modes besides those above, by name."""
     channel = Channel()
     confine.hide()
     probe = forked(lambda _: 0 if confine.confine() else 1)
@@ -116,6 +119,8 @@ def main() -> int:
         def child(load: Callable[[], None], spec: Json = spec) -> int:
             if spec["mode"] != "time":
                 channel.close()
+            if spec["mode"] in more:
+                return prepared(spec, load, more[spec["mode"]])
             return work(spec, channel, load)
 
         channel.reply(json.dumps(asdict(forked(child))))
@@ -150,8 +155,14 @@ def forked(child: Callable[[Callable[[], None]], int]) -> Reply:
     return Reply(status=ended, loaded=loaded, peak_bytes=usage.ru_maxrss * 1024)
 
 
-def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
-    """Do in a child what the specification describes."""
+def prepared(spec: Json, load: Callable[[], None], mode: Mode) -> int:
+    """Do in a child, within its limits, what a mode of another module does."""
+    limit(spec)
+    return mode(spec, load)
+
+
+def limit(spec: Json) -> None:
+    """Set the limits of a child, and where it may write."""
     for name, value in spec["rlimits"].items():
         resource.setrlimit(getattr(resource, name), (value, value))
     if not spec["confine"]:  # no code of the submission runs on the host
@@ -160,6 +171,11 @@ def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
         os.environ |= {READ_ONLY: "1", "TMPDIR": str(Path(OUT).absolute())}
     if spec.get("kernels_dir"):
         source.use_kernels_dir(Path(spec["kernels_dir"]))
+
+
+def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
+    """Do in a child what the specification describes."""
+    limit(spec)
     lab, mode = labs.get(spec["lab"]), spec["mode"]
     outputs = Outputs(spec)
     with ExitStack() as stack:

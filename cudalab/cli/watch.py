@@ -1,0 +1,156 @@
+"""The command `watch`: a verdict each time that a file is saved."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.cli.options import CASE_HELP, CaseCommand, lines, quiet_option, seconds_option
+from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
+from cudalab.output.notes import is_silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudalab.watch.changes import Version
+
+STYLES: dict[str, dict[str, Any]] = {
+    "bad": {"fg": "red", "bold": True},
+    "good": {"fg": "green", "bold": True},
+    "cost": {"fg": "yellow"},
+    "dim": {"dim": True},
+    "": {},
+}
+LIMITS = (
+    "It looks at inputs with n up to 4,096 on the CPU device; `cudalab check` has the last word. "
+    "Exit status with --once: that of `check`."
+)
+MARGIN = 10  # of what follows a verdict's time
+
+
+@click.command(
+    "watch",
+    cls=CaseCommand,
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab new reduce my.cu",
+                "cudalab watch reduce my.cu",
+                "cudalab watch reduce my.cu --show",
+                "cudalab watch reduce my.cu --once; echo $?",
+            ),
+            CASE_HELP,
+            LIMITS,
+        ]
+    ),
+)
+@click.argument("words", nargs=-1, required=True, metavar="[LAB] FILE.cu")
+@click.option("--once", is_flag=True, help="Judge the file as it is, and end.")
+@click.option("--show", is_flag=True, help="Also print the code of the next rung.")
+@seconds_option("--kill-after", "Limit of each test and each launch.", 5.0)
+@quiet_option
+def watch(
+    *, words: tuple[str, ...], once: bool, show: bool, kill_after: float, **options: Any
+) -> int:
+    """Judge FILE.cu each time that it is saved, and say what has changed.
+
+    A verdict names compile errors, wrong answers, races and the like with their lines. Once there
+    are none, it names bank conflicts, accesses that are not coalesced and divergent branches, the
+    rung of the lab's ladder that the kernel is at, and the idea of the next one. Ctrl-C ends it.
+    """
+    from cudalab.watch.following import Follower
+    from cudalab.watch.resident import Desk
+    from cudalab.watch.watching import KernelWatcher
+
+    name, path = lab_and_file(words)
+    with Desk() as desk:
+        one = KernelWatcher(
+            labs.get(name), path, str(path), desk, options=options, kill_after=kill_after,
+            on_rungs=lambda: _passing("counting the ladder's rungs, once"),
+        )  # fmt: skip
+        if once:
+            if not path.is_file():
+                raise CudalabError(
+                    f"{path}: there is no such file", hint=f"cudalab new {name} {path}"
+                )
+            version = one.judge()
+            _show(version, None, stamp=False)
+            return int(version.report.exit_code)
+        before: Version | None = None
+        follower = Follower(path)
+        _greet(path)
+        try:
+            for _text in follower.versions():
+                _passing("judging")
+                version = one.judge()
+                follower.include(one.headers())
+                _show(version, before, stamp=sys.stdout.isatty())
+                if show and version.place and (not before or version.place != before.place):
+                    _show_rung(one, version)
+                before = version
+        except KeyboardInterrupt:
+            _passing("")
+            return ExitCode.INTERRUPTED
+    return ExitCode.OK
+
+
+def lab_and_file(words: tuple[str, ...]) -> tuple[str, Path]:
+    """The lab and the file of a command line; either may come first."""
+    named = [word for word in words if word in labs.names()]
+    files = [word for word in words if word not in named]
+    if len(words) > 2 or len(files) != 1:
+        raise UsageError("one lab and one file: cudalab watch LAB FILE.cu")
+    if not named:
+        raise UsageError(
+            f"{files[0]}: which lab is it for? cudalab watch LAB {files[0]}",
+            hint=", ".join(labs.names()),
+        )
+    path = Path(files[0])
+    if path.is_dir() or path.suffix != ".cu":
+        raise UsageError(f"{path}: a .cu file is watched", hint=nearest(files[0], labs.names()))
+    return named[0], path
+
+
+def _greet(path: Path) -> None:
+    if not is_silent():
+        there = "" if path.exists() else ", which is not there yet"
+        click.echo(f"watching {path}{there}; save it for a verdict, Ctrl-C leaves", err=True)
+
+
+def _passing(what: str) -> None:
+    """Say on a terminal what is being done, in a line that the next one replaces."""
+    if sys.stderr.isatty() and not is_silent():
+        click.echo(f"\r\x1b[K{what}\r", nl=False, err=True)
+
+
+def _show(version: Version, before: Version | None, *, stamp: bool) -> None:
+    from cudalab.watch.changes import lines as changes
+
+    _passing("")
+    _print(changes(version, before), time.strftime("%H:%M:%S") if stamp else "")
+    for note in version.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def _print(texts: Iterable[tuple[str, str]], stamp: str) -> None:
+    """Print lines behind the time of the verdict."""
+    margin = " " * MARGIN if stamp else ""
+    for number, (text, style) in enumerate(texts):
+        head = f"{stamp:<{MARGIN}}" if stamp and not number else margin
+        click.echo(click.style(head, dim=True) + click.style(text, **STYLES[style]))
+    sys.stdout.flush()
+
+
+def _show_rung(one: Any, version: Version) -> None:
+    """Print the code of the next rung."""
+    place = version.place
+    for rung in one.rungs():
+        if place is not None and rung.name == place.next_rung:
+            click.echo(f"\n{rung.path.read_text(encoding='utf-8')}")

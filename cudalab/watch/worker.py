@@ -1,0 +1,136 @@
+"""The worker of a watcher: the checker's, which also looks at a kernel with both instruments.
+
+python -m cudalab.watch.worker
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab import labs
+from cudalab.backends.base import OnlyBuilds
+from cudalab.backends.cpu import compiler, regions
+from cudalab.backends.cpu.check import CheckDevice
+from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.bench.suite import shown_case
+from cudalab.checker.submit import confine, worker
+from cudalab.checker.submit.reports import OUT
+from cudalab.errors import CudalabError, KernelError, TimeLimitError
+from cudalab.labs import registry
+from cudalab.microscope import profile, sanitize
+from cudalab.system.machine import processor_name
+from cudalab.watch.costs import COSTS, FINDINGS, Costs, costs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
+    from cudalab.microscope.profile import Data
+
+MAX_ELEMENTS = 4096  # of an input
+BANKS = 32
+BUDGET_S = 2.0  # for counting
+
+
+def small_sizes(lab: Lab, case: Case) -> tuple[Size, ...]:
+    """The sizes that a watcher looks at: the first is sanitized, the last is counted.
+
+    They are the sanitizer's own, as far as they are small, and for most labs a larger one.
+    Orders of matrices are left as they are, for the work grows faster than they do.
+    """
+    sizes = lab.teaching.sizes(case)
+    small = [one for one in sizes.sanitized if _elements(one) <= MAX_ELEMENTS]
+    if not sizes.is_order and len(small) < len(sizes.sanitized):
+        small.append(MAX_ELEMENTS)
+    return tuple(small or sizes.sanitized[:1])
+
+
+def _elements(size: Size) -> int:
+    return size if isinstance(size, int) else size[0] * size[-1]
+
+
+def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:
+    """Look at a kernel file: `findings.jsonl` and `costs.json` have what was seen."""
+    lab, case = labs.get(spec["lab"]), spec["case"]
+    variant = registry.read_header(Path(spec["kernel"]), lab, spec["label"])
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        if spec["input"]:
+            inputs = [profile.from_file(lab, case, Path(spec["input"]), "the failed test's input")]
+        else:
+            dist = lab.distributions[0]
+            inputs = [
+                profile.generated(lab, case, size, dist, spec.get("seed", 0), Path(folder))
+                for size in small_sizes(lab, case)
+            ]
+    report = sanitize.Report(lab, variant, case, Path(OUT, FINDINGS))
+    costs = Path(OUT, COSTS).open("wb")  # noqa: SIM115 - a confined process opens no file
+    with CheckDevice(detect=True, count=False) as device:
+        lab.compiled(variant, OnlyBuilds(device).as_device(), case)
+    load()
+    if spec["confine"] and not confine.confine():
+        raise CudalabError("the process could not be confined")
+    examine(report, inputs[0], spec["kill_after"])
+    counted = count(lab, variant, case, inputs[-1], spec["kill_after"])
+    costs.write(json.dumps(asdict(counted)).encode() + b"\n")
+    costs.close()
+    report.close()
+    return 0
+
+
+def examine(report: sanitize.Report, data: Data, kill_after: float) -> None:
+    """Look for what is wrong, in several orders."""
+
+    def instrument(order: int) -> CheckDevice:
+        return CheckDevice(detect=True, count=False, seed=order or None, kill_after=kill_after)
+
+    report.save()
+    try:
+        sanitize.check(report, data, instrument, CpuDevice)
+    except TimeLimitError as error:
+        report.rows["ended",] = sanitize.crash_row(error, "infinite_loop")
+    except KernelError as error:
+        report.rows["ended",] = sanitize.crash_row(error, "crash")
+    report.save()
+
+
+def count(lab: Lab, variant: Variant, case: Case, data: Data, kill_after: float) -> Costs:
+    """What the accesses and branches of one run cost."""
+    result = profile.Profile(
+        device="cpu",
+        device_name=processor_name(),
+        banks=BANKS,
+        lab=lab.name,
+        case=shown_case(lab, case),
+        input=data.words,
+    )
+    options: dict[str, Any] = {"banks": BANKS, "budget_s": BUDGET_S, "kill_after": kill_after}
+    with CheckDevice(detect=False, count=True, **options) as device:
+        one = profile.profile_variant(lab, variant, device, lambda: device.traces, data, case)
+    result.variants.append(one)
+    return costs_of(result)
+
+
+def warm_up(lab: Lab) -> None:
+    """Look up once what each child would look up: the compiler, its flags, the lab's modules."""
+    lab.teaching.sizes(lab.complete({}))
+    regions.__name__, np.random.__name__  # noqa: B018 - modules that load others when they are used
+    with suppress(CudalabError):
+        compiler.kernel_flags()
+        compiler.check_flags()
+        find_compiler().version()
+
+
+if __name__ == "__main__":
+    warm_up(labs.get(sys.argv[1]))
+    sys.exit(worker.main({"observe": observe}))

@@ -1,0 +1,188 @@
+"""`cudalab watch` as a student has it open: one process, and version after version of one file."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import command
+import pytest
+
+from cudalab import labs
+from cudalab.watch.ladder import Place, distance, place_of, rungs_for
+from cudalab.watch.worker import MAX_ELEMENTS, small_sizes
+
+ROOT = Path(labs.__file__).parents[2]
+BROKEN = ROOT / "tests" / "broken" / "reduce"
+RUNGS = ROOT / "kernels" / "reduce"
+END_S = 60.0  # for a verdict, on a machine that is busy
+
+
+class Watcher:
+    """The command, and what it prints."""
+
+    def __init__(self, folder, *words):
+        paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cudalab", "watch", *words], cwd=folder,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths},
+        )  # fmt: skip
+        self.text = ""
+
+    def until(self, *expected):
+        """What it prints until all of that has been printed."""
+        deadline, pipe = time.monotonic() + END_S, self.process.stdout
+        while not all(one in self.text for one in expected):
+            assert time.monotonic() < deadline, f"{expected} is missing: {self.text}"
+            if select.select([pipe], [], [], 1.0)[0]:
+                piece = os.read(pipe.fileno(), 65536)
+                assert piece, self.process.stderr.read().decode() + self.text
+                self.text += piece.decode()
+        seen, self.text = self.text, ""
+        return seen
+
+    def leave(self):
+        self.process.send_signal(signal.SIGINT)
+        status = self.process.wait(30)
+        return status, self.process.stdout.read().decode(), self.process.stderr.read().decode()
+
+
+@pytest.fixture
+def watching(tmp_path):
+    started = []
+
+    def start(*words):
+        started.append(Watcher(tmp_path, *words))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+        one.process.stdout.close()
+        one.process.stderr.close()
+
+
+def test_from_an_empty_file_to_the_ladder(watching, tmp_path):
+    path = tmp_path / "my.cu"
+    watcher = watching("reduce", "my.cu")  # the file is not there yet
+    race = (BROKEN / "missing_barrier.cu").read_text()
+
+    path.write_text(race.replace("combine(values[tid], values[tid + s])", "combine(values[tid])"))
+    seen = watcher.until("compile error, line 25", "too few arguments")
+    assert "does not compile" in seen
+
+    path.write_text(race)
+    seen = watcher.until("of 6 tests; 1 finding", "data race, line 25", "wrong answer", "__sync")
+    assert seen.index("data race") < seen.index("wrong answer")  # the cause before what it does
+    assert "gone: 2 times compile error, lines 25 and 28" in seen
+
+    # Another line above: the race is still the same one, and is not told again.
+    path.write_text(race.replace("extern", "// a comment\nextern"))
+    seen = watcher.until("still data race, line 26")
+    assert "Put __syncthreads()" not in seen
+
+    other = tmp_path / "other"
+    other.write_text((RUNGS / "interleaved_strided.cu").read_text())
+    other.replace(path)
+    seen = watcher.until(
+        "6 of 6 tests", "bank conflict, line 40", "next idea: a stride that halves"
+    )
+    assert "gone: data race, line 26; wrong answer" in seen
+    assert "it counts like `interleaved_strided`, rung 3 of 9" in seen
+
+    path.unlink()
+    time.sleep(0.3)
+    path.write_text((RUNGS / "sequential.cu").read_text())
+    seen = watcher.until("gone: bank conflict", "next idea: the first level while loading")
+    assert "6 of 6 tests" not in seen  # it was said before
+
+    assert watcher.leave()[:2] == (130, "")
+
+
+def test_a_kernel_that_kills_its_process_leaves_the_watcher_alive(watching, tmp_path):
+    path = tmp_path / "my.cu"
+    good = (RUNGS / "sequential.cu").read_text()
+    path.write_text((BROKEN / "infinite_loop.cu").read_text())
+    watcher = watching("reduce", "my.cu", "--kill-after", "1")
+    assert "loop that does not end, line 24" in watcher.until("time limit", "does not end, line")
+
+    path.write_text((BROKEN / "wild_pointer.cu").read_text())
+    watcher.until("access out of bounds, line", "gone: loop that does not end")
+
+    traps = good.replace("__syncthreads();", "__trap();", 1)
+    assert traps != good
+    path.write_text(traps)
+    watcher.until("crash, line 31", "gone: access out of bounds")
+
+    path.write_text(good)
+    watcher.until("6 of 6 tests", "rung 4 of 9")
+
+
+def test_once_has_the_exit_status_of_check(tmp_path):
+    (tmp_path / "my.cu").write_text((RUNGS / "sequential.cu").read_text())
+    done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 tests" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    (tmp_path / "my.cu").write_text("int a;\n")
+    done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True)
+    assert done.returncode == 5
+    assert "header" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["my.cu"], "which lab is it for?"),
+        (["reduce"], "one lab and one file"),
+        (["reduce", "a.cu", "b.cu"], "one lab and one file"),
+        (["reduce", "."], "a .cu file is watched"),
+    ],
+)
+def test_what_is_not_watched(words, message):
+    done = command.cudalab("watch", *words, text=True)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+# The ladder, without a kernel ---------------------------------------------------------------------
+
+
+def test_the_place_is_that_of_the_closest_counts():
+    lab = labs.get("reduce")
+    rungs = rungs_for(lab, lab.complete({}))
+    low, high = {"barriers": 1000.0, "global requests": 500.0}, {"barriers": 10.0}
+    counted = {"sequential": low, "warp_shuffle": {**high, "global requests": 500.0}}
+    near = {"barriers": 900.0, "global requests": 520.0}
+    place = place_of(near, rungs, counted)
+    assert place == Place(
+        "sequential", 4, 9, next_rung="first_add_on_load", idea="the first level while loading"
+    )
+    far = {"barriers": 1e6, "global requests": 1e6}
+    assert not place_of(far, rungs, counted).exact
+    assert place_of({}, rungs, counted) is None
+    assert place_of(near, rungs, {}) is None
+    assert distance(low, low) == 0
+
+
+def test_the_top_of_a_ladder_has_no_next_idea():
+    lab = labs.get("transpose")
+    rungs = rungs_for(lab, lab.complete({}))
+    top = [rung for rung in rungs if not rung.ladder][-1]
+    place = place_of({"blocks": 7.0}, rungs, {top.name: {"blocks": 7.0}})
+    assert place.words()[-1] == "that is the top of this ladder"
+
+
+@pytest.mark.parametrize("name", labs.names())
+def test_sizes_are_small(name):
+    lab = labs.get(name)
+    sizes = small_sizes(lab, lab.complete({}))
+    elements = [one if isinstance(one, int) else one[0] * one[-1] for one in sizes]
+    assert elements
+    assert all(0 < one <= MAX_ELEMENTS for one in elements)
