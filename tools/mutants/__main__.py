@@ -1,10 +1,12 @@
 """How many mutants of the shipped kernels the checker's public tests reject, on the CPU device.
 
 python -m tools.mutants [LAB[/VARIANT]...]               all, or these; keeps the other results
-python -m tools.mutants --survivors [LAB[/VARIANT]...]   only those that survived the last time
+python -m tools.mutants --survivors [LAB[/VARIANT]...]   only survivors whose answers can be wrong
+python -m tools.mutants --sometimes 6 [LAB[/VARIANT]...] only mistakes that show sometimes, 6 each
 
 A mutant is a kernel with one small change, made by a rule (rules.py): another operator, a constant
-off by one, no barrier. It is rejected if the public tests or the sanitizer reject it (verdicts.py).
+off by one, no barrier; or such a change in some blocks, for some sizes, one operator or one type
+alone (sometimes.py). It is rejected if the public tests or the sanitizer reject it (verdicts.py).
 A mutant whose machine code is that of the original is equivalent; one that does not compile is
 invalid. Neither counts.
 
@@ -27,8 +29,7 @@ from cudalab.backends import open_device
 from cudalab.labs import registry
 from cudalab.system.machine import usable_cores
 from tools import results
-from tools.mutants import tables
-from tools.mutants.rules import mutants
+from tools.mutants import rules, sometimes, tables
 from tools.mutants.verdicts import verdict
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def main() -> None:
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--survivors", action="store_true", help="only what survived last time")
+    parser.add_argument("--sometimes", type=int, metavar="N", help="N of these kinds, no others")
     parser.add_argument("chosen", nargs="*", metavar="LAB[/VARIANT]")
     options = parser.parse_args()
     again, chosen = options.survivors, options.chosen
@@ -60,7 +62,7 @@ def main() -> None:
     try:
         begun: dict[Future[str], Mutant] = {}
         for lab, variant in variants(chosen):
-            for one in mutants(lab, variant):
+            for one in mutants(lab, variant, options.sometimes):
                 if not again or (one.lab, one.variant, one.line, one.after) in known:
                     begun[pool.submit(verdict, one)] = one
         waiting = Counter((one.lab, one.variant) for one in begun.values())
@@ -75,6 +77,13 @@ def main() -> None:
                 print(*key, *(f"{count} {each}" for each, count in counts.items()), flush=True)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def mutants(lab: Lab, variant: Variant, sometimes_only: int | None) -> list[Mutant]:
+    """The mutants of a variant: all, or so many of those that show only sometimes."""
+    if sometimes_only is not None:
+        return sometimes.mutants(lab, variant)[:sometimes_only]
+    return rules.mutants(lab, variant) + sometimes.mutants(lab, variant)
 
 
 def settle(cores: SimpleQueue[int]) -> None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.language.tokens import Token
 
-PER_VARIANT = 40
+PER_VARIANT = 40  # of simple mistakes
+SOMETIMES_PER_VARIANT = 24  # of mistakes that show only sometimes (sometimes.py)
 SEED = 1
 
 OPERATORS = {
@@ -81,12 +82,19 @@ def mutants(lab: Lab, variant: Variant) -> list[Mutant]:
         if made.start > start:
             by_rule[made.rule].append(made)
     draw = random.Random(f"{SEED}/{lab.name}/{variant.name}")  # noqa: S311 - not for secrets
+    return [
+        mutant(lab.name, variant.name, text, made) for made in drawn(draw, by_rule, PER_VARIANT)
+    ]
+
+
+def drawn(draw: random.Random, by_rule: dict[str, list[Made]], count: int) -> list[Made]:
+    """A choice of `count` changes, as many by each rule as possible."""
     for group in by_rule.values():
         draw.shuffle(group)
     chosen: list[Made] = []
-    while len(chosen) < PER_VARIANT and any(by_rule.values()):
+    while len(chosen) < count and any(by_rule.values()):
         chosen += [group.pop() for group in by_rule.values() if group]
-    return [mutant(lab.name, variant.name, text, made) for made in chosen[:PER_VARIANT]]
+    return chosen[:count]
 
 
 def mutant(lab: str, variant: str, text: str, made: Made) -> Mutant:

@@ -34,10 +34,14 @@ def stored() -> list[results.Json]:
 
 
 def store(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> None:
-    """Replace the results of a variant."""
+    """Replace the results of a variant, by those rules of which some were judged."""
     verdicts = sorted(verdicts, key=lambda each: (each[0].rule, each[0].line, each[0].after))
     kept = [row for row in stored() if (row["lab"], row["variant"]) != (lab, variant)]
-    by_rule = {
+    judged = {one.rule for one, _ in verdicts}
+    empty: results.Json = {"rules": {}, "survivors": []}
+    before = next((row for row in stored() if row not in kept), empty)
+    by_rule = {rule: words for rule, words in before["rules"].items() if rule not in judged}
+    by_rule |= {
         rule: dict(Counter(word for one, word in verdicts if one.rule == rule))
         for rule in dict.fromkeys(one.rule for one, _ in verdicts)
     }
@@ -46,6 +50,7 @@ def store(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -
         for one, word in verdicts
         if word == "survived"
     ]
+    survivors = [one for one in before["survivors"] if one["rule"] not in judged] + survivors
     row = {"lab": lab, "variant": variant, "rules": by_rule, "survivors": survivors}
     rows = sorted([*kept, row], key=lambda each: (each["lab"], each["variant"]))
     results.write(VERDICTS, {**machine, "variants": rows})
@@ -66,8 +71,12 @@ def update(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) 
 
 
 def known_survivors() -> set[tuple[str, str, int, str]]:
-    """The survivors that are stored: lab, variant, line, and the line's text."""
-    return {(row["lab"], row["variant"], one["line"], one["after"]) for row, one in survivors()}
+    """The survivors that a test could reject: lab, variant, line, and the line's text."""
+    return {
+        (row["lab"], row["variant"], one["line"], one["after"])
+        for row, one in survivors()
+        if reasons().get((row["lab"], one["after"]), ("", ""))[1] != "same"
+    }
 
 
 def survivors() -> Iterator[tuple[results.Json, results.Json]]:
