@@ -93,6 +93,24 @@ def with_nans(values: Array, words: Array) -> Array:
     return np.where(words & np.uint64(511), values, values.dtype.type(np.nan))
 
 
+def ends(words: Array, dtype: np.dtype[Any]) -> Array:
+    """Turn 64 random bits each into a value that a careless kernel takes for another one.
+
+    Integers: the ends of the type, their neighbours, and those of 0. Floats: zeros of both signs,
+    and the numbers nearest to them.
+    """
+    if dtype.kind == "f":
+        unsigned = np.dtype(f"<u{dtype.itemsize}")
+        sign = (words & np.uint64(1)).astype(unsigned) << unsigned.type(8 * dtype.itemsize - 1)
+        nearest = (words >> np.uint64(1) & np.uint64(0xF)).astype(unsigned)
+        return np.asarray((nearest | sign).view(dtype))
+    limits = np.iinfo(dtype)
+    one, low, high = dtype.type(1), dtype.type(limits.min), dtype.type(limits.max)
+    middle = np.array([0, 1, 2, high // 2, high // 2 + 1], dtype)
+    values = np.concatenate([middle, np.array([low, low + one, high - one, high], dtype)])
+    return np.asarray(values[words % np.uint64(len(values))])
+
+
 def special(words: Array, dtype: np.dtype[Any]) -> Array:
     """Turn 64 random bits each into any bits of the type; every other float is a special one.
 

@@ -9,6 +9,7 @@ import numpy as np
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab
 from cudalab.labs.compare import Mismatches, compare_exact
+from cudalab.labs.inputs import ends, special
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,7 @@ class KeySort(ArrayLab):
         "bounded",
         "entropy-0.544",
         "entropy-0.201",
+        "ends",
     )
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
@@ -102,10 +104,11 @@ def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
 def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
     """Draw n keys from PCG64's raw output: the same seed gives the same bytes everywhere.
 
-    `bounded` floats lie in [0, 1), and integers below a million. Every other `half-equal` key is
-    the same. Low-entropy keys are the "and" of three or five random patterns, so that a bit is 1
-    in one of 8 or 32 keys (Thearling and Smith 1992, and CUB's benchmarks); the number is the
-    entropy of a bit, in bits.
+    `bounded` floats lie in [0, 1), and integers below a million. `ends` are those of the type; of
+    floats every other one is a zero, a number near 0, an infinity or a NaN, of both signs. Every
+    other `half-equal` key is the same. Low-entropy keys are the "and" of three or five random
+    patterns, so that a bit is 1 in one of 8 or 32 keys (Thearling and Smith 1992, and CUB's
+    benchmarks); the number is the entropy of a bit, in bits.
     """
     raw = np.random.PCG64(seed)
     bits = _patterns(raw, n, dtype.itemsize)
@@ -130,6 +133,9 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
             bits = bits << word(8 * dtype.itemsize - 8)
         case "bounded":
             bits = _bounded(bits, dtype)
+        case "ends":
+            shaped = special if dtype.kind == "f" else ends
+            bits = shaped(raw.random_raw(n), np.dtype(dtype)).view(bits.dtype)
         case _:
             raise ValueError(f"unknown distribution {dist!r}")
     return bits.view(dtype)

@@ -80,7 +80,7 @@ def run(copy, *words):
         ("bench reduce --device mirror --n 4096 --time-limit 0.2 --baseline numpy", "serial"),
         ("profile reduce --device mirror --n 1000 --variants sequential", "sequential"),
         ("sanitize reduce --variant sequential --n 1000 --orders 1", "clean"),
-        ("check reduce --variant sequential --device mirror --no-time", "9 of 9 points"),
+        ("check reduce --variant sequential --device mirror --no-time", "11 of 11 points"),
         ("report reduce --device mirror --n 1000 --variants serial --time-limit 0.2", "serial"),
     ],
 )

@@ -167,6 +167,10 @@ def test_distributions_are_what_they_promise():
     wide, _ = draw(40, 64, 30, "wide", 3)
     assert np.ptp(np.frexp(wide[wide != 0])[1]) > 30
     left, right = (part.astype(np.float64) for part in draw(40, 64, 30, "cancelling", 3))
+    a, b = draw(40, 64, 30, "special", 3)
+    assert 0.05 < (a == 0).mean() < 0.2
+    assert np.isnan(b).any()
+    assert np.isinf(b).any()
     assert np.abs(left @ right).max() < 1e-3 * (np.abs(left) @ np.abs(right)).max()
 
 
@@ -210,8 +214,9 @@ def test_any_order_of_float32_additions_is_within_the_bound(sizes, dist, seed):
     a, b = inputs.arrays["a"], inputs.arrays["b"]
     order = np.random.default_rng(seed).permutation(sizes[1])
     total = np.zeros((sizes[0], sizes[2]), np.float32)
-    for p in order:
-        total += np.outer(a[:, p], b[p])
+    with np.errstate(invalid="ignore"):
+        for p in order:
+            total += np.outer(a[:, p], b[p])
     assert LAB.compare(total, inputs, case()) is None
 
 
@@ -270,8 +275,9 @@ def test_sums_of_rounded_factors_are_within_the_lossy_bound(sizes, dist, seed):
     inputs = make("ab", *sizes, dist, seed)
     a, b = (to_bf16(inputs.arrays[name]) for name in "ab")
     total = np.zeros((sizes[0], sizes[2]), np.float32)
-    for p in np.random.default_rng(seed).permutation(sizes[1]):
-        total += np.outer(a[:, p], b[p])
+    with np.errstate(invalid="ignore"):
+        for p in np.random.default_rng(seed).permutation(sizes[1]):
+            total += np.outer(a[:, p], b[p])
     assert LAB.compare_at("bf16", total, inputs, case()) is None
 
 
@@ -289,7 +295,7 @@ def test_the_lossy_bound_is_that_of_rounding_to_8_bits():
     assert "bf16 allows" in str(LAB.compare_at("bf16", rounded, inputs, case()))
 
 
-@pytest.mark.parametrize("dist", LAB.distributions)
+@pytest.mark.parametrize("dist", [dist for dist in LAB.distributions if dist != "special"])
 def test_a_lossy_answer_is_wrong_in_float32(dist):
     inputs = make("ab", 40, 65, 40, dist)
     a, b = (to_bf16(inputs.arrays[name]).astype(np.float64) for name in "ab")

@@ -161,6 +161,17 @@ def check_shape(keys: np.ndarray, dist: str) -> None:
             assert 400 < np.count_nonzero(keys < bound / 2) < 600
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_keys_at_the_ends_of_their_type(dtype):
+    keys = np.frombuffer(b"".join(LAB.generate(case(dtype), 1001, "ends", 1))[4:], dtype)
+    if keys.dtype.kind == "f":
+        assert {0, np.inf, -np.inf} <= set(keys.tolist())
+        assert (np.signbit(keys) & np.isnan(keys)).any()
+        assert (np.signbit(keys) & (keys == 0)).any()
+    else:
+        assert {np.iinfo(dtype).min, np.iinfo(dtype).max} <= set(keys.tolist())
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 @pytest.mark.parametrize("dist", LAB.distributions)
 def test_small_streams(dist, n):
@@ -190,6 +201,9 @@ DIGESTS = {
     ("entropy-0.201", "uint32"): "c537120b8b4cec31ff6eabb97fa05a21310679c6b4dca714279520ef79021bdc",
     ("entropy-0.201", "uint64"): "9233cd150427723cc7c2dfb446215561ccbbe71353050e66e58c3dd649342154",
     ("top-byte", "uint32"): "e156cd0afd8d22db9f318eeaf7705056de21afa75e3232c34a1fa772cea3cf60",
+    ("ends", "uint32"): "282e33849a3d0fbcae63d7d4e8cde9c4f8447d005a4bfb162697a0dcd62aec27",
+    ("ends", "int32"): "ef2bf91376938a09b0981648788ea6856c31661d51dee8d2dae99658cb6c6ac0",
+    ("ends", "float32"): "f8dc27d0e95d935874987adc318d3541290e6b6aa88a581447b68808887af80c",
     ("bounded", "uint32"): "e2b8feadcf8d19503a049eaa2079ae80c7161e9baf7de63d4bec7f3ca8f5abbf",
     ("bounded", "int32"): "e2b8feadcf8d19503a049eaa2079ae80c7161e9baf7de63d4bec7f3ca8f5abbf",
     ("bounded", "float32"): "1dab56ec576968024ea27fbd415b183cbbd0b874bf1f3d9b09e3436dd7de3e7c",

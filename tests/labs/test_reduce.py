@@ -381,6 +381,9 @@ DIGESTS = {
     ("wide-range", "float32", "sum", 1000): "e5f4ff7db2798e2b111beecd4dc54db6",
     ("wide-range", "float64", "sum", 1000): "a59ae7835503efb0d7866178b4589088",
     ("nan", "float32", "sum", 1000): "154135ecd2085f0c7275d751ed6fbf0c",
+    ("sorted", "int32", "sum", 1000): "34e8e8512da761740ef3e9c11f1ce38f",
+    ("reversed", "float32", "max", 1000): "5adbea51f532c60e09442e055830f236",
+    ("ends", "int32", "sum", 1000): "ef2bf91376938a09b0981648788ea685",
     ("all-ones", "float32", "sum", 1000): "766bce3dca9469c07b35d3331f884ab4",
     ("uniform", "int32", "prod", 1000): "125cea97e4a60fd71a02a6311b89f939",
     ("uniform", "float32", "prod", 1000): "d08a566afcebe9457b6c64d7ae443f3b",
@@ -455,6 +458,25 @@ def test_uniform_integers_wrap():
     (x,) = arrays_of(case(), 1000, "uniform", 1)
     assert abs(sum(map(int, x))) > 2**31
     assert (x < 0).any()
+
+
+@pytest.mark.parametrize("dtype", LAB.axes["dtype"])
+def test_the_extremes_are_first_and_last(dtype):
+    (rising,) = arrays_of(case(dtype=dtype, op="max"), 1000, "sorted", 3)
+    (falling,) = arrays_of(case(dtype=dtype, op="max"), 1000, "reversed", 3)
+    assert (rising[1:] >= rising[:-1]).all()
+    assert rising[-2] < rising[-1]
+    assert falling.tolist() == rising[::-1].tolist()
+
+
+@pytest.mark.parametrize("dtype", LAB.axes["dtype"])
+def test_the_ends_of_a_type(dtype):
+    (x,) = arrays_of(case(dtype=dtype, op="max"), 1025, "ends", 3)
+    if dtype in FLOATS:
+        assert 0 < np.abs(x).max() < np.finfo(dtype).smallest_normal
+        assert (np.signbit(x) & (x == 0)).any()
+    else:
+        assert {np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1} <= set(x.tolist())
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

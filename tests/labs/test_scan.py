@@ -244,11 +244,35 @@ def check_shape(items, dist):
             assert (runs[:, :32] == -runs[:, :31:-1]).all()
         case "wide-range":
             assert magnitudes.max() / magnitudes.min() > 2**24
+        case "bits":
+            assert set(values) == {0, 1}
+            assert 400 < values.sum() < 600
+        case "sorted" | "reversed":
+            rising = values if dist == "sorted" else values[::-1]
+            assert (np.diff(rising) > 0).all()
+            assert np.ptp(rising) > 0.99 * reach(items.dtype)
         case "nan":
             assert 0 < np.isnan(values).sum() < 10 or items.dtype.kind != "f"
 
 
+def reach(dtype):
+    """The distance between the ends of the sorted data."""
+    return 2.0 if dtype.kind == "f" else 2.0 ** np.iinfo(dtype).bits
+
+
+def test_items_at_the_ends_of_their_type():
+    items = drawn("int32", 1001, "ends")
+    assert {-(2**31), 2**31 - 1, 0} <= set(items.tolist())
+    near = drawn("float32", 1001, "ends")
+    assert 0 < np.abs(near).max() < np.finfo(np.float32).smallest_normal
+
+
 DIGESTS = {
+    ("bits", "float32"): "4c0aebea72f65abe7b2d35a23c998644c1662aa05a6dd170cb50cd35d7e1f162",
+    ("ends", "int64"): "b31808bfe08e980c4143788599965975c208a78f4d02ae3a9083221b85516055",
+    ("sorted", "int32"): "c3bb35ab966bff6efb5ca0f08b432b7172858bf851912fb7ad664493e267d73c",
+    ("reversed", "float32"): "60e37263498c912e83cadfadce41d840f651b4ed1ab25346fab51883a455be0e",
+    ("reversed", "uint32"): "67305985415ff9efd5d96597f173129b226cbe93fe8c224f19ea9a10f68b5128",
     ("uniform", "float32"): "16245f63f9b4f3ef7679ff9c32f7bed440965a13fcaf6a014973bbaf1cdb86ed",
     ("uniform", "int32"): "60202f0affae194577e6f21b267bc7943da9f0ca83365c610b5894c80cc2180f",
     ("uniform", "float64"): "8c1dafbaa22a39f66ac254f69725c9345abc3fc383aea36a1afba3cb93488b27",

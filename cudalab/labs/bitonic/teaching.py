@@ -13,7 +13,7 @@ class Teaching(SortTeaching):
     usual_sizes = Sizes(
         bench={"cuda": 1 << 22, "cpu": 1 << 14},
         timed={"cuda": 4_000_000, "cpu": 30_000},
-        sanitized=(1000, 5000),
+        sanitized=(1000, 6007),
     )
     tests = (
         *TESTS,

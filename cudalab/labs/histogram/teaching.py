@@ -80,7 +80,7 @@ class Teaching(Base):
     usual_sizes = Sizes(
         bench={"cuda": 1 << 27, "cpu": 1 << 20},
         timed={"cuda": 64_000_000, "cpu": 1_000_000},
-        sanitized=(1000, 40_001),
+        sanitized=(1000, 90_001),
         sample=20,
     )
     tests = (
@@ -92,6 +92,7 @@ class Teaching(Base):
         PublicTest("one class gets half", 10_000, "one-hot"),
         PublicTest("few classes get most", 30_000, "zipf"),
         PublicTest("many blocks", 200_003, "uniform"),
+        PublicTest("lone elements in many blocks", 400_031, "normal"),
         PublicTest("whole blocks of 63 or 64 words a thread", 63 << 14, "uniform"),
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
     )

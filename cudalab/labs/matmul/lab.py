@@ -66,7 +66,7 @@ class MatMul(Lab):
         "aat_tensor_cores": "720 x 720 and larger",
     }
     example_size = "500"
-    distributions = ("uniform", "integers", "positive", "wide", "cancelling")
+    distributions = ("uniform", "integers", "positive", "wide", "cancelling", "special")
 
     def options_of(self, arrays: Sequence[Array]) -> Case:
         """Matrices in memory may have any shape."""
@@ -356,6 +356,11 @@ def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:
             half = k // 2
             a[:, half : 2 * half] = a[:, :half]
             b[half : 2 * half] = b[half : 2 * half] / np.float32(8192) - b[:half]
+        case "special":  # zeros in A meet infinities and NaNs in B, whose product is NaN
+            a[drawn(m, k) < np.float32(-0.75)] = 0
+            place = drawn(k, n)
+            b[place > np.float32(0.99)] = np.inf
+            b[place < np.float32(-0.99)] = np.nan
         case _:
             raise ValueError(f"unknown distribution {dist!r}")
     return a, b

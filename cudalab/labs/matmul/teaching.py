@@ -71,7 +71,9 @@ class Teaching(Base):
     # is short.
     shaped_tests = (
         PublicTest("tall", (150, 33, 70), "uniform"),
-        PublicTest("wide", (20, 100, 190), "integers"),
+        PublicTest("wide, one less than whole warps", (20, 127, 190), "integers"),
+        PublicTest("several tiles of 128", (301, 17, 300), "integers"),
+        PublicTest("zeros against NaN and infinity", (40, 35, 70), "special"),
         PublicTest("very tall, whole vectors", (70_001, 2, 4), "integers"),
         PublicTest("very wide, no whole vectors", (2, 3, 70_001), "integers"),
         PublicTest("a million rows", (1_100_000, 1, 1), "uniform", large=True),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.labs.inputs import with_nans
+from cudalab.labs.inputs import ends, with_nans
 
 if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case
@@ -18,9 +18,10 @@ def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:
     Floats are derived from the raw integers by conversions, additions and powers of two, which
     IEEE 754 defines to the bit. uniform: all integers, floats in [-1, 1). cancelling: the second
     half cancels the first except for small remainders. wide-range: magnitudes of all orders. nan:
-    uniform, but about one float in 512 is a NaN. For products, integers are odd (a few even ones
-    would make them 0 modulo 2^32), and floats so close to ±1 that no order of multiplication leaves
-    the range.
+    uniform, but about one float in 512 is a NaN. sorted, reversed: uniform, and the extremes are
+    the first and the last item. ends: those of the type, or the floats nearest to 0. For products,
+    integers are odd (a few even ones would make them 0 modulo 2^32), and floats so close to ±1 that
+    no order of multiplication leaves the range.
     """
     raw, dtype, op = np.random.PCG64(seed), np.dtype(case["dtype"]), case["op"]
     if dist == "all-ones":
@@ -77,6 +78,10 @@ def _draw_one(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str)
             values = values >> (spread % spread.dtype.type(8 * dtype.itemsize)).astype(dtype)
     elif dist == "nan" and dtype.kind == "f":
         values = with_nans(values, raw.random_raw(count))
+    elif dist in ("sorted", "reversed"):
+        values = np.sort(values)[:: 1 if dist == "sorted" else -1].copy()
+    elif dist == "ends":
+        values = ends(raw.random_raw(count), dtype)
     return values
 
 

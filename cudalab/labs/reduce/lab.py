@@ -48,7 +48,16 @@ class Reduce(Lab):
             "cols": "Reduce each column of a matrix.",
         }
     }
-    distributions = ("uniform", "cancelling", "all-ones", "wide-range", "nan")
+    distributions = (
+        "uniform",
+        "cancelling",
+        "all-ones",
+        "wide-range",
+        "nan",
+        "sorted",
+        "reversed",
+        "ends",
+    )
 
     def complete(self, options: Case) -> Case:
         """Default to float32 for a mean, a dot product, rows and columns; to int32 for the rest."""

@@ -99,13 +99,20 @@ class Teaching(Base):
         PublicTest("a warp and one", 33, "all-ones"),
         PublicTest("less than a block", 200, "uniform"),
         PublicTest("a whole block", 256, "all-ones"),
-        PublicTest("a block and one", 257, "uniform"),
         PublicTest("sums that cancel", 1000, "cancelling"),
+        PublicTest("a block and one", 257, "uniform"),
+        PublicTest("one less than whole warps", 3007, "all-ones"),  # a lost one exceeds the bound
         PublicTest("a wide range", 5000, "wide-range"),
         PublicTest("many blocks", 100_003, "uniform"),
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
     )
     float_tests = (PublicTest("some items are NaN", 5000, "nan"),)
+    # Not for sums of floats: an atomicAdd in a GPU's global memory takes numbers near 0 for 0.
+    end_tests = (PublicTest("the ends of the type", 1025, "ends"),)
+    extreme_tests = (  # for a minimum and a maximum, in the place of those for sums
+        PublicTest("the last is the greatest", 3007, "sorted"),
+        PublicTest("the first is the greatest", 5000, "reversed"),
+    )
     matrix_tests = (
         PublicTest("one element", (1, 1), "uniform"),
         PublicTest("a single row", (1, 100), "all-ones"),
@@ -114,6 +121,9 @@ class Teaching(Base):
         PublicTest("a tile and one", (33, 31), "uniform"),
         PublicTest("wide", (70, 200), "uniform"),
         PublicTest("tall", (300, 65), "nan"),
+        PublicTest("one less than whole warps", (63, 95), "all-ones"),
+        PublicTest("rising", (65, 300), "sorted"),
+        PublicTest("falling", (300, 70), "reversed"),
         PublicTest("tall and narrow", (100_003, 3), "all-ones"),
         PublicTest("a million rows", (1_100_000, 1), "uniform", large=True),
         PublicTest("a million columns, in whole segments", (1, 17 << 16), "uniform", large=True),
@@ -152,7 +162,12 @@ class Teaching(Base):
             # Lost items of both signs stay within the bound of a long sum.
             dist = "all-ones" if case["op"] in ("sum", "mean") else "uniform"
             return [one._replace(dist=dist) if one.large else one for one in self.matrix_tests]
-        more = self.float_tests if case["dtype"].startswith("float") else ()
+        is_float, is_extreme = case["dtype"].startswith("float"), case["op"] in ("min", "max")
+        more = self.float_tests if is_float else ()
+        if is_extreme:
+            more = (*more, *self.extreme_tests)
+        if is_extreme or not is_float:
+            more = (*more, *self.end_tests)
         return (*more, *self.tests)
 
     def items(self, inputs: HostInputs, case: Case) -> int:

@@ -10,7 +10,7 @@ from cudalab.backends.base import C_TYPES
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
-from cudalab.labs.inputs import uniform, with_nans
+from cudalab.labs.inputs import ends, uniform, with_nans
 from cudalab.labs.scan import plans
 from cudalab.labs.scan.reference import PIECE_ITEMS, agree, expected_pieces
 
@@ -44,7 +44,17 @@ class Scan(ArrayLab):
         "kind": ("exclusive", "inclusive"),
     }
     flags: ClassVar = {"kind": {"inclusive": "Each element includes its own item."}}
-    distributions = ("uniform", "all-ones", "cancelling", "wide-range", "nan")
+    distributions = (
+        "uniform",
+        "all-ones",
+        "cancelling",
+        "wide-range",
+        "nan",
+        "bits",
+        "ends",
+        "sorted",
+        "reversed",
+    )
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """T, OP, the operator's name in common/thread/operators.cuh, and INCLUSIVE, 0 or 1."""
@@ -71,7 +81,13 @@ class Scan(ArrayLab):
         raw = np.random.PCG64(seed)
         for start in range(0, n, PIECE_ITEMS):
             count = min(PIECE_ITEMS, n - start)
-            yield as_bytes(draw(np.dtype(case["dtype"]), raw.random_raw(count), dist))
+            bits, dtype = raw.random_raw(count), np.dtype(case["dtype"])
+            if dist in ("sorted", "reversed"):
+                items = _rising(np.arange(start, start + count), bits, n, dtype)
+                opposite = np.negative if dtype.kind == "f" else np.invert
+                yield as_bytes(items if dist == "sorted" else opposite(items))
+            else:
+                yield as_bytes(draw(dtype, bits, dist))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's running sums; floats are added in float64 and rounded at the end."""
@@ -133,29 +149,53 @@ def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
     all-ones    1
     cancelling  runs of 64: 32 numbers ≥ 0, then their negatives in reverse: sums fall to 0
     wide-range  integers of all lengths; floats of both signs from 2^-32 to 2^32 (2^-128 to 2^128)
+    bits        0 or 1: sums up to 2^24 are exact, and each item counts
+    ends        the ends of the type, or the floats nearest to 0
     """
-    size = 8 * dtype.itemsize
     bits = raw.astype("<u8")
+    match dist:
+        case "uniform" | "nan":
+            items = uniform(bits, dtype)
+            items = with_nans(items, bits) if dist == "nan" and dtype.kind == "f" else items
+        case "all-ones":
+            items = np.ones(len(bits), dtype)
+        case "bits":
+            items = (bits & np.uint64(1)).astype(dtype)
+        case "cancelling":
+            items = _cancelling(dtype, bits)
+        case "wide-range":
+            items = _wide_range(dtype, bits)
+        case "ends":
+            items = ends(bits, dtype)
+        case _:
+            raise ValueError(f"unknown distribution {dist!r}")
+    return items
+
+
+def _wide_range(dtype: np.dtype[Any], bits: Array) -> Array:
+    size = 8 * dtype.itemsize
     top = bits >> np.uint64(64 - size)  # of the width of an item
-    if dist == "all-ones":
-        return np.ones(len(bits), dtype)
-    if dist == "cancelling":
-        return _cancelling(dtype, bits)
-    if dist == "uniform":
-        return uniform(bits, dtype)
-    if dist == "nan":
-        values = uniform(bits, dtype)
-        return with_nans(values, bits) if dtype.kind == "f" else values
-    if dist == "wide-range":
-        if dtype.kind != "f":
-            drawn = top.astype(f"<u{dtype.itemsize}").view(dtype)
-            return np.asarray(drawn >> (bits & np.uint64(size - 1)).astype(dtype))
-        digits, half = np.finfo(dtype).nmant, 32 if size == 32 else 128
-        spread = (bits & np.uint64(2 * half - 1)) + np.uint64(2 ** (size - digits - 2) - 1 - half)
-        sign_and_digits = top & np.uint64((1 << (size - 1)) | ((1 << digits) - 1))
-        pattern = sign_and_digits | (spread << np.uint64(digits))
-        return pattern.astype(f"<u{dtype.itemsize}").view(dtype)
-    raise ValueError(f"unknown distribution {dist!r}")
+    if dtype.kind != "f":
+        drawn = top.astype(f"<u{dtype.itemsize}").view(dtype)
+        return np.asarray(drawn >> (bits & np.uint64(size - 1)).astype(dtype))
+    digits, half = np.finfo(dtype).nmant, 32 if size == 32 else 128
+    spread = (bits & np.uint64(2 * half - 1)) + np.uint64(2 ** (size - digits - 2) - 1 - half)
+    sign_and_digits = top & np.uint64((1 << (size - 1)) | ((1 << digits) - 1))
+    pattern = sign_and_digits | (spread << np.uint64(digits))
+    return pattern.astype(f"<u{dtype.itemsize}").view(dtype)
+
+
+def _rising(places: Array, bits: Array, n: int, dtype: np.dtype[Any]) -> Array:
+    """Random items that rise through the whole range of the type; floats from -1 to 1."""
+    if dtype.kind == "f":
+        fractions = (bits >> np.uint64(40)).astype(np.float64) * 2.0**-24
+        return np.asarray((places + fractions) * (2.0 / n) - 1, dtype)
+    size = 8 * dtype.itemsize
+    step = np.uint64((2**size - 1) // n)
+    words = places.astype(np.uint64) * step + bits % step
+    unsigned = words.astype(f"<u{dtype.itemsize}")
+    top = unsigned.dtype.type(1 << (size - 1) if dtype.kind == "i" else 0)
+    return np.asarray((unsigned ^ top).view(dtype))
 
 
 def _cancelling(dtype: np.dtype[Any], bits: Array) -> Array:

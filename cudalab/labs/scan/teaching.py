@@ -85,11 +85,18 @@ class Teaching(Base):
         PublicTest("a block and one", 513, "all-ones"),
         PublicTest("sums that cancel", 1025, "cancelling"),
         PublicTest("a wide range", 3000, "wide-range"),
+        PublicTest("one less than whole warps", 5023, "bits"),  # exact for floats, too
         PublicTest("many blocks and one", 65_537, "all-ones"),
         PublicTest("blocks of blocks", 70_001, "uniform"),
+        PublicTest("more than 20 bits count", (1 << 20) + 70_001, "bits", large=True),
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
     )
     float_tests = (PublicTest("some items are NaN", 3000, "nan"),)
+    integer_tests = (PublicTest("the ends of the type", 1500, "ends"),)
+    extreme_tests = (  # each item counts
+        PublicTest("rising", 5023, "sorted"),
+        PublicTest("falling", 70_001, "reversed"),
+    )
     mutants = (
         Mutant(
             "hillis_steele", "place > 0 ? sums[place - 1] : Op::identity()", "sums[place]",
@@ -102,9 +109,11 @@ class Teaching(Base):
     libraries = ScanLibraries()
 
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
-        """More tests for floats."""
+        """More tests for floats, and for minima and maxima."""
         del dispatch
-        more = self.float_tests if case["dtype"].startswith("float") else ()
+        more = self.float_tests if case["dtype"].startswith("float") else self.integer_tests
+        if case["op"] != "sum":
+            more = (*more, *self.extreme_tests)
         return (*more, *self.tests)
 
     def mistakes(self, e: Evidence) -> Iterator[Finding]:

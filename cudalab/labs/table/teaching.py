@@ -58,6 +58,7 @@ class Teaching(Base):
         PublicTest("a warp and one", 33, "step"),
         PublicTest("a block and one", 257, "step"),
         PublicTest("another step", 1000, "random"),
+        PublicTest("one less than whole warps", 2047, "random"),
         PublicTest("many blocks", 70_001, "step"),
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "step", large=True),
     )

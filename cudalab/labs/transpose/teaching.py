@@ -55,7 +55,7 @@ class Teaching(Base):
     usual_sizes = Sizes(
         bench={"cuda": 8192, "cpu": 1024},
         timed={"cuda": (8192, 8192), "cpu": (700, 700)},
-        sanitized=((33, 70),),
+        sanitized=((33, 70), (70, 70)),
         sample=(2, 3),
         is_order=True,
     )
