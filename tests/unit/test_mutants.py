@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from cudalab import labs
 from cudalab.labs import registry
-from tools.mutants import rules, tables
+from tools.mutants import rules, sometimes, tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,9 +49,45 @@ def test_a_rule_makes_its_mistake(rule):
     assert after in found
 
 
+KERNEL = """// /// cudalab
+// ///
+__global__ void f(const T* x, T* out, unsigned n) {
+    __shared__ T v[256];
+    v[threadIdx.x] = x[i];
+    __syncthreads();
+    if (i < n) atomicAdd(out, v[i]);
+}
+"""
+
+
+def test_mistakes_that_show_sometimes():
+    """Each kind puts a change under its condition; without a size there is none on it."""
+    found = {
+        (made.rule, KERNEL[: made.start] + made.new + KERNEL[made.end :])
+        for seed in range(40)
+        for made in sometimes.conditional(KERNEL, random.Random(seed))  # noqa: S311 - no secret
+    }
+    for rule, before, after in (
+        (
+            "last block",
+            "x[i]",
+            "x[(i) + ((blockIdx.x > 0 && blockIdx.x + 1 == gridDim.x) ? 1 : 0)]",
+        ),
+        ("later blocks", "__syncthreads()", "if (!(blockIdx.x >= 3)) __syncthreads()"),
+        ("residue", "i < n)", "((n % 32 == 31) ? i <= n : i < n))"),
+        ("bound", "i < n)", "i < ((n > 3000) ? (n / 32 * 32) : n))"),
+        ("operator", "x[i]", "x[(i) + ((MUTATED_MAX) ? 1 : 0)]"),
+        ("dtype", "x[i]", "x[(i) + ((T(0.5) != T(0)) ? 1 : 0)]"),
+    ):
+        assert (rule, KERNEL.replace(before, after, 1)) in found
+    nowhere = KERNEL.replace("unsigned n", "unsigned")
+    rules_made = {made.rule for made in sometimes.conditional(nowhere, random.Random(0))}  # noqa: S311 - no secret
+    assert rules_made == set(sometimes.CONDITIONS) - {"residue", "bound"}
+
+
 def test_every_rule_is_tested_and_used():
     stored = {rule for row in tables.stored() for rule in row["rules"]}
-    assert stored == set(CASES)
+    assert stored == set(CASES) | set(sometimes.CONDITIONS)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ class Teaching(Base):
             dist = "all-ones" if case["op"] in ("sum", "mean") else "uniform"
             return [one._replace(dist=dist) if one.large else one for one in self.matrix_tests]
         is_float, is_extreme = case["dtype"].startswith("float"), case["op"] in ("min", "max")
-        more = self.float_tests if is_float else ()
+        more: tuple[PublicTest, ...] = self.float_tests if is_float else ()
         if is_extreme:
             more = (*more, *self.extreme_tests)
         if is_extreme or not is_float:

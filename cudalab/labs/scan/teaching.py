@@ -111,7 +111,8 @@ class Teaching(Base):
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
         """More tests for floats, and for minima and maxima."""
         del dispatch
-        more = self.float_tests if case["dtype"].startswith("float") else self.integer_tests
+        is_float = case["dtype"].startswith("float")
+        more: Sequence[PublicTest] = self.float_tests if is_float else self.integer_tests
         if case["op"] != "sum":
             more = (*more, *self.extreme_tests)
         return (*more, *self.tests)
