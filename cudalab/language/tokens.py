@@ -27,6 +27,11 @@ OPENING = {"(": ")", "[": "]", "{": "}"}
 CLOSING = {closing: opening for opening, closing in OPENING.items()}
 
 
+def set_of(words: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(words.split())
+
+
 class Token(NamedTuple):
     """A token that is not a space or a comment."""
 

@@ -7,16 +7,19 @@ under another name, with the edits of arithmetic.py, and device code uses that.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cudalab.language.scopes import UNKNOWN, Name, Scope
+from cudalab.language.specifiers import type_of_id
+from cudalab.language.syntax import Words
 from cudalab.language.tokens import Token, tokenize
+from cudalab.language.tree import Reader
+from cudalab.language.types import type_of
 from cudalab.program import arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from cudalab.program.declarations import Names
 
     Edit = tuple[int, int, str]
 
@@ -65,34 +68,52 @@ def macros(directives: Iterable[Token]) -> list[Macro]:
     return result
 
 
-def edit(every: Sequence[Macro], used: set[str], names: Names, *, divisions: bool) -> set[str]:
+def declare(every: Sequence[Macro], scope: Scope) -> frozenset[str]:
+    """Declare macros as the types and constants that they stand for, else as unknown names.
+
+    The words that mark functions for the device: CUDA's own, and macros that contain them.
+    """
+    marks = set(arithmetic.DEVICE)
+    for macro in every:
+        if macro.words & marks and not macro.params:
+            marks.add(macro.name)
+        size, words = len(macro.tokens), Words(macro.tokens)
+        found = type_of_id(words, 0, size, scope) if size and not macro.params else None
+        if found is not None and found.is_certain:
+            scope.declare(Name(macro.name, "type", found.type or UNKNOWN))
+            continue
+        type_ = UNKNOWN
+        if size and not macro.params and all(scope.own(word) for word in macro.words):
+            type_ = type_of(Reader(words).expressions.whole(0, size, scope))
+        scope.declare(Name(macro.name, "variable" if type_.kind != "unknown" else "unknown", type_))
+    return frozenset(marks)
+
+
+def edit(every: Sequence[Macro], used: set[str], scope: Scope, *, divisions: bool) -> set[str]:
     """Note the edits of macros; the names of those that get a twin, of the `used` ones."""
     used = set(used)
     while more := {word for each in every if each.name in used for word in each.words} - used:
         used |= more
     for macro in every:
-        macro.edits = _edits(macro, names, divisions=divisions) if macro.name in used else []
+        macro.edits = _edits(macro, scope, divisions=divisions) if macro.name in used else []
     twins = {macro.name for macro in every if macro.edits}
     while more := {each.name for each in every if each.words & twins} & used - twins:
         twins |= more
     return twins
 
 
-def _edits(macro: Macro, names: Names, *, divisions: bool) -> list[Edit]:
+def _edits(macro: Macro, scope: Scope, *, divisions: bool) -> list[Edit]:
     if any(token.text == "#" for token in macro.tokens):  # it makes text or names of its arguments
         return []
-    params = set(re.findall(r"\w+", macro.params))  # of any type
-    known = replace(
-        names,
-        integers=names.integers - params,
-        floats=names.floats - params,
-        others=names.others | params,
-    )
-    before = [Token("sign", text, macro.start, macro.start) for text in ";{"]
-    after = [Token("sign", text, macro.end, macro.end) for text in ";};;"]
-    tokens = [*before, *macro.tokens, *after]
-    groups = arithmetic.edits(tokens, [(1, len(tokens) - 3)], known, divisions=divisions)
-    return [each for group in groups for each in group]
+    inner = Scope("function", scope, is_opaque=True)  # variables are those of its users
+    for name in re.findall(r"\w+", macro.params):
+        inner.declare(Name(name, "variable"))
+    before = Token("sign", "{", macro.start, macro.start)
+    after = [Token("sign", text, macro.end, macro.end) for text in ";}"]
+    words = Words([before, *macro.tokens, *after])
+    body = Reader(words).statement(0, len(words), inner)
+    made = arithmetic.groups(body, words, divisions=divisions)
+    return [each for group in made for each in group.edits]
 
 
 def twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:

@@ -52,7 +52,7 @@ class Parsed:
         label = self.file.label.replace("\\", "\\\\").replace('"', '\\"')
         pieces = [self.head, f'#line 1 "{label}"\n']
         end = 0
-        for start, stop, text in sorted(self.edits):
+        for start, stop, text in sorted(self.edits, key=lambda edit: edit[:2]):
             pieces += [self.file.text[end:start], text]
             end = stop
         pieces += [self.file.text[end:], "\n", self.tail]

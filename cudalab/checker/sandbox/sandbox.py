@@ -265,11 +265,7 @@ def choose(kind: str = "auto") -> Sandbox:
         )
     reasons.append(f"user: {users}")
     none = choose("none")
-    return replace(
-        none,
-        words=f"{none.words}; no other works here ({'; '.join(reasons)}): "
-        "`cudalab doctor` says what to install",
-    )
+    return replace(none, words=f"{none.words}; no other works here ({'; '.join(reasons)})")
 
 
 @cache

@@ -1,0 +1,272 @@
+"""Reading what is declared behind specifiers: variables, functions and their parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cudalab.language.scopes import UNKNOWN, Name, Node, Scope, Type, pointer_to
+from cudalab.language.specifiers import Specifiers, end_of_name, named, specifiers
+from cudalab.language.syntax import ATTRIBUTES, KEYWORDS, POINTERS, QUALIFIERS, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.language.expressions import Expressions
+
+_BEHIND_PARAMETERS = frozenset({"const", "volatile", "override", "final", "mutable", "&", "try"})
+
+
+class Declarators:
+    """Reads declarators, initializers and heads of functions."""
+
+    def __init__(
+        self, words: Words, expressions: Expressions, define: Callable[[Node, int, int], None]
+    ) -> None:
+        """`define` reads a function's body, given where what precedes it and its brace are."""
+        self.words, self.expressions, self.define = words, expressions, define
+
+    def declare(self, node: Node, name: Name, scope: Scope) -> None:
+        """Note a name; a template's name is known outside of it."""
+        node.names.append(name)
+        while scope.kind == "template" and scope.parent is not None:
+            name.is_template = True
+            scope = scope.parent
+        scope.declare(name)
+
+    def read(
+        self, node: Node, found: Specifiers, end: int, scope: Scope, *, only: bool = False
+    ) -> Node:
+        """Read what is declared behind specifiers; the node ends with it."""
+        words, texts, i = self.words, self.words.texts, found.last
+        node.type = found.type or UNKNOWN
+        while i < end:
+            if texts[i] == ";":
+                i += 1
+                break
+            if texts[i] == "," and not only:
+                i += 1
+                continue
+            before, i = i, self._declarator(node, found, i, end, scope)
+            if node.kind == "function":
+                return node
+            if i == before or (i < end and texts[i] not in (",", ";")):
+                stop = words.end_of(max(i, before + (i == before)), end)
+                brace = next((k for k in range(i, stop) if texts[k] == "{"), None)
+                if brace is not None and not only:  # an unknown head of a block
+                    stop = words.behind(brace, end)
+                else:
+                    stop += texts[stop] == ";"
+                node.children.append(Node("unknown", i, min(stop, end)))
+                i = stop
+                break
+        node.last = min(max(i, node.first + 1), end)
+        return node
+
+    def _declarator(  # noqa: C901, PLR0912 - a form of declarator each
+        self, node: Node, found: Specifiers, i: int, end: int, scope: Scope
+    ) -> int:
+        """Read one declared name with its initializer; the index behind it."""
+        words, texts = self.words, self.words.texts
+        type_, reference = found.type or UNKNOWN, False
+        while texts[i] in POINTERS or texts[i] in ATTRIBUTES or texts[i] in QUALIFIERS:
+            type_ = pointer_to(type_) if texts[i] == "*" else type_
+            reference |= texts[i] == "&"
+            attribute = texts[i] in ATTRIBUTES and texts[i + 1] == "("
+            i = words.behind(i + 1, end) if attribute else i + 1
+        if reference:
+            type_ = replace(type_, is_reference=True)
+        if texts[i] == ".":  # a pack
+            i += 3
+        if texts[i] == "(" and texts[i + 1] in ("*", "&"):
+            return self._pointer_to_function(node, i, end, type_, scope)
+        at, name = i, ""
+        if texts[i] == "[" and (found.type or UNKNOWN).is_auto:  # a structured binding
+            last = words.behind(i, end)
+            for k in range(i + 1, last - 1):
+                if words.kinds[k] == "name":
+                    self.declare(node, Name(texts[k], "variable", position=k), scope)
+            return self._initializer(node, last, end, scope, UNKNOWN)
+        i, name = self._declared_name(i, end, scope)
+        if i == at:
+            return i
+        is_function = texts[i] == "(" and self._declares_function(i, end, scope)
+        if is_function:
+            return self._function(node, i, end, name, type_, scope)
+        is_array = texts[i] == "["
+        while texts[i] == "[":
+            inside = self.expressions.whole(i + 1, words.behind(i, end) - 1, scope)
+            node.children.append(inside)
+            type_, i = pointer_to(type_), words.behind(i, end)
+        kind = "type" if node.kind == "alias" else "variable"
+        declared = Name(name.rpartition("::")[2], kind, type_, i)
+        while texts[i] in ATTRIBUTES:
+            i = words.behind(i + 1, end)
+        if texts[i] == ":" and scope.kind == "class":
+            declared.is_bit_field = True
+            i = words.end_of(i, end, ",;")
+        self.declare(node, declared, scope)
+        before = len(node.children)
+        i = self._initializer(node, i, end, scope, type_ if not is_array else UNKNOWN)
+        if len(node.children) > before and node.children[-1].kind == "initializer":
+            declared.initializer = node.children[-1]
+            node.children[-1].at = at
+            node.children[-1].names = [declared]
+        return i
+
+    def _declared_name(self, i: int, end: int, scope: Scope) -> tuple[int, str]:
+        words, texts = self.words, self.words.texts
+        start = i
+        while words.kinds[i] == "name" or texts[i] in ("::", "~"):
+            if texts[i] == "operator":
+                k = i + 1
+                k = words.behind(k, end) if texts[k] == "(" else k
+                while k < end and texts[k] not in ("(", ";"):
+                    k += 1
+                return k, words.text(start, i) + "operator"
+            if texts[i] in KEYWORDS:
+                break
+            i += 1
+            angle = words.angle(i, end)
+            if angle is not None and texts[angle] in ("(", "::"):
+                i = angle
+            if words.kinds[i] == "name" and words.kinds[i - 1] == "name":
+                break
+        if i < start + 1:
+            return start, ""
+        return i, end_of_name(words, start, i, scope)[1] or words.text(start, i)
+
+    def _pointer_to_function(self, node: Node, i: int, end: int, type_: Type, scope: Scope) -> int:
+        """Read `(*name)(parameters)` or `(*name)[size]` with an initializer."""
+        words, texts = self.words, self.words.texts
+        inner = words.behind(i, end) - 1
+        names = [k for k in range(i, inner) if words.kinds[k] == "name"]
+        if names:
+            of = pointer_to(pointer_to(type_)) if texts[inner + 1] == "[" else UNKNOWN
+            kind = "type" if node.kind == "alias" else "variable"
+            self.declare(node, Name(texts[names[-1]], kind, of, i), scope)
+        i = inner + 1
+        while texts[i] in ("(", "["):
+            i = words.behind(i, end)
+        return self._initializer(node, i, end, scope, UNKNOWN)
+
+    def _initializer(self, node: Node, i: int, end: int, scope: Scope, type_: Type) -> int:
+        """Read `= value`, `(values)` or `{values}`; the index behind it."""
+        words, sign = self.words, self.words.texts[i]
+        if sign == "=" and i < end:
+            value, last = self.expressions.assignment(i + 1, end, scope)
+        elif sign in ("(", "{") and i < end:
+            last = words.behind(i, end)
+            inside = self.expressions.arguments(i + 1, last - 1, scope)
+            value = Node("list", i, last, inside, text=sign, scope=scope)
+        else:
+            return i
+        child = Node("initializer", i, last, [value], text=sign, type=type_, scope=scope)
+        node.children.append(child)
+        return last
+
+    def _declares_function(self, paren: int, end: int, scope: Scope) -> bool:
+        """Whether the bracket behind a name holds parameters, not a variable's initializer."""
+        words, texts, inside = self.words, self.words.texts, self.words.texts[paren + 1]
+        behind = words.behind(paren, end)
+        after = texts[behind]
+        if after in ("{", "->") or after in _BEHIND_PARAMETERS or inside in (")", "."):
+            return True
+        in_block = any(each.kind == "block" for each in scope.enclosing())
+        if not in_block and (after == ":" or scope.kind == "class"):
+            return True
+        found = specifiers(words, paren + 1, behind - 1, scope)
+        if found.type is None:
+            return False
+        follows, k = texts[found.last], found.last
+        if follows == "(":  # T(x): a conversion
+            return False
+        if found.is_certain:
+            return follows in ("*", "&", ",", ")", ".", "=", "[") or words.kinds[k] == "name"
+        while texts[k] in POINTERS:
+            k += 1
+        named_one = words.kinds[k] == "name" and texts[k + 1] in (",", ")", "=", "[")
+        return named_one or (follows in ("*", "&", ",", ")") and not in_block and k != found.last)
+
+    def _function(
+        self, node: Node, paren: int, end: int, name: str, result: Type, scope: Scope
+    ) -> int:
+        """Read a function from its parameters on; `node` becomes it, or its declaration."""
+        words, texts = self.words, self.words.texts
+        close = words.behind(paren, end)
+        outer = self._scope_of(name, scope)
+        inner = Scope("function", outer)
+        types = self.parameters(paren + 1, close - 1, inner)
+        k = close
+        while texts[k] in _BEHIND_PARAMETERS or texts[k] in ATTRIBUTES or texts[k] == "throw":
+            k = words.behind(k + 1, end) if texts[k + 1] == "(" else k + 1
+        if texts[k] == "->":
+            found = specifiers(words, k + 1, end, inner)
+            result, k = found.type or UNKNOWN, found.last
+            while texts[k] in POINTERS:
+                result = pointer_to(result) if texts[k] == "*" else result
+                result = replace(result, is_reference=result.is_reference or texts[k] == "&")
+                k += 1
+        short = name.rpartition("::")[2]
+        declared = Name(short, "function", result, parameters=tuple(types))
+        if outer is scope or "::" not in name:
+            self.declare(node, declared, scope)
+        else:
+            node.names.append(declared)
+        starts = [k]
+        while texts[k] == ":" or (texts[k] == "," and len(starts) > 1):  # initializers of members
+            k, _ = end_of_name(words, k + 1, end, inner)
+            if texts[k] not in ("(", "{"):
+                break
+            behind = words.behind(k, end)
+            starts += [k, behind]
+            k = behind
+        if texts[k] != "{":
+            node.words |= {"function"}
+            return words.end_of(k, end, ",;") if texts[k] != "=" else words.end_of(k, end)
+        node.kind, node.text, node.at, node.type, node.scope = (
+            "function",
+            name,
+            paren,
+            result,
+            inner,
+        )
+        node.last = words.behind(k, end)
+        while texts[node.last] == "catch" and node.last < end:  # of a function that is a try
+            node.last = words.behind(words.behind(node.last + 1, end), end)
+        self.define(node, starts[0], k)
+        return node.last
+
+    def _scope_of(self, name: str, scope: Scope) -> Scope:
+        """The scope in which the body of a function finds its names."""
+        space = name.rpartition("::")[0]
+        found = named(scope, space) if space else None
+        if found is None or found.scope is None:
+            if not space:
+                return scope
+            return Scope("class", scope, is_opaque=True)
+        if scope.kind != "template":
+            return found.scope
+        return Scope("template", found.scope, scope.names)
+
+    def parameters(self, i: int, end: int, scope: Scope) -> list[Type]:
+        """Declare parameters in `scope`; their types."""
+        words, types = self.words, []
+        while i < end:
+            found = specifiers(words, i, end, scope)
+            last, depth = max(found.last, i), 0
+            while last < end and (words.texts[last] != "," or depth):
+                angle = words.angle(last, end)
+                last = angle or words.skip(last, end)
+            node = Node("parameter", i, last)
+            type_ = found.type or UNKNOWN
+            if found.type is not None:
+                self.read(node, found, last, scope, only=True)
+            if node.names:
+                type_ = node.names[-1].type if node.names[-1].kind == "variable" else UNKNOWN
+            elif "*" in words.texts[found.last : last]:
+                type_ = pointer_to(type_)
+            if words.texts[i : i + 2] != ["void", ")"]:
+                types.append(type_)
+            i = last + 1
+        return types

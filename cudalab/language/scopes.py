@@ -1,0 +1,273 @@
+"""The nodes of the tree of CUDA C++, and its scopes: names, and what is known of their types."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from cudalab.language.tokens import set_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, eq=False)
+class Type:
+    """What is known of a type.
+
+    The kind is integer, float, half (16 bits), bool, pointer, class, void or unknown.
+    """
+
+    kind: str = "unknown"
+    text: str = ""  # its name where it was written, without qualifiers; may be empty
+    _: KW_ONLY
+    bits: int = 0  # of an integer
+    unsigned: bool = False
+    element: Type | None = None  # of a pointer, an array or CUDA's vectors
+    scope: Scope | None = None  # of a class that the text defines
+    is_reference: bool = False
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the initializer says what the type is."""
+        return self.kind == "unknown" and self.text == "auto"
+
+    @property
+    def element_of_array(self) -> Type:
+        """What an index or `*` gives."""
+        return self.element if self.kind == "pointer" and self.element else UNKNOWN
+
+    def is_like(self, other: Type) -> bool:
+        """Whether nothing that is known tells the types apart."""
+        if self.element and other.element and not self.element.is_like(other.element):
+            return False
+        known, others = (
+            (each.kind, each.bits, each.unsigned, id(each.scope), bool(each.element))
+            for each in (self, other)
+        )
+        return known == others and (self.kind != "unknown" or self.text == other.text)
+
+
+UNKNOWN = Type()
+AUTO = Type(text="auto")  # the type of the initializer
+VOID = Type("void", "void")
+BOOL = Type("bool", "bool")
+
+
+def integer(text: str, bits: int = 32, *, unsigned: bool = False) -> Type:
+    """An integer type."""
+    return Type("integer", text, bits=bits, unsigned=unsigned)
+
+
+def pointer_to(element: Type) -> Type:
+    """The type of a pointer, or of an array."""
+    return Type("pointer", element=element)
+
+
+INT, UINT = integer("int"), integer("unsigned int", unsigned=True)
+LONG, ULONG = integer("long", 64), integer("unsigned long", 64, unsigned=True)
+LONGLONG = integer("long long", 64)
+ULONGLONG = integer("unsigned long long", 64, unsigned=True)
+FLOAT, DOUBLE = Type("float", "float"), Type("float", "double")
+CHAR, SHORT = integer("char", 8), integer("short", 16)
+UCHAR = integer("unsigned char", 8, unsigned=True)
+USHORT = integer("unsigned short", 16, unsigned=True)
+# Words of which the names of types consist.
+BASIC = set_of(
+    "void bool char short int long float double signed unsigned wchar_t char8_t char16_t "
+    "char32_t __int128"
+)
+
+
+def _known_types() -> dict[str, Type]:
+    types = {
+        "uchar": UCHAR,
+        "ushort": USHORT,
+        "uint": UINT,
+        "ulong": ULONG,
+        "cudaTextureObject_t": ULONGLONG,
+        "cudaSurfaceObject_t": ULONGLONG,
+        "dim3": Type("class", "dim3", element=UINT),
+    }
+    for name in ("size_t", "uintptr_t", "uintmax_t"):
+        types[name] = integer(name, 64, unsigned=True)
+    for name in ("ssize_t", "ptrdiff_t", "intptr_t", "intmax_t", "clock_t"):
+        types[name] = integer(name, 64)
+    for bits in (8, 16, 32, 64):
+        for name in (f"int{bits}_t", f"int_fast{bits}_t", f"int_least{bits}_t"):
+            types[name] = integer(name, bits)
+            types[f"u{name}"] = integer(f"u{name}", bits, unsigned=True)
+    elements = {"char": CHAR, "short": SHORT, "int": INT, "long": LONG, "longlong": LONGLONG}
+    elements |= {"uchar": UCHAR, "ushort": USHORT, "uint": UINT, "ulong": ULONG}
+    elements |= {"ulonglong": ULONGLONG, "float": FLOAT, "double": DOUBLE}
+    for word, element in elements.items():
+        for size in "1234":
+            types[word + size] = Type("class", word + size, element=element)
+    for name in ("half", "__half", "__nv_bfloat16", "nv_bfloat16"):
+        types[name] = Type("half", name)
+    for name in ("half2", "__half2", "__nv_bfloat162", "nv_bfloat162"):
+        types[name] = Type("class", name, element=Type("half", "__half"))
+    return types
+
+
+KNOWN_TYPES = _known_types()
+_INDEX = Type("class", "uint3", element=UINT)
+KNOWN_VARIABLES = {
+    "threadIdx": _INDEX,
+    "blockIdx": _INDEX,
+    "blockDim": KNOWN_TYPES["dim3"],
+    "gridDim": KNOWN_TYPES["dim3"],
+    "warpSize": INT,
+    "true": BOOL,
+    "false": BOOL,
+    "nullptr": pointer_to(UNKNOWN),
+    "NULL": INT,
+}
+
+
+def basic(words: list[str]) -> Type:
+    """The type of words such as `unsigned long`."""
+    text = " ".join(words)
+    if "void" in words:
+        return VOID
+    if "bool" in words:
+        return BOOL
+    if "double" in words or "float" in words:
+        return Type("float", text)
+    bits = 32
+    if "char" in words or "char8_t" in words:
+        bits = 8
+    elif "short" in words or "char16_t" in words:
+        bits = 16
+    elif "long" in words or "__int128" in words:
+        bits = 128 if "__int128" in words else 64
+    unsigned = "unsigned" in words or any(word.startswith("char1") for word in words)
+    return integer(text, bits, unsigned=unsigned)
+
+
+@dataclass(eq=False)
+class Name:
+    """A declared name."""
+
+    name: str
+    kind: str  # variable, function, type, class, namespace, or unknown
+    type: Type = UNKNOWN  # of a variable, or of what a function returns
+    position: int = 0  # the index of the token from which a block knows it
+    _: KW_ONLY
+    initializer: Node | None = None
+    parameters: tuple[Type, ...] | None = None  # of a function; None for several that differ
+    scope: Scope | None = None  # of a class or namespace
+    is_template: bool = False
+    is_bit_field: bool = False
+
+    def merged(self, other: Name) -> Name:
+        """What two declarations of a name have in common."""
+        same = self.type.is_like(other.type)
+        types = (self.parameters, other.parameters)
+        agree = same and types[0] is not None and types[1] is not None
+        agree = agree and len(types[0] or ()) == len(types[1] or ())
+        agree = agree and all(a.is_like(b) for a, b in zip(*(t or () for t in types), strict=False))
+        kind = self.kind if self.kind == other.kind else "unknown"
+        return replace(
+            self,
+            kind=kind,
+            type=self.type if same and kind != "unknown" else UNKNOWN,
+            parameters=self.parameters if agree else None,
+            initializer=self.initializer if self.initializer is other.initializer else None,
+            is_template=self.is_template or other.is_template,
+            is_bit_field=self.is_bit_field or other.is_bit_field,
+        )
+
+
+@dataclass(eq=False)
+class Scope:
+    """The names of a namespace, a class, a function's parameters, a template or a block."""
+
+    kind: str
+    parent: Scope | None = None
+    names: dict[str, list[Name]] = field(default_factory=dict)
+    _: KW_ONLY
+    used: list[Scope] = field(default_factory=list)  # `using namespace`, and known bases
+    is_opaque: bool = False  # it may have variables from elsewhere, as of an unknown base
+
+    def declare(self, name: Name) -> None:
+        """Add a name."""
+        self.names.setdefault(name.name, []).append(name)
+
+    def own(self, name: str, position: int | None = None) -> Name | None:
+        """The name as this scope itself declares it."""
+        declared = self.names.get(name)
+        if not declared:
+            return None
+        if self.kind == "block":
+            known = [each for each in declared if position is None or each.position <= position]
+            return known[-1] if known else None
+        result = declared[0]
+        for each in declared[1:]:
+            result = result.merged(each)
+        return result
+
+    def member(self, name: str, position: int | None = None) -> Name | None:
+        """The name as this scope or one that it uses declares it."""
+        found = self.own(name, position)
+        for scope in self.used if found is None else ():
+            if scope is not self and (found := scope.member(name)) is not None:
+                break
+        return found
+
+    def find(self, name: str, position: int | None = None) -> Name | None:
+        """The name as it is known at a position of this scope."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.member(name, position)
+            if found is not None:
+                return found
+            if scope.is_opaque and scope.parent is not None:
+                found = scope.parent.find(name, position)
+                is_variable = found is None or found.kind == "variable"
+                return Name(name, "unknown") if is_variable else found
+            scope = scope.parent
+        return None
+
+    def inner(self, name: str, kind: str) -> Scope:
+        """The scope of the namespace or class of this name, which is made once."""
+        for each in self.names.get(name, ()):
+            if each.scope is not None and each.kind == kind:
+                return each.scope
+        scope = Scope(kind, self)
+        self.declare(Name(name, kind, scope=scope))
+        return scope
+
+    def enclosing(self) -> Iterator[Scope]:
+        """Yield this scope and those around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+
+@dataclass(eq=False)
+class Node:
+    """A part of the text: the tokens from `first` up to, but without, `last`."""
+
+    kind: str
+    first: int
+    last: int
+    children: list[Node] = field(default_factory=list)
+    _: KW_ONLY
+    text: str = ""  # a name, a literal or an operator
+    at: int = -1  # the index of the operator's first token, or of a function's name
+    type: Type = UNKNOWN  # that a declaration or a cast names, or that a function returns
+    scope: Scope | None = None  # in which it stands; of a function, its parameters'
+    words: frozenset[str] = frozenset()  # of a declaration, such as __global__
+    names: list[Name] = field(default_factory=list)  # that it declares
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node and all below it, in the order of the text."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def of_kind(self, *kinds: str) -> Iterator[Node]:
+        """The nodes of these kinds."""
+        return (node for node in self.walk() if node.kind in kinds)
