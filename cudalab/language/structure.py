@@ -173,6 +173,8 @@ def _kernel(
     """Read the declaration of a `__global__` function in tokens[start:end]."""
     after = without_template(tokens, start, end)
     explicit = tokens[start].text == "template"
+    while after < end and tokens[after].text != "__global__":  # past a macro that stands before it
+        after += 1
     bounds = ""
     for i in range(start, end):
         if tokens[i].text == "__launch_bounds__":

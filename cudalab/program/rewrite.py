@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.language import lockstep, ptx
+from cudalab.language import lockstep
 from cudalab.language.device_functions import File as Functions
 from cudalab.language.rewrite import dynamic_shared
 from cudalab.language.tokens import (
@@ -23,8 +23,9 @@ from cudalab.language.tokens import (
     tokenize,
 )
 from cudalab.output.notes import note
-from cudalab.program import exact_arithmetic, fragments, tiles
+from cudalab.program import assembly, exact_arithmetic, fragments, removed, tiles
 from cudalab.program.parsed import Launch, Parsed, parse
+from cudalab.program.pasted import Pasted
 from cudalab.program.refusals import (
     Lacking,
     headers_of,
@@ -42,20 +43,6 @@ if TYPE_CHECKING:
 
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+\w+(?P<params>\([^)]*\))?")
 _NO_KERNELS = frozenset({"return", "else", "do", "case", "goto", "new", "delete", "throw"})
-
-
-# Functions that CUDA has removed, which many old programs call, and what takes their place.
-_REMOVED = {
-    f"cudaThread{old}": f"cudaDevice{new}"
-    for old, new in (
-        ("Synchronize", "Synchronize"),
-        ("Exit", "Reset"),
-        ("SetLimit", "SetLimit"),
-        ("GetLimit", "GetLimit"),
-        ("SetCacheConfig", "SetCacheConfig"),
-        ("GetCacheConfig", "GetCacheConfig"),
-    )
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +70,7 @@ def edited(
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
     parsed = [parse(file) for file in files]
-    _note_removed(parsed if exact else ())  # once, though the texts may be made again
+    removed.tell(parsed if exact else ())  # once, though the texts may be made again
     kernels: dict[str, list[Kernel]] = {}
     for each in parsed:
         for kernel in each.structure.kernels:
@@ -110,10 +97,12 @@ def edited(
         },
     )
     _rewrite_references(parsed, tell=exact)
+    pasted = Pasted(parsed)
     for each in parsed:
         _check_headers(each)
         _check_clusters(each)
-        _rewrite_assembly(each, each.tokens)
+        removed.include_thrust(each)
+        assembly.rewrite(each, each.tokens, pasted)
         _rewrite_includes(each, names)
         _rewrite_variables(each)
         _rewrite_alignment(each)
@@ -121,7 +110,7 @@ def edited(
         _enlist_kernels(each, plain, templates)
         _rewrite_launches(each, each.tokens, known, {})
         for directive in each.directives:
-            _rewrite_macro(each, directive, known)
+            _rewrite_macro(each, directive, known, pasted)
     lacking = Lacking()
     for each in parsed:
         lacking.take(each.lacking)
@@ -148,14 +137,6 @@ def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
 
 
 # Features that the device lacks ------------------------------------------------------------------
-
-
-def _note_removed(parsed: Sequence[Parsed]) -> None:
-    """Say which functions of the files nvcc no longer knows."""
-    for each in parsed:
-        for name, start in {token.text: token.start for token in reversed(each.tokens)}.items():
-            if name in _REMOVED:
-                note(f"{each.place(start)}: nvcc 13 has no {name}: use {_REMOVED[name]}")
 
 
 def _check_headers(parsed: Parsed) -> None:
@@ -188,30 +169,6 @@ def _rewrite_variables(parsed: Parsed) -> None:
     for i, token in enumerate(parsed.tokens):
         if token.text == "__noinline__" and (i == 0 or parsed.tokens[i - 1].text != "("):
             parsed.replace(token.start, token.end, "__attribute__((noinline))")
-
-
-def _rewrite_assembly(parsed: Parsed, tokens: list[Token]) -> None:
-    """Turn inline PTX into C++. What is unknown is left to the compiler in a macro's body."""
-    in_macro = tokens is not parsed.tokens
-    for i, token in enumerate(tokens):
-        if token.text not in ("asm", "__asm__", "__asm"):
-            continue
-        if not in_macro and not any(a < i < b for a, b in parsed.structure.device_functions):
-            continue
-        begin = i + 1
-        while tokens[begin].text in ("volatile", "__volatile__"):
-            begin += 1
-        end = closing(tokens, begin)
-        statement = None if end is None else ptx.read(tokens[begin + 1 : end], parsed.file.text)
-        if end is None or statement is None or not statement.text.strip():
-            continue  # an empty one is a fence for the compiler
-        try:
-            translated = ptx.translate(statement)
-        except ptx.UnknownInstructionError as unknown:
-            if not in_macro:
-                parsed.lacking.add("inline PTX", parsed.place(token.start), str(unknown))
-            continue
-        parsed.replace(token.start, tokens[end].end, translated, "\\\n" if in_macro else "\n")
 
 
 def _rewrite_alignment(parsed: Parsed) -> None:
@@ -334,7 +291,7 @@ def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> Non
             )
 
 
-def _rewrite_macro(parsed: Parsed, directive: Token, known: _Known) -> None:
+def _rewrite_macro(parsed: Parsed, directive: Token, known: _Known, pasted: Pasted) -> None:
     """Rewrite launches, inline PTX and dynamic shared memory in the body of a #define."""
     match = _DEFINE.match(directive.text)
     if match is None or not re.search("<<<|__shared__|asm", directive.text):
@@ -345,7 +302,7 @@ def _rewrite_macro(parsed: Parsed, directive: Token, known: _Known) -> None:
         for token in tokenize(directive.text[match.end() :])
     ]
     names = re.findall(r"\w+", match["params"] or "")
-    _rewrite_assembly(parsed, body)
+    assembly.rewrite(parsed, body, pasted)
     _rewrite_shared(parsed, body)
     _rewrite_launches(parsed, body, known, {name: f"#{name}" for name in names})
 

@@ -129,6 +129,7 @@ def test_every_lab_has_a_program():
         "numbers",
         "trigonometry",
         "edges",
+        "courses",
         "lockstep",
         "intrinsics",
         "atomics",

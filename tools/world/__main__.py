@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from tools.world.programs import chosen
 from tools.world.run import run
 
 LIMIT_S = {"cpu": 60, "cuda": 20}
@@ -25,6 +26,9 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=1e9, help="seconds; begin none after them")
     parser.add_argument("--limit", type=int, help="seconds; 60 on the CPU device, 20 on a GPU")
     parser.add_argument("--only", default="", help="a part of the set and the name")
+    parser.add_argument(
+        "--verdicts", default="", help="those of the stored table that are run, in this order: A,B"
+    )
     parser.add_argument("sources", type=Path)
     parser.add_argument("record", type=Path)
     given = parser.parse_args()
@@ -35,7 +39,7 @@ def main() -> None:
         jobs=given.jobs,
         budget_s=given.budget,
         limit_s=given.limit or LIMIT_S[given.device],
-        only=given.only,
+        chosen=chosen(given.only, [each for each in given.verdicts.split(",") if each]),
     )
 
 

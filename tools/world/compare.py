@@ -20,12 +20,12 @@ from tools import results
 from tools.results import Json, table
 from tools.world import programs
 from tools.world.masks import close, masked, same_lines
+from tools.world.programs import STORED
 from tools.world.run import EXECUTABLE
 
 if TYPE_CHECKING:
     from tools.world.programs import Program
 
-STORED = results.FOLDER / "world" / "programs.json"
 VERDICTS = {  # those of a program that ends on both devices come first
     "same": "same",
     "order": "same lines in another order",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("programs.toml")
+STORED = Path(__file__).parents[2] / "docs/results/world/programs.json"
 _LIBRARIES = (  # what a source says, and what nvcc links for it
     (re.compile(r"\bcublasLt"), "-lcublasLt"),
     (re.compile(r"\bcublas"), "-lcublas"),
@@ -64,6 +65,22 @@ def programs() -> list[Program]:
         for name, each in table.items()
         for row in each["programs"]
     ]
+
+
+def chosen(only: str, verdicts: list[str]) -> list[Program]:
+    """The programs whose set and name contain `only`.
+
+    With `verdicts`, those that the stored table gives these, in their order; "none" are new.
+    """
+    named = [each for each in programs() if only in f"{each.set} {each.name}"]
+    if not verdicts:
+        return named
+    rows = json.loads(STORED.read_text("utf-8"))["programs"]
+    given = {(row["set"], row["program"]): row["verdict"] for row in rows}
+    by_verdict: dict[str, list[Program]] = {}
+    for each in named:
+        by_verdict.setdefault(given.get((each.set, each.name), "none"), []).append(each)
+    return [each for verdict in verdicts for each in by_verdict.get(verdict, [])]
 
 
 def by_build(chosen: list[Program]) -> list[list[Program]]:

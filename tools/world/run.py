@@ -122,10 +122,16 @@ def device_name(device: str) -> str:
 
 
 def run(
-    device: str, sources: Path, record: Path, *, jobs: int, budget_s: float, limit_s: int, only: str
+    device: str,
+    sources: Path,
+    record: Path,
+    *,
+    jobs: int,
+    budget_s: float,
+    limit_s: int,
+    chosen: list[Program],
 ) -> None:
-    """Run all programs whose set and name contain `only`; begin none after `budget_s` seconds."""
-    chosen = [each for each in programs.programs() if only in f"{each.set} {each.name}"]
+    """Run the chosen programs, in their order; begin none after `budget_s` seconds."""
     last = time.monotonic() + budget_s
     head = {
         "kind": device,

@@ -27,6 +27,7 @@ _INCLUDE = re.compile(
 )
 # These launch kernels or need a GPU's own instructions; some of them are among ours.
 _FOR_GPUS = re.compile(r"cub/(?:device|grid)/|cuda/(?:ptx|tma|work_stealing)|thrust/system/tbb")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _VERSION = re.compile(r"#\s*define\s+CCCL_VERSION\s+(\d+)")
 
 
@@ -69,6 +70,45 @@ def has(header: str) -> bool:
     if (OURS / header).is_file():
         return True
     return not _FOR_GPUS.match(header) and os.path.isfile(f"{package.folder}/{header}")  # noqa: PTH113 - as above
+
+
+def headers_of(names: Iterable[str]) -> list[str]:
+    """The headers of Thrust that declare these names of its namespace.
+
+    With nvcc many of them come by others.
+    """
+    package = installed()
+    if package is None:
+        return []
+    headers = {_named(name) or _declaring(name, package.folder) for name in names}
+    return sorted(headers - {""})
+
+
+def _named(name: str) -> str:
+    """The header with a name like this."""
+    short = name.removeprefix("make_")
+    own = (f"thrust/{short}.h", f"thrust/iterator/{short}.h")
+    return next((each for each in own if has(each)), "")
+
+
+def _declaring(name: str, folder: str) -> str:
+    """The header that declares a class or a function."""
+    declared = re.compile(rf"\b(?:struct|class|using) {name}\b|(?<!::)\b{name}\(")
+    found = (header for header, code in _thrust(folder).items() if declared.search(code))
+    return next(found, "")
+
+
+@cache
+def _thrust(folder: str) -> dict[str, str]:
+    """The code of Thrust's own headers, without comments."""
+    codes: dict[str, str] = {}
+    for root in (str(OURS), folder):
+        for name in sorted(os.listdir(f"{root}/thrust")):  # noqa: PTH208 - as above
+            if name.endswith(".h"):
+                with open(f"{root}/thrust/{name}", encoding="utf-8") as file:  # noqa: PTH123
+                    code = _COMMENT.sub("", file.read())
+                codes[f"thrust/{name}"] = codes.get(f"thrust/{name}", "") + code
+    return codes
 
 
 def why_missing() -> str:

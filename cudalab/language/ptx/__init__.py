@@ -9,15 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.language.ptx import arithmetic, memory, threads
-from cudalab.language.ptx.reading import Block, UnknownInstructionError, instructions, read
+from cudalab.language.ptx.reading import (
+    Block,
+    Statement,
+    UnknownInstructionError,
+    instructions,
+    read,
+)
 from cudalab.language.ptx.tables import CONSTRAINTS, OF_NO_EFFECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudalab.language.ptx.reading import Instruction, Statement
+    from cudalab.language.ptx.reading import Instruction
 
-__all__ = ["UnknownInstructionError", "read", "translate"]
+__all__ = ["Statement", "UnknownInstructionError", "read", "translate"]
 
 _WRITERS: dict[str, Callable[[Instruction, Block], str | None]] = {
     "mov": arithmetic.move,

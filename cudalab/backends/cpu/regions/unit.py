@@ -45,6 +45,10 @@ _ONLY_FIBERS = {
     "clock": "a clock, which threads may wait by",
     "__activemask": "__activemask",
     "__match_all_sync": "__match_all_sync",
+    **dict.fromkeys(
+        ("__shfl", "__shfl_up", "__shfl_down", "__shfl_xor", "__any", "__all", "__ballot"),
+        "a warp function without a mask",
+    ),
     "try": "exceptions",
     "alloca": "alloca",
 }

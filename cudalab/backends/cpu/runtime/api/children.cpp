@@ -88,6 +88,7 @@ Grid::Grid(Call& call, const KernelCall& launch) {
     children = &own;
     ++grids_begun;
     error = check_arguments(call, launch);
+    begin_shared_memory(launch);
     if (!error)
         error =
             start_grid(call, *launch.config, *launch.kernel, launch.args, resident_blocks(launch));

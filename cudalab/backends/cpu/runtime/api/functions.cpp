@@ -192,6 +192,18 @@ static uint64_t resident_blocks(const Config& config, Function* function) {
     const size_t shared = config.shared + (function ? static_shared(*function) : 0);
     return (uint64_t)blocks_per_multiprocessor(threads, shared) * MULTIPROCESSORS;
 }
+static unsigned dynamic_of_launch, total_of_launch;  // of the one in progress
+void begin_shared_memory(const KernelCall& launch) {
+    Function* function = launch.address ? find_function(launch.address) : nullptr;
+    dynamic_of_launch = (unsigned)launch.config->shared;
+    total_of_launch = dynamic_of_launch + (unsigned)(function ? static_shared(*function) : 0);
+}
+unsigned dynamic_shared_bytes() {
+    return dynamic_of_launch;
+}
+unsigned total_shared_bytes() {
+    return total_of_launch;
+}
 uint64_t resident_blocks(const KernelCall& launch) {
     return resident_blocks(*launch.config,
                            launch.address ? find_function(launch.address) : nullptr);

@@ -50,18 +50,26 @@ static struct GridBarrier {
     bool cooperative;
 } grid_barrier;
 
-static thread_local bool block_has_passed;
-static thread_local uint64_t last_launch;  // a failed launch may have left the other variable set
+static thread_local bool block_has_arrived, block_has_passed;
+static thread_local uint64_t round_of_block;
+static thread_local uint64_t last_launch;  // a failed launch may have left the others set
 
-static void wait_for_grid(Worker& w, const char* file, int line) {
+// The round in which this block has arrived.
+static uint64_t arrive_at_grid() {
     GridBarrier& barrier = grid_barrier;
     pthread_mutex_lock(&barrier.mutex);
-    uint64_t round = barrier.round;
+    const uint64_t round = barrier.round;
     if (++barrier.arrived == barrier.blocks) {
         barrier.arrived = 0;
         ++barrier.round;
         pthread_cond_broadcast(&barrier.opened);
     }
+    pthread_mutex_unlock(&barrier.mutex);
+    return round;
+}
+static void wait_for_grid(Worker& w, uint64_t round, const char* file, int line) {
+    GridBarrier& barrier = grid_barrier;
+    pthread_mutex_lock(&barrier.mutex);
     bool hopeless = false;
     w.at_grid_barrier = true;
     while (barrier.round == round && !hopeless) {
@@ -95,21 +103,33 @@ static void check_cooperative(const char* file, int line) {
 }
 void sync_grid_of_loops(const char* file, int line) {
     check_cooperative(file, line);
-    wait_for_grid(*worker, file, line);
+    wait_for_grid(*worker, arrive_at_grid(), file, line);
 }
-void sync_grid(const char* file, int line) {
+// The first thread of a block arrives and waits for all of it.
+void arrive_at_grid(const char* file, int line) {
     check_cooperative(file, line);
     if (last_launch != grid_barrier.launch) {
         last_launch = grid_barrier.launch;
-        block_has_passed = false;
+        block_has_arrived = block_has_passed = false;
     }
     cudalab_block_barrier(file, line);
-    if (!block_has_passed) {  // the first thread waits for the whole block
+    if (!block_has_arrived) {
+        block_has_arrived = true;
+        if (!kernel_is_silent) round_of_block = arrive_at_grid();
+    }
+}
+void wait_for_grid(const char* file, int line) {
+    cudalab_block_barrier(file, line);
+    if (!block_has_passed) {
         block_has_passed = true;
-        if (!kernel_is_silent) wait_for_grid(*worker, file, line);
+        if (!kernel_is_silent) wait_for_grid(*worker, round_of_block, file, line);
     }
     cudalab_block_barrier(file, line);
-    block_has_passed = false;
+    block_has_arrived = block_has_passed = false;
+}
+void sync_grid(const char* file, int line) {
+    arrive_at_grid(file, line);
+    wait_for_grid(file, line);
 }
 
 // The lanes of the warp that arrive at this line together.

@@ -174,6 +174,7 @@ cudaError_t perform(Call& call, const KernelCall& kernel);  // in children.cpp
 cudaError_t check_arguments(Call& call, const KernelCall& kernel);
 // Whether the limits of the device allow the launch, before it is submitted.
 cudaError_t check_launch(Call& call, const KernelCall& kernel);
+void begin_shared_memory(const KernelCall& launch);  // for the functions that kernels ask
 uint64_t resident_blocks(const KernelCall& launch);  // so many fit on the device at once
 
 }  // namespace cudalab

@@ -101,7 +101,13 @@ class lane_group {
 
 class thread_block {
   public:
+    struct arrival_token {};
+
     static void sync(CUDALAB_HERE) { cudalab::cudalab_block_barrier(file, line); }
+    static arrival_token barrier_arrive() {
+        return {};
+    }  // nothing happens before the wait, as in CUDA
+    static void barrier_wait(arrival_token&&, CUDALAB_HERE) { sync(file, line); }
     static unsigned thread_rank() { return cudalab::current.thread; }
     static unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
     static unsigned num_threads() { return size(); }
@@ -113,8 +119,15 @@ class thread_block {
 
 class grid_group {
   public:
+    struct arrival_token {};
+
     static bool is_valid() { return cudalab::in_cooperative_launch(); }
     static void sync(CUDALAB_HERE) { cudalab::sync_grid(file, line); }
+    static arrival_token barrier_arrive(CUDALAB_HERE) {
+        cudalab::arrive_at_grid(file, line);
+        return {};
+    }
+    static void barrier_wait(arrival_token&&, CUDALAB_HERE) { cudalab::wait_for_grid(file, line); }
     static unsigned long long block_rank() {
         return ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     }
@@ -171,26 +184,38 @@ class warps_tile {
         const int of_warp = __all_sync(~0u, predicate, file, line);
         return gather(of_warp, [](int a, int b) { return a & b; }, file, line);
     }
+    template <class T>
+    T shfl(const T& value, unsigned rank, CUDALAB_HERE) const {
+        T all[WARPS];
+        exchange(value, cudalab::lane() == rank % 32, all, file, line);
+        return all[rank / 32 % WARPS];
+    }
     // One value of each warp, folded by halves; every thread gets the result.
     template <class T, class Op>
     T gather(const T& of_warp, Op op, const char* file, int line) const {
-        static_assert(sizeof(T) <= 32, "values of more than 32 bytes");
-        static __thread unsigned long long values[1024 / 32][4];  // of this OS thread's block
-        constexpr unsigned warps = SIZE / 32;
-        const unsigned first = cudalab::current.thread / SIZE * warps;
-        if (cudalab::lane() == 0)
-            __builtin_memcpy(values[cudalab::current.thread / 32], &of_warp, sizeof(T));
-        sync(file, line);
-        T all[warps];
-        for (unsigned i = 0; i < warps; ++i)
-            __builtin_memcpy((void*)&all[i], values[first + i], sizeof(T));
-        sync(file, line);
-        for (unsigned half = warps / 2; half; half /= 2)
+        T all[WARPS];
+        exchange(of_warp, cudalab::lane() == 0, all, file, line);
+        for (unsigned half = WARPS / 2; half; half /= 2)
             for (unsigned i = 0; i < half; ++i) all[i] = op(all[i], all[i + half]);
         return all[0];
     }
+    // All values that the lanes which give one have given, in the order of their warps.
+    template <class T>
+    static void exchange(const T& value, bool gives, T* all, const char* file, int line) {
+        static_assert(std::is_trivially_copyable<T>::value, "a shuffle copies bytes");
+        static_assert(sizeof(T) <= 32, "values of more than 32 bytes");
+        static __thread unsigned long long values[1024 / 32][4];  // of this OS thread's block
+        const unsigned first = cudalab::current.thread / SIZE * WARPS;
+        const warps_tile here(0, 0);
+        if (gives) __builtin_memcpy(values[cudalab::current.thread / 32], &value, sizeof(T));
+        here.sync(file, line);
+        for (unsigned i = 0; i < WARPS; ++i)
+            __builtin_memcpy((void*)&all[i], values[first + i], sizeof(T));
+        here.sync(file, line);
+    }
 
   private:
+    static constexpr unsigned WARPS = SIZE / 32;
     unsigned meta_rank_, meta_size_;
 };
 

@@ -20,6 +20,12 @@ inline bool in_cooperative_launch() {
 inline void sync_grid(const char*, int) {
     __trap();
 }
+inline void arrive_at_grid(const char*, int) {
+    __trap();
+}
+inline void wait_for_grid(const char*, int) {
+    __trap();
+}
 }  // namespace cudalab
 
 #else
@@ -45,6 +51,7 @@ inline void sync_grid(const char*, int) {
 #endif
 
 #include "cudalab/api.h"
+#include "cudalab/removed.h"
 #include "cudalab/texture_reads.h"
 
 #endif

@@ -71,7 +71,11 @@ namespace cudalab {
 bool in_kernel();  // whether this thread runs one
 unsigned converged_lanes(const char* file, int line);
 bool in_cooperative_launch();
+unsigned dynamic_shared_bytes();  // of a block of the kernel that runs
+unsigned total_shared_bytes();    // with its static variables
 void sync_grid(const char* file, int line);
+void arrive_at_grid(const char* file, int line);
+void wait_for_grid(const char* file, int line);
 void sync_grid_of_loops(const char* file, int line);  // for a whole block (regions.h)
 }  // namespace cudalab
 #ifndef CUDALAB_CHECK

@@ -1,0 +1,193 @@
+"""Inline PTX whose text macros put together, as in `asm("mov.u32 %0, %%" #name ";" : …)`.
+
+An `asm` statement is translated where its text is known. So the macros in it are expanded as the
+preprocessor would do it, and the macro that makes one of its own parameters is expanded at each
+use.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudalab.language.tokens import CLOSING, OPENING, closing, tokenize
+from cudalab.program.macros import macros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cudalab.language.tokens import Token
+    from cudalab.program.macros import Macro
+    from cudalab.program.parsed import Parsed
+
+_ASM = frozenset({"asm", "__asm__", "__asm"})
+_DEEPEST = 20  # macros within macros
+_PAIRS = frozenset({"##", "<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "|=", "++"})
+
+
+class _Word(NamedTuple):
+    """A token of an expansion, and whether a space is before it."""
+
+    text: str
+    spaced: bool
+
+
+class Pasted:
+    """The macros of a program, by their names."""
+
+    def __init__(self, files: Iterable[Parsed]) -> None:
+        """Read the macros of all files; one with several definitions is left alone."""
+        every: dict[str, list[Macro]] = {}
+        for each in files:
+            for macro in macros(each.directives):
+                every.setdefault(macro.name, []).append(macro)
+        self._macros = {
+            name: found[0] for name, found in every.items() if len({*map(_body, found)}) == 1
+        }
+        self.makers = self._makers()
+
+    def _makers(self) -> set[str]:
+        """The macros that make the text of an `asm` statement of their parameters."""
+        makers = {name for name, macro in self._macros.items() if _pastes(macro)}
+        while more := {
+            name
+            for name, macro in self._macros.items()
+            if name not in makers and macro.words & makers
+        }:
+            makers |= more
+        return makers
+
+    def uses(self, tokens: Sequence[Token]) -> list[tuple[int, int]]:
+        """The first and the last token of each use of a maker."""
+        found, i = [], 0
+        while i < len(tokens):
+            end = self._end(tokens, i) if tokens[i].text in self.makers else None
+            if end is not None:
+                found.append((i, end))
+                i = end
+            i += 1
+        return found
+
+    def _end(self, tokens: Sequence[Token], i: int) -> int | None:
+        if not self._macros[tokens[i].text].params:
+            return i
+        return closing(list(tokens), i + 1) if tokens[i + 1 : i + 2] else None
+
+    def expanded(self, tokens: Sequence[Token]) -> str:
+        """The text of the tokens, with all macros of the program replaced."""
+        words = self._expand(_words(tokens), 0)
+        return "".join((" " if word.spaced else "") + word.text for word in words)
+
+    def _expand(self, words: list[_Word], depth: int) -> list[_Word]:
+        result: list[_Word] = []
+        i = 0
+        while i < len(words):
+            macro = self._macros.get(words[i].text) if depth < _DEEPEST else None
+            arguments, end = (None, i) if macro is None else _arguments(macro, words, i)
+            if macro is None or arguments is None:
+                result.append(words[i])
+            else:
+                body = self._substituted(macro, arguments, depth)
+                result += self._expand(body, depth + 1)
+                i = end
+            i += 1
+        return result
+
+    def _substituted(
+        self, macro: Macro, arguments: dict[str, list[_Word]], depth: int
+    ) -> list[_Word]:
+        """The body of a macro with its arguments."""
+        body = _words(macro.tokens)
+        result: list[_Word] = []
+        i = 0
+        while i < len(body):
+            word = body[i]
+            following = body[i + 1].text if i + 1 < len(body) else ""
+            if word.text == "##":
+                glued = arguments.get(following, body[i + 1 : i + 2])
+                before = result.pop() if result else _Word("", spaced=False)
+                first = glued[0].text if glued else ""
+                result += [_Word(before.text + first, before.spaced), *glued[1:]]
+                i += 1
+            elif word.text == "#" and following in arguments:
+                result.append(_Word(_quoted(arguments[following]), spaced=True))
+                i += 1
+            elif word.text in arguments and following == "##":
+                result += arguments[word.text]
+            elif word.text in arguments:
+                result += _after(word, self._expand(arguments[word.text], depth + 1))
+            else:
+                result.append(word)
+            i += 1
+        return result
+
+
+def _body(macro: Macro) -> tuple[str, ...]:
+    return (macro.params, *(token.text for token in macro.tokens))
+
+
+def _pastes(macro: Macro) -> bool:
+    """Whether a macro's body has an `asm` statement whose text is not made of strings alone."""
+    words = [word for word in macro.tokens if word.text not in ("volatile", "__volatile__")]
+    for i, word in enumerate(words[:-1]):
+        if word.text not in _ASM:
+            continue
+        for part in words[i + 2 : closing(words, i + 1)]:
+            if part.text in (":", "::"):
+                break
+            if part.kind != "string":
+                return True
+    return False
+
+
+def _words(tokens: Sequence[Token]) -> list[_Word]:
+    """The tokens as words; `##` and other pairs of signs are one."""
+    words: list[_Word] = []
+    end = tokens[0].start if tokens else 0
+    if tokens and tokens[0].kind == "directive":  # a body that begins by `#name`
+        after = tokenize(tokens[0].text.lstrip().removeprefix("#"))
+        return [_Word("#", spaced=True), *_words(after), *_words(tokens[1:])]
+    for token in tokens:
+        touches = token.start == end
+        end = token.end
+        if touches and words and words[-1].text + token.text in _PAIRS:
+            words[-1] = _Word(words[-1].text + token.text, words[-1].spaced)
+        else:
+            words.append(_Word(token.text, not touches))
+    return words
+
+
+def _after(place: _Word, words: list[_Word]) -> list[_Word]:
+    """The words with the space that was before the parameter."""
+    return [_Word(words[0].text, place.spaced), *words[1:]] if words else []
+
+
+def _arguments(
+    macro: Macro, words: list[_Word], i: int
+) -> tuple[dict[str, list[_Word]] | None, int]:
+    """The arguments of a use by the names of the parameters, and the last word of the use."""
+    if not macro.params:
+        return {}, i
+    if [word.text for word in words[i + 1 : i + 2]] != ["("]:
+        return None, i
+    names = re.findall(r"\w+|\.\.\.", macro.params)
+    given: list[list[_Word]] = [[]]
+    depth = 0
+    for end in range(i + 1, len(words)):
+        word = words[end]
+        depth += (word.text in OPENING) - (word.text in CLOSING)
+        if depth == 0:
+            named = dict(zip(names, given, strict=False))
+            rest = {"__VA_ARGS__": named.pop("...")} if "..." in named else {}
+            return {**{name: list[_Word]() for name in names}, **named, **rest}, end
+        if depth == 1 and word.text == "," and (len(given) < len(names) or names[-1:] != ["..."]):
+            given.append([])
+        elif end > i + 1:
+            given[-1].append(word)
+    return None, i
+
+
+def _quoted(words: list[_Word]) -> str:
+    """What `#` makes of an argument."""
+    text = "".join((" " if word.spaced else "") + word.text for word in words).strip()
+    return '"' + re.sub(r'[\\"]', r"\\\g<0>", text) + '"'

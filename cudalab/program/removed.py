@@ -1,0 +1,79 @@
+"""What CUDA has removed and old programs use: it works, with a note of what takes its place."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu import cccl
+from cudalab.output.notes import note
+from cudalab.program.macros import macros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.language.tokens import Token
+    from cudalab.program.parsed import Parsed
+
+# What CUDA has removed and many old programs use, and what takes its place.
+_WARP = "its form with a mask, such as __shfl_sync"
+_REMOVED = {
+    **{f"__{name}": _WARP for name in ("shfl", "shfl_up", "shfl_down", "shfl_xor")},
+    **{f"__{name}": _WARP for name in ("any", "all", "ballot")},
+    "thrust::unary_function": "no base class",
+    "thrust::binary_function": "no base class",
+    "thrust::identity": "cuda::std::identity",
+    "cub::Sum": "cuda::std::plus<>",
+    "cub::Max": "cuda::maximum<>",
+    "cub::Min": "cuda::minimum<>",
+    **{
+        f"cub::{kind}InputIterator": f"thrust::{kind.lower()}_iterator"
+        for kind in ("Counting", "Constant", "Transform")
+    },
+    **{
+        f"cudaThread{old}": f"cudaDevice{new}"
+        for old, new in (
+            ("Synchronize", "Synchronize"),
+            ("Exit", "Reset"),
+            ("SetLimit", "SetLimit"),
+            ("GetLimit", "GetLimit"),
+            ("SetCacheConfig", "SetCacheConfig"),
+            ("GetCacheConfig", "GetCacheConfig"),
+        )
+    },
+}
+_THRUST = re.compile(r"[ \t]*#[ \t]*include[ \t]*<thrust/")
+
+
+def tell(parsed: Sequence[Parsed]) -> None:
+    """Say what of the files nvcc no longer knows, and what takes its place."""
+    own = {macro.name for each in parsed for macro in macros(each.directives)}
+    own |= {name for each in parsed for name in each.structure.host_functions}
+    for each in parsed:
+        first: dict[str, dict[str, int]] = {}
+        for name, start in _names(each.tokens):
+            if name in _REMOVED and name not in own:
+                first.setdefault(_REMOVED[name], {}).setdefault(name, start)
+        for instead, names in first.items():
+            place = each.place(next(iter(names.values())))
+            note(f"{place}: nvcc 13 has no {', '.join(names)}: use {instead}")
+
+
+def _names(tokens: Sequence[Token]) -> Iterator[tuple[str, int]]:
+    """The names of the code, those of Thrust and CUB with their namespace, and their places."""
+    for i, token in enumerate(tokens):
+        space = tokens[i - 2].text if i > 1 and tokens[i - 1].text == "::" else ""
+        yield f"{space}::{token.text}" if space in ("thrust", "cub") else token.text, token.start
+
+
+def include_thrust(parsed: Parsed) -> None:
+    """Include the headers of Thrust that nvcc finds by others."""
+    used = (name.partition("::") for name, _ in _names(parsed.tokens))
+    names = {name for space, _, name in used if space == "thrust" and name}
+    lines = [f"#include <{header}>\n" for header in cccl.headers_of(names)] if names else []
+    place = next((each for each in reversed(parsed.directives) if _THRUST.match(each.text)), None)
+    if lines and place is None:
+        parsed.head += "".join(lines)
+    elif lines and place is not None:
+        after = parsed.lines[place.start] + 1
+        parsed.replace(place.end, place.end, "\n" + "".join(lines) + f"#line {after}")
