@@ -47,6 +47,7 @@ def prepare_run(arguments: Sequence[str]) -> None:
 COMMANDS = {
     "list": ("inventory:list_variants", "List the labs, or a lab's variants."),
     "show": ("inventory:show", "Print a variant's source."),
+    "doctor": ("doctor:doctor", "Say what is missing on this machine, and what mends it."),
     "device": ("inventory:device", "Print the properties of the devices."),
     "run": ("run:run", "Compile and run a whole CUDA program, with or without a GPU."),
     "bench": ("bench:bench", "Measure variants side by side."),

@@ -224,7 +224,7 @@ def _show_tiers(lab: Lab, variant: Variant) -> None:
                 "Example",
                 "cudalab device",
                 "cudalab device cuda",
-                "cudalab device --why",
+                "cudalab device --why             # the part of `cudalab doctor` about the GPU",
                 "cudalab device --measure mygpu.toml",
             ),
             lines(
@@ -326,9 +326,14 @@ def _explain_gpu() -> int:
 
     cured = True
     for check in why.checks():
-        message = check.message.replace("\n", "\n  ")
-        click.echo(f"{'MISSING' if check.cure else 'ok':<8} {check.name}: {message}")
-        if check.cure:
-            click.echo(f"         cure: {check.cure}")
-            cured = False
+        show_check("MISSING" if check.cure else "ok", check.name, check.message, check.cure)
+        cured = cured and not check.cure
     return ExitCode.OK if cured else ExitCode.NO_DEVICE
+
+
+def show_check(mark: str, name: str, message: str, cure: str) -> None:
+    """Print what was looked at and, if something is wrong, the line to type, never wrapped."""
+    lines = message.replace("\n", "\n  ")
+    click.echo(f"{mark:<8} {name}: {lines}")
+    if cure:
+        click.echo(f"         cure: {cure}")

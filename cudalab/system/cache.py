@@ -26,13 +26,18 @@ _DISK_FULL = re.compile(  # in the words of the system, and of zig
 )
 
 
-@cache
-def cache_dir(device: str) -> Path:
-    """The folder for what `device` compiles; a temporary one if the home has no room for it."""
+def base_dir() -> Path:
+    """The folder in which the user's caches are, whether it can be written to or not."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not base.is_absolute():  # absent or relative: to be ignored by XDG's rules
         base = Path.home() / ".cache"
-    folder = base / "cudalab" / device
+    return base / "cudalab"
+
+
+@cache
+def cache_dir(device: str) -> Path:
+    """The folder for what `device` compiles; a temporary one if the home has no room for it."""
+    folder = base_dir() / device
     if os.environ.get(READ_ONLY) and folder.is_dir():
         return folder  # filled by another process; this one must not write to it
     try:

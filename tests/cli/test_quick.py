@@ -25,6 +25,7 @@ SHORT_SWEEP = "--sweep THREADS_PER_BLOCK=64 --time-limit 0.1"
 COMMANDS = {
     "list": ("list radixsort", "split_1bit"),
     "show": ("show reduce sequential", KERNEL.read_text()),
+    "doctor": ("doctor", "ok       compiler: "),
     "device": ("device {device}", "shared memory per block"),
     "gen": ("gen reduce --n 3 --dist all-ones", b"\x03" + bytes(3) + b"\x01\0\0\0" * 3),
     "verify": (f"verify radixsort {SAMPLE}.in.bin {SAMPLE}.out.bin", ""),

@@ -140,7 +140,7 @@ def find_compiler() -> Compiler:
         return Zig("zig c++", (str(program), "c++"), _identity(program))
     raise NoDeviceError(
         "the CPU device needs a C++ compiler: found no g++, no clang++ and no ziglang package",
-        hint=f"{install_command('cpu')}, or install g++",
+        hint=f"{install_command('cpu')}, or install g++; `cudalab doctor` looks at all of it",
     )
 
 

@@ -265,7 +265,11 @@ def choose(kind: str = "auto") -> Sandbox:
         )
     reasons.append(f"user: {users}")
     none = choose("none")
-    return replace(none, words=f"{none.words}; no other works here ({'; '.join(reasons)})")
+    return replace(
+        none,
+        words=f"{none.words}; no other works here ({'; '.join(reasons)}): "
+        "`cudalab doctor` says what to install",
+    )
 
 
 @cache

@@ -1,0 +1,164 @@
+"""What cudalab needs of a machine, looked at piece by piece, each with the line that mends it.
+
+Nothing is taken from a table: the compiler compiles and its code runs, a sandbox is started, a file
+is written where the cache is, and the GPU's part is that of `cudalab device --why`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab import __version__
+from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.cuda import why
+from cudalab.checker.sandbox import sandbox
+from cudalab.errors import CudalabError
+from cudalab.language.source import Source
+from cudalab.system import cache, machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA = "cudalab-doctor/1"
+GIB = 1 << 30
+MIN_FREE_BYTES = GIB  # of memory, and of the disks where is compiled
+PACKAGES = ("click", "numpy", "rich")
+KERNEL = 'extern "C" __global__ void one(int *x) { x[threadIdx.x] = 1; }\n'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One thing that was looked at."""
+
+    part: str  # machine, CPU device, checker, GPU
+    name: str
+    ok: bool
+    needed: bool  # whether nothing can be computed here without it
+    message: str
+    cure: str = ""  # the line to type; empty if nothing is wrong
+
+    @property
+    def mark(self) -> str:
+        """The word in front: only what is needed is called missing."""
+        return "ok" if self.ok else "MISSING" if self.needed else "no"
+
+
+def rows() -> Iterator[Row]:
+    """Everything, in the order in which to mend it."""
+    yield from _versions()
+    yield from _room()
+    yield _compiler()
+    yield _sandbox()
+    for check in why.checks():
+        yield Row(
+            part="GPU",
+            name=check.name,
+            ok=not check.cure,
+            needed=False,
+            message=check.message,
+            cure=check.cure,
+        )
+
+
+def _versions() -> Iterator[Row]:
+    packages = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    python = f"Python {platform.python_version()} ({sys.executable})"
+    message = f"cudalab {__version__}, {python}, {packages}"
+    yield Row(part="machine", name="versions", ok=True, needed=True, message=message)
+    words = f"{platform.system()} {platform.release()}, {machine.processor_name()}"
+    linux = sys.platform == "linux"
+    cure = "" if linux else "use Linux: elsewhere cudalab is untested"
+    message = f"{words}, {machine.usable_cores()} usable cores"
+    yield Row(part="machine", name="system", ok=linux, needed=True, message=message, cure=cure)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "without a version"
+
+
+def _room() -> Iterator[Row]:
+    """Free memory, the cache and free space, where compilers write."""
+    free = machine.available_memory()
+    yield Row(
+        part="machine",
+        name="memory",
+        ok=free >= MIN_FREE_BYTES,
+        needed=False,
+        message=f"{free / GIB:.1f} GiB free of {machine.total_memory() / GIB:.1f}",
+        cure="" if free >= MIN_FREE_BYTES else "ps aux --sort=-rss | head  # what has it?",
+    )
+    folder = cache.cache_dir("cpu")
+    usual = folder.is_relative_to(cache.base_dir())
+    message = f"{folder}" if usual else f"{cache.base_dir()} cannot be written to; for now {folder}"
+    cure = "" if usual else "export XDG_CACHE_HOME=DIR  # a folder that you can write to"
+    yield Row(part="machine", name="cache", ok=usual, needed=False, message=message, cure=cure)
+    for name, place, variable in (
+        ("disk of the cache", folder, "XDG_CACHE_HOME"),
+        ("disk of TMPDIR", Path(tempfile.gettempdir()), "TMPDIR"),
+    ):
+        space = shutil.disk_usage(place).free
+        ok = space >= MIN_FREE_BYTES
+        cure = "" if ok else f"export {variable}=DIR  # where there is more space"
+        message = f"{space / GIB:.1f} GiB free in {place}"
+        yield Row(part="machine", name=name, ok=ok, needed=False, message=message, cure=cure)
+
+
+def _compiler() -> Row:
+    """Whether a kernel can be compiled for the CPU device, and its code computes."""
+    try:
+        compiler = find_compiler()
+        with CpuDevice(1) as device:
+            source = Source(Path("one.cu"), "one.cu", KERNEL, kernels={"one": 1})
+            out = device.empty(4, "int32")
+            device.launch(device.compile(source, {})["one"], 1, 4, out)
+            device.synchronize()
+            right = device.to_host(out).tolist() == [1, 1, 1, 1]
+    except CudalabError as error:
+        lines = error.message.splitlines()
+        cure = error.hint or "sudo apt install g++"
+        return Row(
+            part="CPU device", name="compiler", ok=False, needed=True, message=lines[0], cure=cure
+        )
+    message = (
+        f"{compiler.version()}: a kernel was compiled, and {'computed' if right else 'is wrong'}"
+    )
+    return Row(
+        part="CPU device", name="compiler", ok=right, needed=True, message=message,
+        cure="" if right else "sudo apt install --reinstall g++",
+    )  # fmt: skip
+
+
+def _sandbox() -> Row:
+    """The sandbox for submissions, or why there is none."""
+    chosen = sandbox.choose()
+    ok = chosen.kind != "none"
+    return Row(
+        part="checker",
+        name="sandbox",
+        ok=ok,
+        needed=False,
+        message=f"{chosen.kind}: {chosen.words}",
+        cure="" if ok else _sandbox_cure(),
+    )
+
+
+def _sandbox_cure() -> str:
+    if shutil.which("bwrap") is None:
+        return "sudo apt install bubblewrap"
+    if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").is_file():
+        return "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+    if os.environ.get("container") or Path("/.dockerenv").exists():  # noqa: SIM112 - its name
+        return "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined ..."
+    return "sudo sysctl kernel.unprivileged_userns_clone=1"
