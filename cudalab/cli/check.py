@@ -150,7 +150,12 @@ def new(name: str, path: Path) -> None:
 @click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML.")
 @click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
 @click.option("--check50", type=OUT, metavar="FILE", help="Write JSON as check50 does.")
-@click.option("--classroom", type=OUT, metavar="FILE", help="Write JSON for GitHub Classroom.")
+@click.option("--classroom50", type=OUT, metavar="FILE", help="Write Classroom 50's result.json.")
+@click.option("--prairielearn", type=OUT, metavar="FILE", help="Write PrairieLearn's results.json.")
+@click.option("--coderunner", type=OUT, metavar="FILE", help="Write JSON for Moodle's CodeRunner.")
+@click.option(
+    "--vpl", type=OUT, metavar="FILE", help="Write comments and a grade for Moodle's VPL."
+)
 @click.option("--codegrade", is_flag=True, help="Print the share of the points, 0 to 1, on stdout.")
 @remark_options()
 @click.option(
@@ -237,7 +242,10 @@ class OutputOptions:
     junit: Path | None
     gradescope: Path | None
     check50: Path | None
-    classroom: Path | None
+    classroom50: Path | None
+    prairielearn: Path | None
+    coderunner: Path | None
+    vpl: Path | None
     codegrade: bool
     sarif: Path | None
     github: bool
@@ -246,6 +254,7 @@ class OutputOptions:
     def write(self, report: Report, file: str) -> int:
         """Write the report, print it unless stdout is taken, and return the exit status."""
         from cudalab.checker import outputs
+        from cudalab.checker.platforms import results
         from cudalab.formats import save
 
         formats = (
@@ -253,7 +262,10 @@ class OutputOptions:
             (self.junit, outputs.junit),
             (self.gradescope, outputs.gradescope),
             (self.check50, outputs.check50),
-            (self.classroom, outputs.classroom),
+            (self.classroom50, results.classroom50),
+            (self.prairielearn, results.prairielearn),
+            (self.coderunner, results.coderunner),
+            (self.vpl, results.vpl),
             (self.sarif, partial(outputs.sarif, file=file)),
         )
         for path, text in formats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -16,6 +15,9 @@ import jsonschema
 import pytest
 from checking import ROOT, cudalab
 from gradescope import RESULTS
+
+from cudalab.checker import outputs, verdicts
+from cudalab.checker.platforms import results
 
 CHECK50 = shutil.which("check50", path=str(Path(sys.executable).parent))
 KERNEL = ROOT / "kernels" / "reduce" / "sequential.cu"
@@ -101,35 +103,152 @@ def test_gradescope(made, platform, tmp_path):
         (autograder / name).mkdir()
     (autograder / "submission" / "my.cu").write_text(wrong_kernel())
     platform("bash", "./run_autograder", cwd=autograder)
-    results = json.loads((autograder / "results" / "results.json").read_text())
-    jsonschema.validate(results, RESULTS)
-    one, hidden, *_ = results["tests"]
-    assert (results["score"], one["score"], one["max_score"]) == (0, 0, 2)
+    found = json.loads((autograder / "results" / "results.json").read_text())
+    jsonschema.validate(found, RESULTS)
+    one, hidden, *_ = found["tests"]
+    assert (found["score"], one["score"], one["max_score"]) == (0, 0, 2)
     assert one["name"] == 'a block and "one"'
     assert hidden["visibility"] == "after_published"
 
 
-def test_github_classroom(made, platform, tmp_path):
-    repository = made("classroom")
+def test_github_actions(made, platform, tmp_path):
+    repository = made("actions")
     (repository / "sum.py").write_text(SUM)
     (repository / ".github" / "cudalab" / "requirements.txt").write_text("")
-    workflow = (repository / ".github" / "workflows" / "classroom.yml").read_text()
+    workflow = (repository / ".github" / "workflows" / "check.yml").read_text()
     steps = re.findall(r"^        run: \|\n((?:^ {10}.*\n)+)", workflow, re.MULTILINE)
     assert len(steps) == 2
-    outputs = tmp_path / "outputs"
-    outputs.write_text("")
-    more = {"RUNNER_TEMP": str(tmp_path / "temp"), "GITHUB_OUTPUT": str(outputs)}
     (tmp_path / "temp").mkdir()
     for step in steps:  # as the runner starts them
-        printed = platform("bash", "-e", "-c", step, cwd=repository, **more)
+        printed = platform(
+            "bash", "-e", "-c", step, cwd=repository, RUNNER_TEMP=str(tmp_path / "temp")
+        )
     assert printed == "::notice title=reduce::3 of 3 points\n"
-    name, _, value = outputs.read_text().strip().partition("=")
-    assert name == "result"
-    assert "steps.cudalab.outputs.result" in workflow
-    result = json.loads(base64.b64decode(value))
-    assert result["status"] == "pass"
-    assert sum(test["score"] for test in result["tests"]) == result["max_score"] == 3
-    assert {test["status"] for test in result["tests"]} == {"pass"}
+
+
+CLASSROOM50 = {  # what its runner says of a submission
+    "CLASSROOM": "cuda",
+    "ASSIGNMENT": "reduce",
+    "SUBMISSION_TAG": "submit/2026-11-24T08-00-00Z-a1b2c3d",
+    "COMMIT_URL": "https://example.com/commit/a1b2c3d",
+    "RELEASE_URL": "https://example.com/releases/tag/submit",
+}
+WHOLE = {"type": "integer", "minimum": 0}
+RESULT = {  # what its collector asks of a result.json, besides that no score exceeds its maximum
+    "type": "object",
+    "required": ["schema", "classroom", "assignment", "submission", "commit", "release", "review",
+                 "datetime", "score", "max-score", "tests"],
+    "properties": {
+        "schema": {"const": "classroom50/result/v1"},
+        "submission": {"type": "string", "pattern": "^submit/"},
+        "datetime": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"},
+        **{
+            key: {"type": "string", "minLength": 1}
+            for key in ("classroom", "assignment", "commit", "release", "review")
+        },
+        "score": WHOLE,
+        "max-score": WHOLE,
+        "tests": {"items": {
+            "required": ["test-name", "passed", "score", "max-score"],
+            "properties": {
+                "test-name": {"type": "string", "minLength": 1}, "passed": {"type": "boolean"},
+                "score": WHOLE, "max-score": WHOLE,
+            },
+        }},
+    },
+}  # fmt: skip
+
+
+def collected(text):
+    """A result.json that Classroom 50's collector accepts."""
+    result = json.loads(text)
+    jsonschema.validate(result, RESULT)
+    for one in (result, *result["tests"]):
+        assert one["score"] <= one["max-score"]
+        assert type(one["score"]) is int
+    return result
+
+
+def test_classroom50(made, platform, tmp_path):
+    bundle, checkout = made("classroom50"), tmp_path / "checkout"
+    (bundle / "requirements.txt").write_text("")
+    checkout.mkdir()
+    (checkout / "my.cu").write_text(wrong_kernel())
+    script = str(bundle / "autograder.py")
+    platform(sys.executable, script, cwd=checkout, **CLASSROOM50)
+    result = collected((checkout / "result.json").read_text())
+    assert (result["classroom"], result["score"], result["max-score"]) == ("cuda", 0, 2)
+    assert [one["test-name"] for one in result["tests"]] == ["compile", 'a block and "one"']
+    platform(sys.executable, script, cwd=checkout, status=1)  # nobody says whose it is
+    assert not (checkout / "result.json").exists()
+
+
+PRAIRIELEARN = {
+    "type": "object",
+    "required": ["gradable", "score", "tests"],
+    "properties": {
+        "gradable": {"type": "boolean"},
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "tests": {"items": {"required": ["name", "points", "max_points", "output"]}},
+    },
+}
+
+
+def judged(*, hidden_passes=True, points=1.0):
+    """A report on a visible test that passed, one that failed, and perhaps a hidden one."""
+    report = verdicts.Report(
+        lab="reduce", submission="my.cu", kind="kernel", device="cpu", sandbox="none",
+        sandbox_words="", seed=1, plan="", version="0",
+    )  # fmt: skip
+    status = verdicts.Status
+    tests = [("one", status.PASSED, False), ("two <b>", status.FAILED, False)]
+    if hidden_passes is not None:
+        tests.append(("secret", status.PASSED if hidden_passes else status.FAILED, True))
+    for name, one, hidden in tests:
+        result = verdicts.Result(name=name, size="1", dist="", seed=1, status=one, hidden=hidden)
+        result.points = points if one is status.PASSED else 0.0
+        report.tests.append(result)
+    report.stages = [verdicts.Stage("compile", status.PASSED), verdicts.Stage("correct", one)]
+    report.stages.append(
+        verdicts.Stage("sanitize", status.PASSED if hidden_passes else status.SKIPPED)
+    )
+    return report
+
+
+def test_what_platforms_read(monkeypatch):
+    for name, value in CLASSROOM50.items():
+        monkeypatch.setenv(name, value)
+    report = judged(hidden_passes=None, points=0.5)
+    result = collected(results.classroom50(report))
+    assert (result["score"], result["max-score"]) == (50, 200)  # hundredths
+    result = json.loads(results.prairielearn(report))
+    jsonschema.validate(result, PRAIRIELEARN)
+    assert (result["gradable"], result["score"]) == (True, 0.25)
+    result = json.loads(results.coderunner(report))
+    header, *rows = result["testresults"]
+    assert header[0] == "iscorrect"
+    assert {len(row) for row in rows} == {len(header)}
+    assert {row[0] for row in rows} == {0, 1}
+    assert result["fraction"] == 0.25
+    *comments, grade = results.vpl(report).splitlines()
+    assert grade == "Grade :=>> 25.00"
+    assert comments.count("<|--") == comments.count("--|>") == 3
+    assert all(line[:1] in "->" for line in comments if line not in ("<|--", "--|>"))
+
+
+@pytest.mark.parametrize(
+    "form", [results.classroom50, results.prairielearn, results.coderunner, results.vpl,
+             outputs.check50],
+)  # fmt: skip
+def test_nothing_depends_on_hidden_tests(form, monkeypatch):
+    for name, value in CLASSROOM50.items():
+        monkeypatch.setenv(name, value)
+    one, two = (
+        re.sub(r'"datetime": "[^"]*"', "", form(judged(hidden_passes=passes)))
+        for passes in (True, False)
+    )
+    assert one == two
+    assert "secret" not in one
 
 
 @pytest.mark.skipif(CHECK50 is None, reason="there is no check50: pip install check50")
@@ -141,19 +260,18 @@ def test_check50(made, platform, tmp_path):
     out = tmp_path / "out.json"
     command = (CHECK50, "--dev", str(slug), "-o", "json", "--output-file", str(out))
     platform(*command, cwd=student, status=1)  # not everything passed
-    results = {one["description"]: one for one in json.loads(out.read_text())["results"]}
-    assert results["it compiles"]["passed"] is True
-    wrong = results["a block and 'one'"]
+    checks = {one["description"]: one for one in json.loads(out.read_text())["results"]}
+    assert checks["it compiles"]["passed"] is True
+    wrong = checks["a block and 'one'"]
     assert wrong["passed"] is False
     assert wrong["cause"]["rationale"].startswith("wrong answer")
     assert "cudalab gen reduce" in wrong["cause"]["help"]
-    assert results["the instructor's"]["cause"]["help"] is None  # it is hidden
-    assert results["its kernels compute the answer"]["passed"] is True  # not asked of a kernel
+    assert not {"the instructor's", "its kernels compute the answer"} & set(checks)  # hidden
 
 
 def test_nothing_is_overwritten_and_nothing_is_ignored(made, tmp_path):
-    out = made("classroom")
-    done = cudalab("grade", "--make", "classroom", out, "--lab", "reduce", status=1)
+    out = made("actions")
+    done = cudalab("grade", "--make", "actions", out, "--lab", "reduce", status=1)
     assert "already exists; nothing was written" in done.stderr
     done = cudalab("grade", "--make", "check50", tmp_path / "x", "--lab", "scan", "--jobs", "2")
     assert done.returncode == 2

@@ -75,30 +75,44 @@ def gradescope(course: Course) -> Iterator[tuple[str, bytes]]:
     yield "autograder.zip", zipped([*files.items(), *course.files()])
 
 
-def classroom(course: Course) -> Iterator[tuple[str, bytes]]:
-    """A workflow for the repository that students' repositories are copied from."""
+def actions(course: Course) -> Iterator[tuple[str, bytes]]:
+    """A workflow of GitHub Actions for the repository that students' ones are copied from."""
     folder = ".github/cudalab"
     command = shlex.join(course.command(f"{folder}/{TESTS}"))
-    yield ".github/workflows/classroom.yml", _text("classroom.yml", COMMAND=command).encode()
+    yield ".github/workflows/check.yml", _text("actions.yml", COMMAND=command).encode()
     yield f"{folder}/cudalab.zip", zipped(package())
     yield f"{folder}/requirements.txt", _requirements()
     for name, data in course.files():
         yield f"{folder}/{name}", data
 
 
+def classroom50(course: Course) -> Iterator[tuple[str, bytes]]:
+    """An autograder for the teacher's repository: CLASSROOM/autograders/ASSIGNMENT/."""
+    text = _text("autograder.txt", LAB=course.lab.name, COMMAND=_words(course))
+    yield "autograder.py", text.encode()
+    yield "cudalab.zip", zipped(package())
+    yield "requirements.txt", _requirements()
+    yield from course.files()
+
+
+def _words(course: Course) -> str:
+    """The command as a list in Python, with the tests beside the file that holds it."""
+    words = [f"str(HERE / {word!r})" if word == TESTS else repr(word) for word in course.command()]
+    return f"[{', '.join(words)}]"
+
+
 def check50(course: Course) -> Iterator[tuple[str, bytes]]:
     """A folder of checks, which check50 calls a slug."""
-    command = course.command()
-    words = [f"str(HERE / {word!r})" if word == TESTS else repr(word) for word in command]
-    tests = list(dict.fromkeys(test.name for test in course.plan.tests))
-    checks = [
-        *(_check(f"test_{number}", name, name) for number, name in enumerate(tests, 1)),
-        *(_check(name, title, name, "nothing to look at") for name, title in STAGES.items()),
-    ]
+    tests = list(dict.fromkeys(test.name for test in course.plan.tests if not test.hidden))
+    checks = [_check(f"test_{number}", name, name) for number, name in enumerate(tests, 1)]
+    if not any(test.hidden for test in course.plan.tests):  # on which these stages depend
+        checks += [
+            _check(name, title, name, "nothing to look at") for name, title in STAGES.items()
+        ]
     text = _text(
         "checks.txt",
         LAB=course.lab.name,
-        COMMAND=f"[{', '.join(words)}]",
+        COMMAND=_words(course),
         CHECKS="\n\n".join(checks),
     )
     packages = _requirements().decode().split()
@@ -119,7 +133,12 @@ def _check(function: str, title: str, name: str, *missing: str) -> str:
     return "\n".join([*lines, f"    report({arguments})", ""])
 
 
-KINDS = {"gradescope": gradescope, "classroom": classroom, "check50": check50}
+KINDS = {
+    "gradescope": gradescope,
+    "actions": actions,
+    "classroom50": classroom50,
+    "check50": check50,
+}
 
 
 def write(kind: str, folder: Path, course: Course) -> list[Path]:
