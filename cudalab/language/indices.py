@@ -50,7 +50,7 @@ def never_meet(
         return False
     pairs = [
         (polynomial(one, known), polynomial(other, known))
-        for one, other in zip(written, read, strict=True)
+        for one, other in map(_mapped, written, read)
     ]
     lanes = {atom for pair in pairs for each in pair for atom in _by_lane(each, known)}
     if not any(_by_lane(one, known) for one, _ in pairs):
@@ -69,6 +69,18 @@ def never_meet(
         _is_apart(one, difference, lane)
         for (one, _), difference in zip(pairs, differences, strict=True)
     )
+
+
+def _mapped(
+    one: Sequence[Token], other: Sequence[Token]
+) -> tuple[Sequence[Token], Sequence[Token]]:
+    """What a function takes that leads from both to places, such as `padded(i)`: one to one."""
+    texts = [[token.text for token in each[:2]] for each in (one, other)]
+    if texts[0] != texts[1] or one[0].kind != "name" or texts[0][1:] != ["("]:
+        return one, other
+    if any(closing(list(each), 1) != len(each) - 1 for each in (one, other)):
+        return one, other
+    return one[2:-1], other[2:-1]
 
 
 def _by_lane(one: Polynomial, known: Known) -> set[str]:

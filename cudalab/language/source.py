@@ -11,12 +11,18 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, lru_cache
 from os.path import normpath
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.language.headers import HEADERS
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
 _PACKAGE = Path(__file__).parents[1]
+_SYSTEM_INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*<[^>]+>")
+_CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|endif)")
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 # Comments and literals, which are blanked so that positions and lines stay the same.
 _NOT_CODE = re.compile(
@@ -204,3 +210,27 @@ def use_kernels_dir(path: Path) -> None:
     """Take the kernels from `path` (the command line's `--kernels DIR`)."""
     global _custom_kernels  # noqa: PLW0603 - one process has one kernels folder
     _custom_kernels = path
+
+
+def with_defines(text: str, defines: Mapping[str, str | int]) -> str:
+    """Put `defines` in front of a source's text, behind the system headers it includes.
+
+    They are not -D flags, because those would reach CUDA's own headers, whose templates have a
+    parameter T too. `text` begins with a #line directive, so its line numbers stay.
+    """
+    includes = _system_includes(text)
+    return "\n".join(
+        [*includes, *(f"#define {name} {value}" for name, value in defines.items()), text]
+    )
+
+
+def _system_includes(text: str) -> list[str]:
+    """The unconditional `#include <...>` lines of `text`."""
+    includes, depth = [], 0
+    for line in blank_comments(text).splitlines():
+        conditional = _CONDITIONAL.match(line)
+        if conditional:
+            depth += 1 if conditional[1] == "if" else -1
+        elif depth == 0 and _SYSTEM_INCLUDE.match(line):
+            includes.append(line.strip())
+    return includes

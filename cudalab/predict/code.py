@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.toolchain import run
 from cudalab.backends.cuda import nvcc
+from cudalab.language.source import with_defines
 from cudalab.predict import kept
 from cudalab.predict.instructions import BARRIER, Block, Instruction
 from cudalab.predict.merging import merge
@@ -69,7 +70,7 @@ class Code:
 def compiled(source: Source, defines: Mapping[str, str | int], arch: str) -> dict[str, Code]:
     """The kernels of a file by name. NoDeviceError without nvcc."""
     compiler = nvcc.find_nvcc(arch)
-    text = nvcc.with_defines(source.text, defines)
+    text = with_defines(source.text, defines)
     name = kept.key(compiler, nvcc.release(compiler), arch, text)
     stored = kept.load(name)
     if stored is None:

@@ -81,7 +81,7 @@ def reason(text, name="k"):
         ),
         (
             "struct S { void f() { __syncthreads(); } }; __global__ void k() { S s; s.f(); }",
-            "a class with barriers",
+            "__syncthreads in a class",
         ),
         (
             "__global__ void k(int* p) { while (*p == 0) __threadfence(); __syncthreads(); }",

@@ -120,7 +120,7 @@ def test_defines_stand_behind_system_headers():
   #  include <cstdio>
 T x;
 """
-    assert nvcc.with_defines(text, {"T": "unsigned int", "N": 4}).splitlines() == [
+    assert source.with_defines(text, {"T": "unsigned int", "N": 4}).splitlines() == [
         "#include <cuda_fp16.h>",
         "#  include <cstdio>",
         "#define T unsigned int",
@@ -238,7 +238,7 @@ def test_a_full_disk_is_no_error(monkeypatch):
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_kernels_of_the_tests_compile(compiler, path, tmp_path):
-    text = nvcc.with_defines(source.load(path, path.name).text, {"T": "float", "FACTOR": 3})
+    text = source.with_defines(source.load(path, path.name).text, {"T": "float", "FACTOR": 3})
     (tmp_path / "kernel.cu").write_text(text)
     command = [compiler, "-cubin", "-arch=sm_90", *nvcc.FLAGS]
     done = subprocess.run(

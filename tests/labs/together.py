@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from cudalab.backends.cuda import nvcc
 from cudalab.language import source
 
 _FAST = '#pragma GCC optimize ("O1")'
@@ -20,7 +19,7 @@ def one_file(pieces):
     texts = []
     for number, (variant, case_id, defines) in enumerate(pieces):
         loaded = source.load(variant.path, f"{variant.label}, {case_id}")
-        text = nvcc.with_defines(loaded.text, {})
+        text = source.with_defines(loaded.text, {})
         system_includes = text.removesuffix(loaded.text)
         own = {**defines, **variant.defines, **{k: f"{k}_{number}" for k in loaded.kernels}}
         texts += [

@@ -37,6 +37,7 @@ def test_lanes_read_before_any_of_them_writes(before, target, value):
         "for (int d = 16; d > 0; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncwarp(); }",
         "for (unsigned d = blockDim.x; d /= 2;) { if (t < d) s[t] += s[t + d]; __syncwarp(); }",
         "int l = n * (2 * t + 1) - 1, r = n * (2 * t + 2) - 1; s[r] += s[l];",
+        "int l = 2 * t * n, r = l + n; s[padded(r)] += s[padded(l)];",
         "s[3 * t + 1] = s[3 * t] + s[3 * t + 2];",
         "int i = t ^ 1, x = s[t]; s[t] = s[i]; s[i] = x;",  # an exchange: both are the lane's own
         "s[n] = s[n - 1]; a[t] = s[t - 1];",

@@ -70,7 +70,7 @@ def text_of(name: str) -> str:
     lab = labs.get(lab_name)
     variant = registry.find(lab, variant_name)
     defines = lab.kernel_defines(counters.first_case(lab, variant)) | variant.defines
-    return nvcc.with_defines(source.load(variant.path, variant.label).text, defines)
+    return source.with_defines(source.load(variant.path, variant.label).text, defines)
 
 
 def main(name: str = "", *words: str) -> None:

@@ -407,7 +407,7 @@ def parts(source: Source, defines: Mapping[str, str | int]) -> tiers.Parts:
             lines = "\n" * match[0].count("\n")
             text = text[: match.start()] + pointer + lines + text[match.end() :]
     return tiers.Parts(
-        text="\n".join([*(f"#define {name} {value}" for name, value in defines.items()), text]),
+        text=sources.with_defines(text, defines),
         kernels=tuple(source.kernels),
         exports="\n".join([*(f"CUDALAB_SYMBOL({name})" for name in _namespace_symbols(code)), ""]),
     )

@@ -33,6 +33,7 @@ from cudalab.errors import (
     install_command,
 )
 from cudalab.formats import Payload, as_bytes
+from cudalab.language.source import with_defines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -208,7 +209,7 @@ class CudaDevice:
         """Load the module from the user's cache, else have PyCUDA compile it with nvcc."""
         target = self._target(arch)
         compiler = nvcc.find_nvcc(self._arch)
-        text = nvcc.with_defines(source.text, defines)
+        text = with_defines(source.text, defines)
         key = nvcc.cache_key(compiler, text, target)
         with self.errors_in_words():
             cubin = nvcc.cached(key)

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cuda import driver
 from cudalab.backends.cuda.driver import Release
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, install_command
-from cudalab.language.source import blank_comments
 from cudalab.system.cache import cache_dir, disk_full
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 SYSTEM = Path("/usr/local/cuda")
 FIRST_WHEEL = 13  # the first CUDA whose nvcc is a wheel; drivers before 580 do not run its code
@@ -32,8 +31,6 @@ FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 # Environment variables that nvcc reads, which affect its output.
 _ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 
-_SYSTEM_INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*<[^>]+>")
-_CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|endif)")
 _PLACE = re.compile(r"^(.+?)\((\d+)\): (?=(?:catastrophic )?(?:error|warning|remark|note)\b)")
 _NOISE = re.compile(
     r"\d+ errors? detected in the compilation of|[Cc]ompilation terminated\.|Remark: The warnings"
@@ -152,30 +149,6 @@ def leave_out_kernels() -> list[str]:
     path = Path(__file__).with_name("without_kernels.cpp")
     names = re.findall(r"^WRAPPED\((\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return [str(path), *(word for name in names for word in ("-Xlinker", f"--wrap={name}"))]
-
-
-def with_defines(text: str, defines: Mapping[str, str | int]) -> str:
-    """Put `defines` in front of a source's text, behind the system headers it includes.
-
-    They are not -D flags, because those would reach CUDA's own headers, whose templates have a
-    parameter T too. `text` begins with a #line directive, so its line numbers stay.
-    """
-    includes = _system_includes(text)
-    return "\n".join(
-        [*includes, *(f"#define {name} {value}" for name, value in defines.items()), text]
-    )
-
-
-def _system_includes(text: str) -> list[str]:
-    """The unconditional `#include <...>` lines of `text`."""
-    includes, depth = [], 0
-    for line in blank_comments(text).splitlines():
-        conditional = _CONDITIONAL.match(line)
-        if conditional:
-            depth += 1 if conditional[1] == "if" else -1
-        elif depth == 0 and _SYSTEM_INCLUDE.match(line):
-            includes.append(line.strip())
-    return includes
 
 
 def readable(messages: str) -> str:

@@ -5,13 +5,13 @@ is a region, a loop over the threads that the compiler can vectorise. All typing
 compiler. A kernel about which anything is unclear keeps its fibers; the reason is recorded.
 
 The steps: `words` reads the preprocessed text, `syntax` its functions and statements, `groups` and
-`programs` what whole programs have besides. `unit` and `waiting` say what is refused. `conditional`
-writes calls under `?:` as branches; `lambdas` says how lambdas get into functions with barriers.
-`instances` hands over the numbers of templates. `changes` says what a statement changes, `names`
-and `levels` for which threads a value is the same, and `analysis` where each variable lives.
-`in_step` and `strides` look for kernels without barriers that loops over threads speed up,
-`by_steps` and `rounds` for such loops in kernels with some. `body`, `declarations`, `meeting` and
-`control` write the functions anew.
+`programs` what whole programs have besides. `unit`, `waiting` and `hidden` say what is refused.
+`conditional` writes calls under `?:` as branches; `lambdas` says how lambdas get into functions
+with barriers. `instances` hands over the numbers of templates. `changes` says what a statement
+changes, `names` and `levels` for which threads a value is the same, and `analysis` where each
+variable lives. `in_step` and `strides` look for kernels without barriers that loops over threads
+speed up, `by_steps` and `rounds` for such loops in kernels with some. `body`, `declarations`,
+`meeting` and `control` write the functions anew.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.control import WholeBody
+from cudalab.backends.cpu.regions.hidden import note_meetings_elsewhere, refuse_hidden_meetings
 from cudalab.backends.cpu.regions.in_step import ALONE, settle_loops
 from cudalab.backends.cpu.regions.instances import hand_over_numbers
 from cudalab.backends.cpu.regions.programs import never_waits, refuse_in_program
@@ -61,8 +62,8 @@ def loops(preprocessed: str, *, is_program: bool = False, often: Collection[str]
     written = Loops("")
     try:
         units = [Unit(words, name, is_program) for name, words in spaces(read(preprocessed))]
+        note_meetings_elsewhere(units)
         for unit in units:
-            unit.elsewhere = {name for each in units for name in each.placed | each.collective}
             for kernel in unit.kernels():
                 if kernel.name in often:
                     hand_over_numbers(kernel)
@@ -84,6 +85,7 @@ def _add(written: Loops, unit: Unit) -> None:
             functions = [parsed(each) for each in unit.check(kernel)]
             if unit.is_program:
                 refuse_in_program(unit, functions)
+            refuse_hidden_meetings(unit, functions)
             refuse_waiting(unit, functions)
             settle_loops(unit, functions)
         except NotCoveredError as reason:

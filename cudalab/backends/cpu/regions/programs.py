@@ -17,7 +17,6 @@ from cudalab.backends.cpu.regions.syntax import TYPES
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
-    calls,
     declared_name,
     split,
     texts,
@@ -83,8 +82,6 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
         )
     _refuse_words(unit, classes, declared)
     refuse_gathering(unit, reached)
-    if calls(classes, BUILT_IN | unit.collective):
-        raise NotCoveredError(f"{kernel.head[0].place}: a class with barriers")
     prints = any(word.text == "printf" for function in reached for word in function.body)
     if prints and warps:
         raise NotCoveredError(f"{kernel.head[0].place}: printf between warp operations")

@@ -407,6 +407,19 @@ def parameter_of(part: Words) -> Parameter | None:
     return Parameter(part, plain[-1] if named else "", default)
 
 
+def _operands(head: Words) -> set[str]:
+    """The classes that an operator outside of all classes takes."""
+    opening = len(head) - 1 - texts(head[::-1]).index(")")  # `operator()` is in a class
+    while texts(head)[opening] != "(":
+        opening -= 1
+    names: set[str] = set()
+    for part in split(head[opening + 1 : close(head, opening)]):
+        parameter = parameter_of(part)
+        own = parameter.name if parameter else ""
+        names |= {word.text for word in part if word.kind == "name" and word.text != own}
+    return names - TYPES - _QUALIFIERS
+
+
 def defined(head: Words) -> set[str]:
     """The names by which one may use what follows `head`: a class, a function, or anything else."""
     if head and head[0].text == "template":
@@ -421,7 +434,7 @@ def defined(head: Words) -> set[str]:
     if "operator" in before:
         at = before.index("operator")
         if before[at - 1] != "::":
-            return set(words)
+            return _operands(head)
         before = before[: at - 1]
     if before[-1:] == [">"]:  # a specialization, or what a class template has
         before = before[: len(before) - before[::-1].index("<") - 1]

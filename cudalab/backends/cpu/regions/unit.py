@@ -14,6 +14,7 @@ from cudalab.backends.cpu.regions.words import (
     Words,
     calls,
     close,
+    split,
     texts,
 )
 from cudalab.language.lockstep import IN_STEP, STEP
@@ -195,7 +196,10 @@ class Unit:
         """The classes and specializations that the functions, or other such classes, name."""
         classes: list[Words] = []
         seen = {word.text for each in functions for word in [*each.head, *each.body]}
-        left = list(self._definitions)
+        left = list(self.definitions)
+        for names, words in self.aliases:
+            if seen & names:
+                seen |= words
         while found := [words for names, words in left if seen & names]:
             left = [each for each in left if not seen & each[0]]
             classes += found
@@ -203,7 +207,7 @@ class Unit:
         return classes
 
     @cached_property
-    def _definitions(self) -> list[tuple[set[str], Words]]:
+    def definitions(self) -> list[tuple[set[str], Words]]:
         """What is defined outside of functions: the names that stand for it, and its words."""
         found = []
         i, start = 0, 0
@@ -212,11 +216,24 @@ class Unit:
             if text == "{":
                 end = close(self.outside, i)
                 found.append((defined(self.outside[start:i]), self.outside[start:end]))
-                i = start = end
+                i, start = end, end + 1
             elif text in (";", "}"):
                 start = i + 1
             i += 1
         return found
+
+    @cached_property
+    def aliases(self) -> list[tuple[set[str], set[str]]]:
+        """The names that stand for types, as by `using`, and the words of these; the last first."""
+        found = []
+        for statement in split(self.outside, ";"):
+            words = texts(statement)
+            starts = [i for i, word in enumerate(words) if word in ("using", "typedef")]
+            if starts:  # perhaps behind a class
+                words = words[starts[-1] :]
+                name = words[1] if words[0] == "using" else words[-1]
+                found.append(({name}, set(words)))
+        return found[::-1]
 
     @cached_property
     def placed_members(self) -> set[str]:
@@ -225,7 +242,7 @@ class Unit:
         before = None
         while before != names:
             before = set(names)
-            for _, each in self._definitions:
+            for _, each in self.definitions:
                 if {"threadIdx", *self.placed, *names} & set(texts(each)):
                     names |= {w.text for w, after in pairwise(each) if after.text == "("}
         return names
