@@ -6,9 +6,9 @@ import inspect
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from cudalab.backends.base import WrappedDevice
+from cudalab.backends.base import WrappedDevice, way_of
 from cudalab.errors import CudalabError, HeaderError
 from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Job
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from cudalab.backends.base import Device
+    import numpy as np
+
+    from cudalab.backends.base import Buffer, Device, Dim, Kernel
     from cudalab.backends.meter import Meter, Timer
     from cudalab.labs.base import Lab, Step
     from cudalab.labs.header import Variant
@@ -180,11 +182,18 @@ class TimedDevice(WrappedDevice):
         """No stream: what is timed runs in order."""
         return nullcontext()
 
-    def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
         """Launch between the start and the stop of a timer."""
         timer = self._meter.timer()
         timer.start()
-        self._device.launch(kernel, *args, **options)
+        super().launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
         timer.stop()
         self.launches.append((kernel.name, timer))
-        self.how[kernel.name] = getattr(kernel, "how", "")
+        self.how[kernel.name] = way_of(kernel)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cudalab.errors import CudalabError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from numpy.typing import DTypeLike
 
@@ -128,10 +129,14 @@ class Message(Protocol):
 class Device(Protocol):
     """A device. Launches are in order; `to_host` waits for what was launched."""
 
-    name: str  # its key in `DEVICES`
-    facts: Facts
-    features: frozenset[str]  # what a variant's `requires` may name here
-    multiprocessors: int  # launch plans fit their blocks to them
+    @property
+    def name(self) -> str: ...  # its key in `DEVICES`
+    @property
+    def facts(self) -> Facts: ...
+    @property
+    def features(self) -> frozenset[str]: ...  # what a variant's `requires` may name here
+    @property
+    def multiprocessors(self) -> int: ...  # launch plans fit their blocks to them
 
     def compile(
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
@@ -194,26 +199,146 @@ class Device(Protocol):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
 
 
+# What only some devices can do: `message`, `stream` and `meter.open_meter` ask for it.
+
+
+@runtime_checkable
+class Messages(Protocol):
+    """A device whose kernels write to the host while others run."""
+
+    def message(self, words: int) -> Message:
+        """So many words of 4 bytes, zero at first."""
+        ...
+
+
+@runtime_checkable
+class Streams(Protocol):
+    """A device with several orders of launches."""
+
+    def stream(self) -> AbstractContextManager[None]:
+        """One more order."""
+        ...
+
+
+@runtime_checkable
+class Builds(Protocol):
+    """A device that can compile without loading what it has compiled."""
+
+    def build(self, source: Source, defines: Mapping[str, str | int]) -> Path:
+        """Compile into the cache, as what the path names."""
+        ...
+
+
+@runtime_checkable
+class RunsSomehow(Protocol):
+    """A kernel of a device that has several ways to run it."""
+
+    how: str  # the way, and why
+
+
+def way_of(kernel: Kernel) -> str:
+    """How the device runs a kernel, if there is more than one way."""
+    return kernel.how if isinstance(kernel, RunsSomehow) else ""
+
+
 class WrappedDevice:
     """Passes everything on to a device, except what a subclass does differently."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._device, name)
+    @property
+    def wrapped(self) -> Device:
+        """The device that does the work."""
+        return self._device
 
-    def as_device(self) -> Device:
-        """The same object, typed as a device."""
-        return cast("Device", self)
+    @property
+    def name(self) -> str:
+        return self._device.name
+
+    @property
+    def facts(self) -> Facts:
+        return self._device.facts
+
+    @property
+    def features(self) -> frozenset[str]:
+        return self._device.features
+
+    @property
+    def multiprocessors(self) -> int:
+        return self._device.multiprocessors
+
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> Module:
+        return self._device.compile(source, defines, arch)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
+        return self._device.empty(shape, dtype)
+
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> Buffer:
+        return self._device.to_device(data)
+
+    def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        return self._device.to_host(buffer)
+
+    def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
+        return self._device.chunks(buffer)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
+        self._device.launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
+
+    def constant(self, module: Module, name: str) -> Buffer:
+        return self._device.constant(module, name)
+
+    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
+        self._device.copy(source, target)
+
+    def synchronize(self) -> None:
+        self._device.synchronize()
+
+    def info(self) -> DeviceInfo:
+        return self._device.info()
+
+    def __enter__(self) -> Self:
+        self._device.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._device.__exit__(kind, *rest)
+
+
+def layers(device: Device) -> Iterator[Device]:
+    """A device and, if it passes things on, the devices below it, from the outermost."""
+    yield device
+    while isinstance(device, WrappedDevice):
+        device = device.wrapped
+        yield device
 
 
 class OnlyBuilds(WrappedDevice):
     """A device that compiles and loads nothing: no code of a kernel file runs."""
 
-    def compile(self, source: Source, defines: Mapping[str, str | int], **_: Any) -> None:
-        """Compile into the cache."""
-        self.build(source, defines)
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> Module:
+        """Compile into the cache; the module's kernels cannot be launched."""
+        del arch  # GPUs have no other way than to load
+        build(self._device, source, defines)
+        return CompiledModule(source)
+
+
+def build(device: Device, source: Source, defines: Mapping[str, str | int]) -> Path | None:
+    """Compile without loading; None on a device that cannot do the one without the other."""
+    able = next((one for one in layers(device) if isinstance(one, Builds)), None)
+    return able.build(source, defines) if able else None
 
 
 class CopiedMessage:
@@ -237,8 +362,8 @@ class CopiedMessage:
 
 def message(device: Device, words: int) -> Message:
     """So many words of 4 bytes, zero at first: the device's own kind of message, if it has one."""
-    make = getattr(device, "message", None)
-    return make(words) if make is not None else CopiedMessage(device, words)
+    able = next((one for one in layers(device) if isinstance(one, Messages)), None)
+    return able.message(words) if able else CopiedMessage(device, words)
 
 
 def stream(device: Device) -> AbstractContextManager[None]:
@@ -247,8 +372,8 @@ def stream(device: Device) -> AbstractContextManager[None]:
     They begin when what was launched before outside of any stream has ended, and the next launch
     or copy outside waits for all streams. A device without streams runs everything in order.
     """
-    make = getattr(device, "stream", None)
-    return make() if make is not None else nullcontext()
+    able = next((one for one in layers(device) if isinstance(one, Streams)), None)
+    return able.stream() if able else nullcontext()
 
 
 def overwrite(device: Device, buffer: Buffer, value: int) -> None:

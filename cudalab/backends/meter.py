@@ -1,12 +1,13 @@
 """The interface for measuring on a device: timer, cold caches and memory bandwidth.
 
-A device that has a method `meter` can be measured; `open_meter` calls it.
+A device that is `Measurable` can be measured; `open_meter` asks it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from cudalab.backends.base import layers
 from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
@@ -73,10 +74,18 @@ class QueueMeter(Meter, Protocol):
         ...
 
 
+@runtime_checkable
+class Measurable(Protocol):
+    """A device that can be measured."""
+
+    def meter(self) -> Meter:
+        """What measures on it."""
+        ...
+
+
 def open_meter(device: Device) -> Meter:
     """The meter of a device. CudalabError if it has none."""
-    make = getattr(device, "meter", None)
-    if make is None:
+    able = next((one for one in layers(device) if isinstance(one, Measurable)), None)
+    if able is None:
         raise CudalabError(f"nothing can be measured on the {device.name} device: it has no meter")
-    meter: Meter = make()
-    return meter
+    return able.meter()

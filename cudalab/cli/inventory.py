@@ -202,6 +202,7 @@ def show(lab: str, variant: str | None, whole: bool, tier: bool) -> None:
 def _show_tiers(lab: Lab, variant: Variant) -> None:
     """Print how the host runs each kernel of a variant, in the first case that it computes."""
     from cudalab.backends import DEVICES, open_device
+    from cudalab.backends.base import way_of
     from cudalab.labs import registry
     from cudalab.language import source
 
@@ -211,7 +212,7 @@ def _show_tiers(lab: Lab, variant: Variant) -> None:
         case = lab.complete({axis: values[0] for axis, values in variant.applies.items()})
         module = lab.compiled(variant, device, case)
         for kernel in source.load(variant.path, variant.label).kernels:
-            click.echo(f"{kernel}: {getattr(module[kernel], 'how', '')}")
+            click.echo(f"{kernel}: {way_of(module[kernel])}")
 
 
 # device ------------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ def compute(
         variant = variant or registry.choose(lab, inputs, case, opened)
         registry.check_features(variant, opened.name, opened.features)
         timed = TimedDevice(opened, open_meter(opened)) if time else None
-        used = timed.as_device() if timed else opened
+        used = timed or opened
         answer = run(lab, variant, used, inputs, case, watch=watch)
         for text in answer.notes:
             notes.say(text)

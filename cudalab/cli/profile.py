@@ -157,6 +157,8 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
     from cudalab.microscope.show import show
     from cudalab.output import terminal
 
+    if not (options.on_cpu or options.on_gpu):
+        raise UsageError(f"nothing counts what kernels do on the {options.device} device")
     if options.on_gpu:
         ncu.find_ncu()  # before anything is computed
     case = case_of(lab, case_options)

@@ -105,7 +105,7 @@ class Subject:
             from cudalab.backends.cpu.check import CheckDevice
 
             with CheckDevice(detect=True, count=False) as device:
-                builder = OnlyBuilds(device).as_device()
+                builder = OnlyBuilds(device)
                 self.lab.compiled(self.variants[0], builder, self.case)
             if not confine.confine():
                 raise CudalabError("the process could not be confined")

@@ -111,7 +111,7 @@ class Subject:
 
     def on(self, device: Device) -> Device:
         """The device as the launch plan sees it."""
-        return _AsGpu(device, self).as_device()
+        return _AsGpu(device, self)
 
 
 class _AsGpu(WrappedDevice):

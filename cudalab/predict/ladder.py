@@ -120,7 +120,7 @@ def timed(one: Rung, gpu: Gpu) -> Rung:
 def codes_of(lab: Lab, variant: Variant, case: Case, gpu: Gpu) -> dict[str, Code]:
     """The variant's kernels as nvcc compiles them for the GPU; none without nvcc."""
     loaded = source.load(variant.path, variant.label)
-    device = Recorder(CpuDevice.name, CpuDevice.features, int(gpu.multiprocessors)).as_device()
+    device = Recorder(CpuDevice.name, CpuDevice.features, int(gpu.multiprocessors))
     defines = {**lab.kernel_defines(case), **variant.on(device).defines}
     try:
         return compiled(loaded, defines, gpu.architecture)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Buffer, Device, Dim, Kernel, Module
+    from cudalab.backends.base import Buffer, Dim, Kernel, Module
     from cudalab.formats import Payload
     from cudalab.language.source import Source
 
@@ -67,10 +67,6 @@ class Recorder:
     multiprocessors: int
     launches: list[LaunchTrace] = field(default_factory=list)
     facts = HOST  # default variants and the like are those of the device that is counted on
-
-    def as_device(self) -> Device:
-        """The same object, typed as a device."""
-        return self
 
     def compile(
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None

@@ -76,7 +76,7 @@ def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:
     report = sanitize.Report(lab, variant, case, Path(OUT, FINDINGS))
     costs = Path(OUT, COSTS).open("wb")  # noqa: SIM115 - a confined process opens no file
     with CheckDevice(detect=True, count=False) as device:
-        lab.compiled(variant, OnlyBuilds(device).as_device(), case)
+        lab.compiled(variant, OnlyBuilds(device), case)
     load()
     if spec["confine"] and not confine.confine():
         raise CudalabError("the process could not be confined")

@@ -89,7 +89,7 @@ def test_a_kernel_is_loaded_once():
         def compile(self, kernel, defines, arch=None):
             return [kernel.label, defines, arch]
 
-    device = worker.LoadsOnce(Loads()).as_device()
+    device = worker.LoadsOnce(Loads())
     kernel = source.Source(Path("my.cu"), "my.cu", "text")
     first = device.compile(kernel, {"T": "int"}, arch=None)
     assert device.compile(kernel, {"T": "int"}, arch=None) is first
@@ -142,7 +142,7 @@ class Worker(threading.Thread):
         spec = {"mode": "time", "device": "cuda", "cases": [self.lab.complete({})]}
         variant = registry.read_header(self.path, self.lab, "my.cu")
         with CpuDevice() as cpu, closing(worker.Outputs(spec)) as outputs:
-            device = worker.LoadsOnce(cpu).as_device()
+            device = worker.LoadsOnce(cpu)
             worker.serve(self.lab, variant, device, spec, self.channel, outputs)
         self.channel.reply("")
 

@@ -29,7 +29,7 @@ class Few(WrappedDevice):
 
 @pytest.fixture(scope="module")
 def bench(device):
-    return measure.Bench(Few(device).as_device())
+    return measure.Bench(Few(device))
 
 
 def test_the_kernels_compile_for_every_architecture_without_a_warning(tmp_path):
@@ -149,7 +149,7 @@ def test_a_file_is_written_and_read(device, monkeypatch, tmp_path):
         shared_core_bytes=100 << 10,
         l2_bytes=1 << 20,
     )
-    gpu = measure.measure(Few(device).as_device(), Meter(), info)
+    gpu = measure.measure(Few(device), Meter(), info)
     path = tmp_path / "mine.toml"
     path.write_text(gpus.text(gpu))
     assert gpus.load(str(path)) == gpu

@@ -19,7 +19,7 @@ import numpy as np
 
 from cudalab import labs
 from cudalab.backends import open_device
-from cudalab.backends.base import WrappedDevice
+from cudalab.backends.base import OnlyBuilds, build
 from cudalab.checker import cases, correct
 from cudalab.checker.submit import reports, worker
 from cudalab.checker.submit.guard import GuardedDevice
@@ -33,7 +33,7 @@ from cudalab.microscope.sanitize import ORDERS, Report
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from cudalab.backends.base import Device
+    from cudalab.backends.base import Device, Module
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, HostInputs
@@ -134,7 +134,7 @@ def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> 
     signal.alarm(patience(CPU_SECONDS))
     word = "equivalent"
     with open_device("cpu", 1) as opened:
-        device = worker.LoadsOnce(opened).as_device()
+        device = worker.LoadsOnce(opened)
         variant = registry.read_header(path, lab, path.name)
         for options, tests in all_cases:
             case = lab.complete(options)
@@ -165,18 +165,24 @@ def patience(cpu_seconds: int) -> int:
     return int(10 * cpu_seconds * max(1.0, crowd))
 
 
-class Builder(WrappedDevice):
-    """A device that compiles, but does not load: its module is the path of the library."""
+class Builder(OnlyBuilds):
+    """A device that compiles, but does not load, and keeps the path of the last library."""
 
-    def compile(self, kernel: Source, defines: Mapping[str, str | int], **_: Any) -> Path:
-        """The compiled library, perhaps from the cache."""
-        library: Path = self.build(kernel, defines)
-        return library
+    library: Path | None
+
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> Module:
+        """Compile into the cache."""
+        self.library = build(self.wrapped, source, defines)
+        return super().compile(source, defines, arch)
 
 
 def code(lab: Lab, variant: Variant, device: Device, case: Case) -> bytes:
     """The machine code and the constants of a kernel file, and the sizes of its variables."""
-    library: Any = lab.compiled(variant, Builder(device).as_device(), case)
+    builder = Builder(device)
+    lab.compiled(variant, builder, case)
+    library = str(builder.library)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "code")
         sections = [word for name in (".text", ".rodata", ".data") for word in ("-j", name)]

@@ -111,8 +111,9 @@ def _call(name: str, *args: object) -> None:
 @contextmanager
 def part_of(device: Device, count: int) -> Iterator[None]:
     """Give the open GPU's launches `count` of its multiprocessors, and its plans that number."""
+    plans = cast("Any", device)  # the number is fixed, but here
     if device.facts.on_host or count == device.multiprocessors:
-        device.multiprocessors = count
+        plans.multiprocessors = count
         yield
         return
     gpu, before = ctypes.c_int(), ctypes.c_void_p()
@@ -132,7 +133,7 @@ def part_of(device: Device, count: int) -> Iterator[None]:
     _call("cuGreenCtxCreate", ctypes.byref(green), description, gpu, WITH_A_STREAM)
     _call("cuCtxFromGreenCtx", ctypes.byref(context), green)
     _call("cuCtxSetCurrent", context)
-    device.multiprocessors = count
+    plans.multiprocessors = count
     try:
         yield
     finally:

@@ -17,7 +17,7 @@ from cudalab.formats import Payload
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Buffer, Device
+    from cudalab.backends.base import Buffer, Device, Dim, Kernel
 
 ZONE = 1024  # bytes on each side: enough for the words of a block that is off by one
 POISON, NAN = 0xA5, 0xFF  # fill integers, and floats: a NaN cannot vanish in a sum
@@ -55,12 +55,19 @@ class GuardedDevice(WrappedDevice):
         self._device.copy(np.ascontiguousarray(array), result.buffer)
         return result.buffer
 
-    def launch(self, kernel: Any, grid: Any, block: Any, *args: Any, **options: Any) -> None:
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
         """Launch, and add the launch to the list."""
         launch = (kernel.name, dim3(grid), dim3(block))
         if launch not in self.launches and len(self.launches) < MAX_LAUNCHES:
             self.launches.append(launch)
-        self._device.launch(kernel, grid, block, *args, **options)
+        super().launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
 
     def poison(self, buffer: Buffer, run: int) -> int:
         """Fill a buffer with a byte that differs between consecutive runs; return the byte."""
@@ -69,7 +76,7 @@ class GuardedDevice(WrappedDevice):
         overwrite(self._device, buffer, fill)
         return fill
 
-    def name(self, buffer: Buffer, name: str) -> None:
+    def call(self, buffer: Buffer, name: str) -> None:
         """Set the name of a buffer in messages."""
         for one in self.buffers:
             if one.buffer is buffer:

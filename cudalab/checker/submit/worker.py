@@ -34,7 +34,7 @@ import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import facts, open_device
-from cudalab.backends.base import OnlyBuilds, WrappedDevice
+from cudalab.backends.base import OnlyBuilds, WrappedDevice, build
 from cudalab.backends.cpu.device import parts
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
@@ -189,7 +189,7 @@ def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
         if mode == "compile":
             compile_cases(lab, variant, device, spec, outputs)
             return 0
-        device = LoadsOnce(device, load, confined=spec["confine"]).as_device()
+        device = LoadsOnce(device, load, confined=spec["confine"])
         if mode == "cases":
             run_cases(lab, variant, device, spec, outputs)
         else:
@@ -249,22 +249,23 @@ class LoadsOnce(WrappedDevice):
         self._load, self._confined = load, confined
         self._modules: dict[tuple[object, ...], Module] = {}
 
-    def compile(self, kernel: Source, defines: Mapping[str, str | int], **options: Any) -> Module:
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> Module:
         """Compile and load, unless the same kernel has been loaded before."""
-        key = (kernel.label, kernel.text, tuple(defines.items()), tuple(options.items()))
+        key = (source.label, source.text, tuple(defines.items()), arch)
         if key not in self._modules:
             if not self._modules:
-                self._prepare(kernel, defines)
+                self._prepare(source, defines)
             try:
-                self._modules[key] = self._device.compile(kernel, defines, **options)
+                self._modules[key] = self._device.compile(source, defines, arch)
             except OSError as error:
                 raise KernelError(f"the compiled kernel cannot be loaded: {error}") from None
         return self._modules[key]
 
     def _prepare(self, kernel: Source, defines: Mapping[str, str | int]) -> None:
         """Do what the filter forbids, then install it."""
-        if hasattr(self._device, "build"):
-            self.build(kernel, defines)
+        build(self._device, kernel, defines)
         self._load()
         if self._confined and not confine.confine():
             raise CudalabError("the process could not be confined")
@@ -273,7 +274,7 @@ class LoadsOnce(WrappedDevice):
 def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
     """Compile for each case. On the CPU device nothing is loaded: that would run code."""
     builds = Examines(device, spec["builds"]) if facts(spec["device"]).on_host else None
-    builder = builds.as_device() if builds else device
+    builder = builds or device
     failure: Json = {}
     try:
         for case in spec["cases"]:
@@ -292,14 +293,16 @@ class Examines(OnlyBuilds):
         self.views = views.Views()
         self._builds = views.from_json(builds) if builds else None
 
-    def compile(self, source: Source, defines: Mapping[str, str | int], **options: Any) -> None:
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> Module:
         """Compile into the cache; the text is read first, for it may not compile."""
         if self._builds is not None:
             theirs = set(headers(source)) | {source.label}
             own = {label for label in theirs if not label.startswith("kernels/")}
             text = parts(source, defines).text
             self.views.add(views.of_kernel(text, self._builds, own.__contains__))
-        super().compile(source, defines, **options)
+        return super().compile(source, defines, arch)
 
 
 def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
@@ -367,8 +370,8 @@ def compute(device: GuardedDevice, step: Step, runs: int) -> tuple[list[Array], 
     for run in range(runs):
         fill = device.poison(step.out, run)
         step()
-        device.as_device().synchronize()
-        answer = np.ascontiguousarray(device.as_device().to_host(step.out))
+        device.synchronize()
+        answer = np.ascontiguousarray(device.to_host(step.out))
         unwritten &= untouched(answer.reshape(-1), fill)
         answers.setdefault(digest(answer), answer)
     if unwritten.any():
@@ -388,10 +391,10 @@ def prepare(
     lab: Lab, variant: Variant, guarded: GuardedDevice, inputs: HostInputs, case: Case
 ) -> Step:
     """Plan the launches on guarded memory, and name the inputs and the answer."""
-    step = runner.prepare(lab, variant, guarded.as_device(), inputs, case)
+    step = runner.prepare(lab, variant, guarded, inputs, case)
     for name, guard in zip(inputs.arrays, guarded.buffers, strict=False):
         guard.name = f"the input {name}"
-    guarded.name(step.out, "the answer")
+    guarded.call(step.out, "the answer")
     return step
 
 
