@@ -1,34 +1,58 @@
-"""Compare seeds with the reference: `python -m tests.oracle FIRST COUNT [BATCH [WAY …]]`.
+"""The oracle: random kernels in every way, compared with plain C++ and with a GPU's answers."""
 
-`python -m tests.oracle show SEED` prints the smallest program of a seed;
-`python -m tests.oracle write FOLDER FIRST COUNT BATCH` writes programs for a GPU's nvcc.
-"""
+from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import click
 
 from tests.oracle.programs import cuda_program
-from tests.oracle.runner import WAYS, differences
+from tests.oracle.runner import WAYS, batches, compare
 
-if sys.argv[1] == "show":
-    click.echo(cuda_program([int(sys.argv[2])]))
-elif sys.argv[1] == "write":
-    start, count, size = map(int, sys.argv[3:6])
-    for begin in range(start, start + count, size):
-        seeds = list(range(begin, min(begin + size, start + count)))
-        Path(sys.argv[2], f"{begin}.cu").write_text(cuda_program(seeds))
-else:
-    start, count = map(int, sys.argv[1:3])
-    size = int(sys.argv[3]) if len(sys.argv) > 3 else 50
-    wrong = 0
-    for begin in range(start, start + count, size):
-        seeds = list(range(begin, min(begin + size, start + count)))
-        for way, seed, line in differences(seeds, sys.argv[4:] or list(WAYS)):
-            wrong += 1
-            click.echo(
-                f"{way}: {line[:2000]}" if line[0] != "r" else f"{way}: {seed} {line[:2000]}"
-            )
-    click.echo(f"{wrong} of {count} differ or are refused")
+
+@click.group()
+def main() -> None:
+    """Compare random kernels with sequential host functions and with a GPU."""
+
+
+@main.command()
+@click.argument("first", type=int)
+@click.argument("count", type=int)
+@click.option("--size", default=50, help="Kernels in a program.")
+@click.option("--ways", default="loops,fibers", help=f"All: {','.join(WAYS)}.")
+@click.option("--jobs", default=os.cpu_count() or 1, help="Programs at a time.")
+def host(first: int, count: int, size: int, ways: str, jobs: int) -> None:
+    """Compare COUNT seeds from FIRST with plain C++ at -O0."""
+    wrong = refused = 0
+    chosen = ways.split(",")
+    for seeds, found in compare(batches(first, count, size), chosen, jobs):
+        for difference in found:
+            refused += difference.refused
+            wrong += not difference.refused
+            click.echo(f"{difference.way}: {difference.seed}: {difference.line[:3000]}")
+        click.echo(f"up to {seeds[-1]}: {wrong} differ, {refused} refused", err=True)
+    click.echo(f"{count} seeds, {len(chosen)} ways: {wrong} differ, {refused} refused")
     sys.exit(bool(wrong))
+
+
+@main.command()
+@click.argument("seeds", type=int, nargs=-1)
+def show(seeds: tuple[int, ...]) -> None:
+    """Print the program of some seeds."""
+    click.echo(cuda_program(list(seeds)))
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("first", type=int)
+@click.argument("count", type=int)
+@click.option("--size", default=50, help="Kernels in a program.")
+def write(folder: Path, first: int, count: int, size: int) -> None:
+    """Write programs into a folder, for any other compiler."""
+    for seeds in batches(first, count, size):
+        (folder / f"{seeds[0]}.cu").write_text(cuda_program(seeds))
+
+
+main()

@@ -1,300 +1,292 @@
-"""The grammar: one kernel for each seed, as CUDA and as a sequential host function.
+"""The grammar: kernels and their launches for each seed, as CUDA and as sequential host functions.
 
 A seed is drawn twice, once for each side, with the same random numbers. What both languages define
 alike is one text; `both` takes what CUDA alone defines, such as a shift beyond the width.
-The host function runs a block phase by phase, a phase for all of its threads before the next one.
 """
 
 from __future__ import annotations
 
-import random
+from tests.oracle.draws import INTEGERS, Scope, Variable
+from tests.oracle.micro import Micro
 
-VERSION = 1
 BLOCKS = ((1,), (7,), (31,), (32,), (33,), (48,), (64,), (100,), (8, 4), (5, 3, 2))
-NAMES = [
-    "t_", "x_", "y_", "z_", "row_", "lane_", "first_", "index", "B_",
-    "min_", "max_", "swap", "lane", "row", "first", "last", "value", "block",
-    "count", "step", "self", "body", "word", "mask", "result", "thread",
-]  # fmt: skip
-TINY = 0.5  # the share of kernels that have one or two statements
+SIZES = ("micro", "micro", "tiny", "tiny", "large")
+ATOMICS = (  # each has a word of its own: in whatever order they come, the result is the same
+    "atomicAdd(&total[0], {0});", "atomicMax(&total[1], {0});", "atomicMin(&total[2], {0});",
+    "atomicOr(&total[3], {0});", "atomicXor(&total[4], {0});", "atomicAnd(&total[5], {0});",
+    "atomicSub(&total[6], {0});", "add_by_cas(&total[7], {0});",
+    "atomicAdd((unsigned*)&total[8], (unsigned)({0}));", "atomicInc((unsigned*)&total[12], 9u);",
+    "atomicAdd((unsigned long long*)&total[10], (unsigned long long)({0}));",
+    "atomicAdd((float*)&total[13], (float)(({0}) & 255));",
+    "atomicMax((unsigned*)&total[14], (unsigned)({0}));",
+)  # fmt: skip
 
 
-class Kernel:
-    """One random kernel as text for one side: "cuda" or "host"."""
+class Kernel(Micro):
+    """The random kernels of a seed as text for one side, and their launches."""
 
-    def __init__(self, seed: int, side: str):
-        """Draw the kernel of a seed."""
-        self.random = random.Random(seed * 7919 + VERSION)  # noqa: S311 -- texts
-        self.seed, self.host = seed, side == "host"
-        self.block = (*self.random.choice(BLOCKS), 1, 1)[:3]
+    def __init__(self, seed: int, side: str) -> None:
+        """Draw the kernels of a seed."""
+        super().__init__(seed, side)
+        self.size = self.choice(SIZES)
+        self.namespace = self.chance(0.08)
+        self.texts: list[str] = []
+        self.launches: list[str] = []
+        self.dynamic = False
+        for _ in range(0 if self.size == "micro" else self.choice([0, 0, 1, 1, 2])):
+            self.function()
+        for number in range(2 if self.chance(0.15) else 1):
+            self._kernel(number)
+
+    def _kernel(self, number: int) -> None:
+        """Draw one kernel of the seed and its launches."""
+        self.block = (*self.choice(BLOCKS[:8] if self.size == "micro" else BLOCKS), 1, 1)[:3]
         self.threads = self.block[0] * self.block[1] * self.block[2]
-        self.grid = self.random.randint(1, 3)
-        self.labels = 0
-        names = self.random.sample(NAMES, 6)
-        self.ints, self.array, self.member, self.parameter = names[:3], names[3], names[4], names[5]
-        self.tiny = self.random.random() < TINY
-        self.shared = self.random.choice(["static", "dynamic", "rows", "struct"])
-        self.lines: list[str] = []
-        self.returns = False
-        self._body()
+        grids = [(1, 1), (1, 1), (2, 1), (3, 1), (1, 2)]
+        self.grid = self.choice(grids[: 4 if self.size == "micro" else 5])
+        self.parameter, self.leaving = self.name(), False
+        self.lines, self.top, self.first = [], [], []
+        self.alive = f"lanes_below(32, {self.threads}, tid)"
+        self.more = self._parameters() if self.size != "micro" else []
+        name = self.name() if self.namespace else f"k{self.seed}{'ab'[number]}"
+        self._template()
+        if self.size == "micro":
+            self.scope = Scope([], [], [], [self.parameter], "data")
+            self.micro()
+        else:
+            self._body()
+        self.texts.append(self._text(name))
+        self._launch(name, number)
 
-    def both(self, cuda: str, host: str) -> str:
-        """Give the text of this side."""
-        return host if self.host else cuda
+    # Parameters and launches --------------------------------------------------------------------
 
-    def chance(self, share: float) -> bool:
-        """Draw true with this probability."""
-        return self.random.random() < share
+    def _parameters(self) -> list[tuple[str, str, str]]:
+        """Draw further parameters: type, name, argument."""
+        kinds = [("Pair", "Pair{{{0}, 4}}"), ("Box", "boxed({0}, 9)"), ("unsigned char", "{0}"),
+                 ("long long", "{0} * 5000000000LL"), ("short", "-{0}"), ("float", "{0}.5f"),
+                 ("unsigned", "{0}u"), ("Many", "many({0})")]  # fmt: skip
+        drawn = self.random.sample(kinds, self.choice([0, 0, 1, 1, 2]))
+        return [(kind, self.name(), value) for kind, value in drawn]
 
-    def atom(self) -> str:
-        """Draw a value."""
-        return self.random.choice([
-            *self.ints, *self.ints, f"{self.array}[{self.random.choice(self.ints)} & 7]",
-            f"{self.member}.a", f"{self.member}.sum()", self.parameter, "tid", "(int)threadIdx.x",
-            "(int)blockIdx.x", "(int)blockDim.x", f"data[{self.random.choice(self.ints)} & 255]",
-            str(self.random.randint(-9, 99)),
-        ])  # fmt: skip
+    def _template(self) -> None:
+        """Draw the parameters of a template, or none."""
+        self.template, self.instances, self.kind = "", [""], self.name()
+        self.number = self.name()
+        if self.size != "micro" and self.chance(0.2):
+            kinds = self.random.sample(["int", "unsigned", "short", "long long", "float"], 2)
+            numbers = [self.random.randint(1, 5), self.random.randint(1, 5)]
+            self.template = f"template <class {self.kind}, int {self.number}> "
+            self.instances = [f"<{k}, {n}>" for k, n in zip(kinds, numbers, strict=True)]
 
-    def value(self, depth: int = 2) -> str:
-        """Draw an int, every operation of which is defined."""
-        if depth == 0:
-            return self.atom()
-        a, b = self.value(depth - 1), self.value(depth - 1)
-        amount = f"(({b}) & 63)"
-        wide = (
-            f"((float)(({a}) & 0xffff) * {self.random.choice(['65536.0f', '-65536.0f', '0.5f'])})"
-        )
-        target, saturated = self.random.choice([("int", "to_int"), ("unsigned", "to_unsigned")])
-        call = self.random.choice(["mixed", "twice<int>", "TIMES", "over", "recursive"])
-        arguments = {"mixed": f"{a}, {b}", "TIMES": f"{a}, {b}", "recursive": f"({a}) & 7, {b}"}
-        return self.random.choice([
-            f"(int)((unsigned)({a}) + (unsigned)({b}))",
-            f"(int)((unsigned)({a}) * (unsigned)({b}))",
-            f"(({a}) ^ ({b}))", f"(({a}) & ({b}))", f"(({a}) | ({b}))",
-            f"(({a}) / ((({b}) & 15) + 1))", f"(({a}) % ((({b}) & 15) + 1))",
-            f"(({a}) < ({b}) ? ({b}) : ({a}))",
-            self.both(f"(({a}) << {amount})", f"shifted_left({a}, {amount})"),
-            self.both(f"(({a}) >> {amount})", f"shifted_right({a}, {amount})"),
-            self.both(f"(int)((unsigned)({a}) >> {amount})", f"shifted_zeros({a}, {amount})"),
-            self.both(f"(int)({target}){wide}", f"(int){saturated}({wide})"),
-            f"(int)(short)({a})", f"(int)(unsigned char)({a})",
-            f"(int)(((long long)({a}) * ({b})) >> 7)",
-            f"{call}({arguments.get(call, a)})",
-            f"[&](int q) {{ return q ^ ({b}); }}({a})",
-        ])  # fmt: skip
+    def _launch(self, name: str, number: int) -> None:
+        """Draw the launches: each instance, and some again with another argument."""
+        qualified = f"n{self.seed}::{name}" if self.namespace else name
+        data, out = ("d", "o") if number == 0 else ("o", "o + 512")
+        sizes = f"dim3({self.grid[0]}, {self.grid[1]}), dim3{self.block}"
+        if self.grid[1] == 1 and self.block[1:] == (1, 1) and self.chance(0.6):
+            sizes = f"{self.grid[0]}, {self.block[0]}"
+        if self.dynamic:
+            sizes += ", 1024"
+        for instance in self.instances:
+            for _ in range(self.choice([1, 1, 1, 2, 3])):
+                given = "".join(f", {value.format(self.random.randint(1, 99))}"
+                                for _, _, value in self.more)  # fmt: skip
+                call = f"({data}, r, {out}, o + 480, {self.random.randint(3, 31)}{given})"
+                self.launches.append(self.both(
+                    f"{qualified}{instance}<<<{sizes}>>>{call};",
+                    f"H_launch({self.grid[0]}, {self.grid[1]}, {', '.join(map(str, self.block))});"
+                    f" {qualified}{instance}{call};"))  # fmt: skip
 
-    def guard(self) -> str:
-        """Draw a condition."""
-        which, limit = self.random.randrange(4), self.random.randint(1, 40)
-        return self.random.choice([
-            f"threadIdx.x == {which}", "!threadIdx.x", "threadIdx.x < 1", f"tid < {limit}",
-            "threadIdx.x == blockDim.x - 1", f"threadIdx.x != {which}", f"tid % 3 == {which % 3}",
-            f"({self.value(1)}) > ({self.atom()})", f"{self.random.choice(self.ints)}++ & 1",
-            f"tid >= {self.parameter} / 2", f"blockIdx.x == 0 && tid == {which}",
-        ])  # fmt: skip
-
-    def assigned(self) -> str:
-        """Draw a statement that changes a local."""
-        name = self.random.choice(self.ints)
-        target = self.random.choice(
-            [name, name, f"{self.array}[{self.random.choice(self.ints)} & 7]", f"{self.member}.b"]
-        )
-        return self.random.choice([
-            f"{target} = {self.value()};", f"{target} ^= {self.value(1)};",
-            f"{target} = {self.value()};", f"add_to({target}, {self.value(1)});",
-            f"{self.member}.add({self.value(1)});", f"{target} &= {self.value(1)};",
-            f"{self.member} = made({self.value(1)}, {self.atom()});", f"{target} |= {self.atom()};",
-        ])  # fmt: skip
-
-    def loop(self, depth: int) -> str:
-        """Draw a loop that ends."""
-        self.labels += 1
-        i = f"i{self.labels}"
-        bound = self.random.choice(
-            ["5", f"({self.parameter} & 7)", f"(({self.value(1)}) & 7)", "((int)threadIdx.x & 3)",
-             "((int)blockIdx.x + 1)", "8"])  # fmt: skip
-        inside = self.statements(depth - 1, self.random.randint(1, 2))
-        name = self.random.choice(self.ints)
-        inside += f" {name} = (int)((unsigned){name} + (unsigned)data[{i} & 255]);"
-        leave = self.random.choice(["break", "continue"])
-        if self.chance(0.3):
-            inside = f"if ({self.guard()}) {leave}; {inside}"
-        return self.random.choice([
-            f"for (int {i} = 0; {i} < {bound}; {i}++) {{ {inside} }}",
-            f"for (int {i} = tid; {i} < 200; {i} += (int)blockDim.x + 20) {{ {inside} }}",
-            f"{{ int {i} = 0; while ({i}++ < {bound}) {{ {inside} }} }}",
-            f"{{ int {i} = 0; do {{ {inside} }} while (++{i} < {bound}); }}",
-        ])  # fmt: skip
-
-    def statement(self, depth: int) -> str:
-        """Draw a statement."""
-        kind = self.random.random()
-        if depth == 0 or kind < 0.3:
-            return self.assigned()
-        if kind < 0.55:
-            return self.loop(depth)
-        inside = self.statements(depth - 1, self.random.randint(1, 2))
-        if kind < 0.85:
-            other = f" else {{ {self.assigned()} }}" if self.chance(0.3) else ""
-            inside = self.loop(depth) if self.chance(0.5) else inside
-            return f"if ({self.guard()}) {{ {inside} }}{other}"
-        if kind < 0.93:
-            fall = self.random.choice(["", "break; "])
-            return (f"switch (({self.value(1)}) & 3) {{ case 0: {self.assigned()} {fall}"
-                    f"case 2: {inside} break; default: {self.assigned()} }}")  # fmt: skip
-        self.labels += 1
-        return f"if ({self.guard()}) goto l{self.labels}; {{ {inside} }} l{self.labels}:;"
-
-    def statements(self, depth: int, count: int) -> str:
-        """Draw several statements."""
-        return " ".join(self.statement(depth) for _ in range(count))
-
-    def phase(self, text: str) -> None:
-        """Write what each thread does between two barriers."""
-        if not self.host:
-            self.lines.append(text)
-            return
-        names = " ".join(f"int& {name} = H_ints[H_t][{i}];" for i, name in enumerate(self.ints))
-        self.lines.append(
-            f"for (int H_t = 0; H_t < {self.threads}; ++H_t) {{ if (H_gone[H_t]) continue;"
-            f" enter(H_t); const int tid = H_t; {names} int (&{self.array})[8] = H_array[H_t];"
-            f" Pair& {self.member} = H_pair[H_t]; int& H_leaving = H_gone[H_t]; int& got ="
-            f" H_got[H_t]; (void)H_leaving; (void)got; [&] {{ {text} }}(); }}"
-        )
-
-    def barrier(self) -> None:
-        """Write a barrier, directly or in a function."""
-        text = self.random.choice(["__syncthreads();", "meet();", "(void)__syncthreads_count(1);"])
-        if not self.host:
-            self.lines.append(text)
-
-    def slot(self, index: str) -> str:
-        """Name a word of shared memory."""
-        forms = {"rows": f"s[({index}) / 16][({index}) % 16]", "struct": f"s.words[{index}]"}
-        return forms.get(self.shared, f"s[{index}]")
-
-    def exchange(self) -> None:
-        """Write to shared memory, meet, and read what another thread has written."""
-        name, step = self.random.choice(self.ints), self.random.randint(1, 40)
-        if self.chance(0.4):
-            self.phase(self.statement(1))
-        self.phase(f"{self.slot('tid')} = {self.value(1)};")
-        self.barrier()
-        other = self.slot(f"(tid + {step}) % {self.threads}")
-        text = f"{name} = (int)((unsigned){name} * 3u + (unsigned){other});"
-        self.phase(f"if ({self.guard()}) {{ {text} }}" if self.chance(0.3) else text)
-        self.barrier()
-
-    def collective(self) -> None:
-        """Write a vote or a shuffle among the lanes that the last warp has, or some of them."""
-        name, give = self.random.choice(self.ints), self.value(1)
-        part = self.random.choice([32, 32, 16, 5])
-        step = self.random.randint(1, 31)
-        operation = self.random.choice(["shfl", "ballot", "any", "all", "up", "xor"])
-        mask = f"lanes_below({part}, {self.threads}, tid)"
-        call = {
-            "shfl": f"__shfl_sync(m, v, {step} % lanes({part}, {self.threads}, tid))",
-            "up": f"__shfl_up_sync(m, v, {step})", "xor": "__shfl_xor_sync(m, v, 1)",
-            "ballot": "(int)__ballot_sync(m, v & 1)", "any": "__any_sync(m, v == 3)",
-            "all": "__all_sync(m, v & 1)",
-        }[operation]  # fmt: skip
-        if operation == "xor" and (self.threads % 2 or part % 2):  # the partner may be absent
-            call, operation = "(int)__ballot_sync(m, v & 1)", "ballot"
-        if not self.host:
-            self.lines.append(
-                f"if (tid % 32 < {part}) {{ const unsigned m = {mask}; const int v = {give};"
-                f" {name} = {call}; }}"
-            )
-            return
-        self.phase(f"got = {give};")
-        self.lines.append(
-            f"for (int H_t = 0; H_t < {self.threads}; ++H_t) if (H_t % 32 < {part}) H_ints[H_t]"
-            f'[{self.ints.index(name)}] = collective("{operation}", H_got, H_t,'
-            f" lanes({part}, {self.threads}, H_t), {step});"
-        )
+    # Bodies -------------------------------------------------------------------------------------
 
     def _body(self) -> None:
+        """Draw the body of a kernel that is not one of the smallest."""
         self._declare()
-        if self.tiny:
-            kind = self.random.random()
-            if kind < 0.15:
-                self.exchange()
-            elif kind < 0.3:
-                self.collective()
-            else:
-                if self.chance(0.2):
-                    leave = self.both("return;", "{ H_leaving = 1; return; }")
-                    self.phase(f"if ({self.guard()}) {leave}")
-                self.phase(self.statement(2))
-        else:
-            for _ in range(self.random.randint(2, 5)):
-                self._part()
+        large = self.size == "large"
+        for index in range(self.random.randint(2, 5) if large else 1):
+            if large and index == 1 and self.chance(0.3):
+                self._leave()
+            self._part()
         self._finish()
 
-    def _part(self) -> None:
-        part = self.random.choice(["statements", "statements", "exchange", "collective", "rounds"])
-        if part == "exchange":
-            self.exchange()
-        elif part == "collective":
-            self.collective()
-        elif part == "rounds":
-            self.labels += 1
-            i = f"r{self.labels}"
-            bound = self.random.choice(["3", f"({self.parameter} & 3)", "(int)blockIdx.x + 1"])
-            self.lines.append(f"for (int {i} = 0; {i} < {bound}; ++{i}) {{")
-            self.exchange()
-            if self.chance(0.5):
-                self.collective()
-            self.lines.append("}")
+    def _leave(self) -> None:
+        """Let some threads return, and note in each warp which ones stay."""
+        leave, alive, condition = self.new("leave"), self.new("alive"), self.guard()
+        if self.host:
+            self.phase(f"if ({condition}) H_gone[tid] = 1;")
         else:
-            self.phase(self.statements(2, self.random.randint(1, 3)))
+            self.lines.append(f"const bool {leave} = {condition}; const unsigned {alive} ="
+                              f" __ballot_sync({self.alive}, !{leave}); if ({leave}) return;")
+        self.alive, self.leaving = alive, True
+
+    def _part(self) -> None:
+        """Draw a part of a body."""
+        part = self.choice(["statements", "statements", "exchange", "collective", "rounds",
+                            "pattern", "counted", "same"])  # fmt: skip
+        if part == "rounds":
+            self._rounds()
+        elif part == "same":
+            self._same()
+        elif part == "statements":
+            self.phase(self.statements(2, self.random.randint(1, 2 + (self.size == "large"))))
+        else:
+            getattr(self, part)()
+
+    def _meet(self) -> None:
+        self.choice([self.exchange, self.exchange, self.collective, self.counted])()
+
+    def _rounds(self) -> None:
+        """Draw a loop that all threads go through together."""
+        i, n = self.new("r"), self.parameter
+        head = self.choice([
+            f"for (int {i} = 0; {i} < 3; ++{i}) {{", f"for (int {i} = ({n} & 3); {i} > 0; {i}--) {{",
+            f"for (int {i} = 0; {i} < (int)blockIdx.x + 1; ++{i}) {{",
+            f"for (unsigned {i} = 1; {i} < blockDim.x; {i} *= 4) {{",
+            f"int {i} = 0; while ({i}++ < ({n} & 3)) {{", f"LOOP({i}, 2) {{",
+        ])  # fmt: skip
+        self.lines.append(head)
+        self._meet()
+        if self.chance(0.3):
+            self.lines.append(f"if ({i} == 2) {self.choice(['break', 'continue'])};")
+        if self.chance(0.5):
+            self._meet()
+        if self.chance(0.2):
+            j = self.new("r")
+            self.lines.append(f"for (int {j} = 0; {j} < 2; ++{j}) {{")
+            self._meet()
+            self.lines.append("}")
+        self.lines.append("}")
+
+    def _same(self) -> None:
+        """Draw branches that all threads of a block take together."""
+        n = self.parameter
+        if self.chance(0.3):
+            self.lines.append(f"switch ({n} & 3) {{ case 0: {{")
+            self._meet()
+            self.lines.append(f"}} {self.choice(['break;', ''])} case 1: {{")
+            self._meet()
+            self.lines.append("} break; default: {")
+            self._meet()
+            self.lines.append("} }")
+            return
+        condition = self.choice([f"{n} & 1", "blockIdx.x == 0", f"{n} > 12", "gridDim.x > 1"])
+        self.lines.append(f"if ({condition}) {{")
+        self._meet()
+        if self.chance(0.4):
+            self.lines.append("} else {")
+            self._meet()
+        self.lines.append("}")
 
     def _declare(self) -> None:
-        forms = {"static": "int s[256];", "dynamic": "int s[256];", "rows": "int s[16][16];",
-                 "struct": "struct { int words[256]; } s;"}  # fmt: skip
-        text = forms[self.shared]
+        """Declare the variables of a thread and give them their first values."""
+        large = self.size == "large"
+        kinds = ["int", "int"] + ["int"] * large
+        others = [*INTEGERS[1:], "float", "double", "unsigned"]
+        kinds += [self.choice(others) for _ in range(self.random.randint(0, 3 if large else 1))]
+        variables = [Variable(self.name(), kind) for kind in kinds]
+        arrays = [Variable(self.name(), self.choice(["int", "int", "short", "unsigned char",
+                                                     "unsigned", "long long"]))
+                  for _ in range(self.random.randint(0, 2) if large else self.chance(0.3))]
+        pairs = [self.name()] if self.chance(0.5 if large else 0.2) else []
+        values = [self.parameter, "tid", *self._read_parameters()]
+        self.scope = Scope(variables, arrays, pairs, values, "data")
+        for variable in variables:
+            kind = variable.kind
+            start = self.choice(["tid", "0", "7", "data[tid]"])
+            if kind in ("float", "double"):
+                start = f"({kind})({start} & 255)"
+            self.cuda(f"{kind} {variable.name} = ({kind})({start});")
+            self.first += [f"{variable.name} = ({kind})({start});"] if self.host else []
+        for array in arrays:
+            self.cuda(f"{array.kind} {array.name}[8];")
+            self.first.append(f"LOOP(e, 8) {array.name}[e] = ({array.kind})(e * 5 + tid);")
+        for pair in pairs:
+            self.cuda(f"Pair {pair};")
+            self.first.append(f"{pair}.a = 1; {pair}.b = tid;")
         if self.host:
-            self.lines += [
-                f"static {text}",
-                "static int H_ints[256][3], H_array[256][8], H_gone[256], H_got[256];",
-                "static Pair H_pair[256]; memset(H_gone, 0, sizeof H_gone);",
-            ]  # fmt: skip
-        elif self.shared == "dynamic":
-            self.lines.append("extern __shared__ int s[];")
-        else:
-            self.lines.append(f"__shared__ {text}")
-        if not self.host:
-            self.lines += [
-                ("const int tid = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y *"
-                 " threadIdx.z);"), f"int {', '.join(self.ints)}; int {self.array}[8];",
-                f"Pair {self.member};",
-            ]  # fmt: skip
-        starts = [self.random.choice(["tid", "0", "7", "data[tid]"]) for _ in self.ints]
-        text = " ".join(f"{a} = {b};" for a, b in zip(self.ints, starts, strict=True))
-        self.phase(
-            f"{text} for (int i = 0; i < 8; ++i) {self.array}[i] = i * 5;"
-            f" {self.member}.a = 1; {self.member}.b = tid;"
-        )
+            fields = "".join(f" {v.kind} {v.name};" for v in variables)
+            fields += "".join(f" {a.kind} {a.name}[8];" for a in arrays)
+            fields += "".join(f" Pair {name};" for name in pairs)
+            self.top += [f"struct H_Locals {{{fields} }}; static H_Locals H_s[128];",
+                         "static long long H_got[128]; static int H_in[128]; int H_uniform = 0;",
+                         "(void)H_got; (void)H_in; (void)H_uniform;"]  # fmt: skip
+        self.lines.append("H_FIRST")
+
+    def _read_parameters(self) -> list[str]:
+        """Give the expressions of an int that read the further parameters."""
+        reads = {"Pair": "{0}.sum()", "Box": "{0}.folded()", "float": "(int){0}",
+                 "Many": "{0}.at(threadIdx.x)"}
+        texts = [reads.get(kind, "(int){0}").format(name) for kind, name, _ in self.more]
+        if self.template:
+            texts += [self.number, f"(int)sizeof({self.kind})", f"(int)({self.kind})3.75f",
+                      f"(int)({self.kind})({self.parameter} / 2)"]  # fmt: skip
+        return texts
 
     def _finish(self) -> None:
-        a, b, c = self.ints
-        place = f"(int)blockIdx.x * {self.threads} + tid"
+        """Write what a thread has computed."""
+        place = self.choice([f"bid * {self.threads} + tid", f"tid + {self.threads} * bid"])
+        values = [self.read(v) for v in self.scope.variables]
+        values += [f"{name}.sum()" for name in self.scope.pairs]
+        values += [f"{self.choice(['', '(int)'])}{a.name}[{self.choice(self.ints())} & 7]"
+                   for a in self.scope.arrays]  # fmt: skip
         if self.chance(0.5):
-            add = self.both(f"atomicAdd(total, {a});", f"*total = (int)((unsigned)*total + {a});")
-            self.phase(add)
-        everything = (
-            f"{a} ^ {b} ^ (int)((unsigned){c} * 7u) ^ {self.array}[{b} & 7] ^ {self.member}.sum()"
+            atomic = self.choice(ATOMICS).format(values[0])
+            self.phase(atomic if self.chance(0.6) else f"if ({self.guard()}) {{ {atomic} }}")
+        if self.size == "tiny" and self.chance(0.5):
+            values = values[:1]
+        text = " ^ ".join(f"(int)((unsigned)({v}) * {2 * i + 1}u)" for i, v in enumerate(values))
+        if self.chance(0.2):  # a variable that the next launch finds
+            saved = f"saved_{self.seed}[{place}]"
+            self.functions.append(f"DEVICE int saved_{self.seed}[512];")
+            text = f"({saved} = (int)((unsigned){saved} * 3u + (unsigned)({text})))"
+        if self.chance(0.3):
+            text = f"(int)((unsigned)out[{place}] * 31u + (unsigned)({text}))"
+        self.phase(f"out[{place}] = {text};")
+        if not self.leaving and self.size == "large" and self.chance(0.2):
+            self._last()
+
+    def _last(self) -> None:
+        """Let the last block read what all have written."""
+        blocks = self.grid[0] * self.grid[1]
+        self.phase("__threadfence();")
+        self.cuda("__syncthreads();")
+        self.phase(
+            f"if (tid == 0 && atomicAdd(&total[9], 1) == {blocks - 1}) {{ __threadfence(); int sum"
+            f" = 0; for (int i = 0; i < {blocks * self.threads}; ++i) sum ="
+            " (int)((unsigned)sum * 3u + (unsigned)((volatile int*)out)[i]); total[15] = sum; }"
         )
-        self.phase(f"out[{place}] = {a if self.tiny and self.chance(0.5) else everything};")
+
+    # Text ---------------------------------------------------------------------------------------
+
+    def _text(self, name: str) -> str:
+        """Write a kernel or its host function."""
+        more = "".join(f", {kind} {parameter}" for kind, parameter, _ in self.more)
+        head = (f"{name}(const int* data, const float* reals, int* out, int* total,"
+                f" int {self.parameter}{more})")  # fmt: skip
+        lines = self.lines
+        if "H_FIRST" in lines:
+            at = lines.index("H_FIRST")
+            self.lines = []
+            self.phase(" ".join(self.first))
+            lines = lines[:at] + self.lines + lines[at + 1 :]
+            if self.leaving:
+                lines.insert(at + 1, self.both("__syncthreads();", ""))
+        if not self.host:
+            tid = "const int tid = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y *"
+            bid = "const int bid = blockIdx.x + gridDim.x * blockIdx.y;"
+            start = [f"{tid} threadIdx.z); (void)tid; {bid} (void)bid;"]
+            body = "\n    ".join(([] if self.size == "micro" else start) + self.top + lines)
+            text = f"{self.template}__global__ void {head} {{\n    {body}\n}}\n"
+        else:
+            gone = ["static int H_gone[128]; memset(H_gone, 0, sizeof H_gone);"]
+            bid = ["const int bid = blockIdx.x + gridDim.x * blockIdx.y; (void)bid;"]
+            body = "\n    ".join(self.top + gone + bid + lines)
+            text = (f"{self.template}static void {head} {{\n    for (blockIdx.y = 0; blockIdx.y <"
+                    " gridDim.y; ++blockIdx.y) for (blockIdx.x = 0; blockIdx.x < gridDim.x;"
+                    f" ++blockIdx.x) {{\n    {body}\n    }}\n}}\n")  # fmt: skip
+        return f"namespace n{self.seed} {{\n{text}}}\n" if self.namespace else text
 
     def text(self) -> str:
-        """Write the kernel or its host function."""
-        head = f"k{self.seed}(const int* data, int* out, int* total, int {self.parameter})"
-        body = "\n    ".join(self.lines)
-        if not self.host:
-            return f"__global__ void {head} {{\n    {body}\n}}\n"
-        sizes = ", ".join(map(str, self.block))
-        return (f"static void {head} {{\n    gridDim = {{{self.grid}, 1, 1}};"
-                f" blockDim = {{{sizes}}};"
-                f"\n    for (blockIdx.x = 0; blockIdx.x < {self.grid}; ++blockIdx.x) {{\n    {body}"
-                "\n    }\n}\n")  # fmt: skip
+        """Write the functions and the kernels."""
+        text = "\n".join([*dict.fromkeys(self.functions), *self.texts])
+        return text.replace("FN ", "__device__ ") if self.seed % 2 and not self.host else text

@@ -1,4 +1,4 @@
-"""Runs programs both ways, and finds the kernels that differ from the reference."""
+"""Runs programs in every way, and finds the kernels that differ from the reference."""
 
 from __future__ import annotations
 
@@ -6,24 +6,50 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.oracle.programs import cuda_program, host_program
 
-WAYS = {"loops": {}, "fibers": {"CUDALAB_LOOPS": "0"}}
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+REPOSITORY = Path(__file__).parents[2]
+CLANG = f"{sys.executable} -m ziglang c++"
+# Environments: how the threads of a block run, the compiler, and its optimization.
+WAYS = {
+    "loops": {},
+    "fibers": {"CUDALAB_LOOPS": "0"},
+    "clang": {"CXX": CLANG},
+    "clang-fibers": {"CXX": CLANG, "CUDALAB_LOOPS": "0"},
+    "O3": {"CUDALAB_CXXFLAGS": "-O3"},
+    "O3-fibers": {"CUDALAB_CXXFLAGS": "-O3", "CUDALAB_LOOPS": "0"},
+}
+SECONDS = 600  # at which a program hangs
 
 
-def _lines(command: list[str], environment: dict[str, str] | None = None) -> dict[int, str]:
-    ran = subprocess.run(
-        command,
-        env=os.environ | (environment or {}),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+@dataclass
+class Difference:
+    """A kernel that is not as the reference says, or that is refused, with the message."""
+
+    way: str
+    seed: int
+    line: str
+
+    @property
+    def refused(self) -> bool:
+        """Whether there is no answer, and a message says so."""
+        return self.line.startswith("refused")
+
+
+def _lines(command: list[str], way: str = "loops", package: Path = REPOSITORY) -> dict[int, str]:
+    environment = {**os.environ, **WAYS[way], "PYTHONPATH": str(package)}
+    ran = subprocess.run(command, env=environment, cwd=package, capture_output=True, text=True,
+                         timeout=SECONDS, check=False)  # fmt: skip
     if ran.returncode:
-        raise RuntimeError(ran.stderr)
+        raise RuntimeError(ran.stderr or f"exit status {ran.returncode}")
     return {int(line.split()[0]): line for line in ran.stdout.splitlines()}
 
 
@@ -31,32 +57,62 @@ def reference(seeds: list[int], folder: Path) -> dict[int, str]:
     """Compute the lines of these seeds with plain C++ at -O0."""
     source, program = folder / "host.cpp", folder / "host"
     source.write_text(host_program(seeds))
-    subprocess.run(["g++", "-O0", "-w", "-fwrapv", "-std=c++17", source, "-o", program], check=True)
+    flags = ["-O0", "-w", "-fwrapv", "-ffp-contract=off", "-std=c++17"]
+    subprocess.run(["g++", *flags, source, "-o", program], check=True)
     return _lines([str(program)])
 
 
-def answers(seeds: list[int], folder: Path, way: str) -> dict[int, str]:
-    """Compute the lines of these seeds with `cudalab run`; what is refused has its message."""
-    source = folder / "kernels.cu"
+def answers(seeds: list[int], folder: Path, way: str, package: Path = REPOSITORY) -> dict[int, str]:
+    """Compute the lines of these seeds with `cudalab run`; what is refused has its message.
+
+    `package` is the folder of the package `cudalab` that runs them.
+    """
+    source = folder / f"kernels_{seeds[0]}_{len(seeds)}.cu"
     source.write_text(cuda_program(seeds))
     command = [sys.executable, "-m", "cudalab", "run", "--device", "cpu", str(source)]
     try:
-        return _lines(command, WAYS[way])
-    except RuntimeError as error:
-        if len(seeds) == 1:
-            return {seeds[0]: f"refused: {error}"}
+        return _lines(command, way, package)
+    except subprocess.TimeoutExpired:
+        error = f"hangs: more than {SECONDS} s"
+    except RuntimeError as failed:
+        error = str(failed)
+    if len(seeds) == 1:
+        return {seeds[0]: f"refused: {error}"}
     middle = len(seeds) // 2
-    return answers(seeds[:middle], folder, way) | answers(seeds[middle:], folder, way)
+    return (answers(seeds[:middle], folder, way, package)
+            | answers(seeds[middle:], folder, way, package))  # fmt: skip
 
 
-def differences(seeds: list[int], ways: list[str]) -> list[tuple[str, int, str]]:
-    """Compare, and give the way, the seed and the line of what is not as the reference says."""
+def differences(
+    seeds: list[int], ways: Iterable[str], package: Path = REPOSITORY
+) -> list[Difference]:
+    """Compare these seeds, and look again at each that differs, alone in a program.
+
+    A failure of one kernel ends those that follow it in a program.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         right = reference(seeds, folder)
-        return [
-            (way, seed, line)
-            for way in ways
-            for seed, line in answers(seeds, folder, way).items()
-            if line != right[seed]
-        ]
+        found = []
+        for way in ways:
+            lines = answers(seeds, folder, way, package)
+            failed = {seed for seed in seeds if lines.get(seed, "").split()[2:] != ["0"]}
+            for seed in (seed for seed in seeds if lines.get(seed) != right[seed]):
+                again = answers([seed], folder, way, package) if seed in failed else lines
+                if again.get(seed) != right[seed]:
+                    found.append(Difference(way, seed, again.get(seed, "no answer")))
+        return found
+
+
+def batches(first: int, count: int, size: int) -> list[list[int]]:
+    """Cut seeds into programs."""
+    seeds = range(first, first + count)
+    return [list(seeds[i : i + size]) for i in range(0, count, size)]
+
+
+def compare(
+    work: Iterable[list[int]], ways: list[str], jobs: int
+) -> Iterator[tuple[list[int], list[Difference]]]:
+    """Compare many programs at a time, and give what each has found."""
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(lambda seeds: (seeds, differences(seeds, ways)), work)
