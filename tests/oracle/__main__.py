@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from tests.oracle.gpu import compared, documents, measure
 from tests.oracle.programs import cuda_program
 from tests.oracle.runner import WAYS, batches, compare
 
@@ -55,4 +56,30 @@ def write(folder: Path, first: int, count: int, size: int) -> None:
         (folder / f"{seeds[0]}.cu").write_text(cuda_program(seeds))
 
 
-main()
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("first", type=int)
+@click.argument("count", type=int)
+@click.option("--jobs", default=os.cpu_count() or 1, help="Programs at a time.")
+def gpu(folder: Path, first: int, count: int, jobs: int) -> None:
+    """Run COUNT seeds from FIRST on this machine's GPU, and store their answers.
+
+    FOLDER keeps the programs.
+    """
+    click.echo(measure(folder, first, count, jobs))
+
+
+@main.command()
+@click.option("--programs", default=10**6, help="So many programs of a hundred seeds.")
+def stored(programs: int) -> None:
+    """Compare the stored answers of GPUs with plain C++ at -O0."""
+    differ = 0
+    for path, document in documents():
+        count, wrong = compared(document, programs)
+        differ += len(wrong)
+        click.echo("\n".join([*wrong, f"{path.name}: {count} compared, {len(wrong)} differ"]))
+    sys.exit(bool(differ))
+
+
+if __name__ == "__main__":
+    main()

@@ -14,8 +14,18 @@ class Functions(Statements):
     def function(self) -> None:
         """Draw a function of the kernel's own."""
         name = f"f{self.seed}_{len(self.calls)}"
-        draw = self.choice([self._plain, self._plain, self._recursive, self._of_type,
-                            self._of_value, self._class, self._reference, self._overloaded])
+        draw = self.choice(
+            [
+                self._plain,
+                self._plain,
+                self._recursive,
+                self._of_type,
+                self._of_value,
+                self._class,
+                self._reference,
+                self._overloaded,
+            ]
+        )
         outer, calls = self.scope, self.calls
         self.calls = []  # a function calls none that the kernel has
         call = draw(name)
@@ -44,7 +54,8 @@ class Functions(Statements):
         a, b = Variable(self.name(), "int"), Variable(self.name(), "int")
         b.kind = self.choice(["int", "unsigned", "unsigned char", "long long"])
         scope = self.choice(["", "", f"namespace n{name} {{ "])
-        head = f"{self.choice(QUALIFIERS)} int {name}(const int* data, int {a.name}, {b.kind} {b.name})"
+        head = f"{self.choice(QUALIFIERS)} int {name}"
+        head += f"(const int* data, int {a.name}, {b.kind} {b.name})"
         self.functions.append(f"{scope}{head} {{ {self.body([a, b], [])} }}{' }' if scope else ''}")
         return f"{f'n{name}::' if scope else ''}{name}(data, {{0}}, ({b.kind})({{1}}))"
 
@@ -80,7 +91,7 @@ class Functions(Statements):
         a.kind = "int"
         self.functions.append(
             f"template <int {number}, class {kind} = unsigned> FN int {name}(const int* data, int"
-            f" {a.name}) {{ {kind} sum = {number}; for (int i = 0; i < {number}; ++i) sum = ({kind})"
+            f" {a.name}) {{ {kind} sum = {number}; LOOP(i, {number}) sum = ({kind})"
             f"(sum * 3 + ({kind}){a.name}); {a.name} ^= (int)sum; "
             f"{self.body([a], [number])} }}"
         )
@@ -99,7 +110,7 @@ class Functions(Statements):
             f" {name}(first, 3u).{constant}(data); }} }};"
         )
         more = f" ^ {name}({{1}}, 2u).based()" if base else ""
-        return (f"({name}({{0}}, 9u).{constant}(data, {{1}}) ^ {name}::created(data, {{0}}){more})")
+        return f"({name}({{0}}, 9u).{constant}(data, {{1}}) ^ {name}::created(data, {{0}}){more})"
 
     def _reference(self, name: str) -> str:
         a, b = Variable(self.name(), "int"), Variable(self.name(), "int")

@@ -115,8 +115,10 @@ class Kernel(Micro):
         if self.host:
             self.phase(f"if ({condition}) H_gone[tid] = 1;")
         else:
-            self.lines.append(f"const bool {leave} = {condition}; const unsigned {alive} ="
-                              f" __ballot_sync({self.alive}, !{leave}); if ({leave}) return;")
+            self.lines.append(
+                f"const bool {leave} = {condition}; const unsigned {alive} ="
+                f" __ballot_sync({self.alive}, !{leave}); if ({leave}) return;"
+            )
         self.alive, self.leaving = alive, True
 
     def _part(self) -> None:
@@ -139,7 +141,8 @@ class Kernel(Micro):
         """Draw a loop that all threads go through together."""
         i, n = self.new("r"), self.parameter
         head = self.choice([
-            f"for (int {i} = 0; {i} < 3; ++{i}) {{", f"for (int {i} = ({n} & 3); {i} > 0; {i}--) {{",
+            f"for (int {i} = 0; {i} < 3; ++{i}) {{",
+            f"for (int {i} = ({n} & 3); {i} > 0; {i}--) {{",
             f"for (int {i} = 0; {i} < (int)blockIdx.x + 1; ++{i}) {{",
             f"for (unsigned {i} = 1; {i} < blockDim.x; {i} *= 4) {{",
             f"int {i} = 0; while ({i}++ < ({n} & 3)) {{", f"LOOP({i}, 2) {{",
@@ -184,9 +187,13 @@ class Kernel(Micro):
         others = [*INTEGERS[1:], "float", "double", "unsigned"]
         kinds += [self.choice(others) for _ in range(self.random.randint(0, 3 if large else 1))]
         variables = [Variable(self.name(), kind) for kind in kinds]
-        arrays = [Variable(self.name(), self.choice(["int", "int", "short", "unsigned char",
-                                                     "unsigned", "long long"]))
-                  for _ in range(self.random.randint(0, 2) if large else self.chance(0.3))]
+        arrays = [
+            Variable(
+                self.name(),
+                self.choice(["int", "int", "short", "unsigned char", "unsigned", "long long"]),
+            )
+            for _ in range(self.random.randint(0, 2) if large else self.chance(0.3))
+        ]
         pairs = [self.name()] if self.chance(0.5 if large else 0.2) else []
         values = [self.parameter, "tid", *self._read_parameters()]
         self.scope = Scope(variables, arrays, pairs, values, "data")
@@ -214,8 +221,12 @@ class Kernel(Micro):
 
     def _read_parameters(self) -> list[str]:
         """Give the expressions of an int that read the further parameters."""
-        reads = {"Pair": "{0}.sum()", "Box": "{0}.folded()", "float": "(int){0}",
-                 "Many": "{0}.at(threadIdx.x)"}
+        reads = {
+            "Pair": "{0}.sum()",
+            "Box": "{0}.folded()",
+            "float": "(int){0}",
+            "Many": "{0}.at(threadIdx.x)",
+        }
         texts = [reads.get(kind, "(int){0}").format(name) for kind, name, _ in self.more]
         if self.template:
             texts += [self.number, f"(int)sizeof({self.kind})", f"(int)({self.kind})3.75f",

@@ -6,7 +6,6 @@ It knows barriers in no other way: they, and the functions that have them, are n
 
 from __future__ import annotations
 
-from tests.oracle.draws import Variable
 from tests.oracle.functions import Functions
 
 SHARED = ("int", "int", "unsigned", "long long", "float", "short", "unsigned char", "double")
@@ -140,24 +139,24 @@ class Meetings(Functions):
                          f"{name}({array}, tid, {{0}})"),
             "own": (f"__device__ {k} {name}(int tid, {k} v) {{ {own} {back} }}",
                     f"{name}(tid, {{0}})"),
-            "template": (f"template <class T, int S> __device__ T {name}(T* s, int tid, T v) {{"
-                         f" s[tid] = v; {at} const T r = s[(tid + S) % {n}]; {at} return r; }}",
+            "template": ((f"template <class T, int S> __device__ T {name}(T* s, int tid, T v) {{"
+                         f" s[tid] = v; {at} const T r = s[(tid + S) % {n}]; {at} return r; }}"),
                          f"{name}<{k}, {step}>({array}, tid, {{0}})"),
             "member": (f"struct {name} {{ {k}* s; int tid; __device__ {k} go({k} v) {{ {to} }} }};",
                        f"{name}{{{{{array}, tid}}}}.go({{0}})"),
-            "derived": (f"template <class D> struct {name}_base {{ __device__ {k} go({k} v) {{"
+            "derived": ((f"template <class D> struct {name}_base {{ __device__ {k} go({k} v) {{"
                         f" return static_cast<D*>(this)->through(v); }} }}; struct {name} :"
                         f" {name}_base<{name}> {{ {k}* s; int tid; __device__ {name}({k}* p, int"
-                        f" t) : s(p), tid(t) {{}} __device__ {k} through({k} v) {{ {to} }} }};",
+                        f" t) : s(p), tid(t) {{}} __device__ {k} through({k} v) {{ {to} }} }};"),
                         f"{name}({array}, tid).go({{0}})"),
-            "static": (f"struct {name} {{ static __device__ {k} go({k}* s, int tid, {k} v) {{ {to}"
-                       f" }} }};", f"{name}::go({array}, tid, {{0}})"),
-            "functor": (f"struct {name} {{ {k}* s; __device__ {k} operator()(int tid, {k} v) const"
-                        f" {{ {to} }} }};", f"{name}{{{{{array}}}}}(tid, {{0}})"),
-            "friend": (f"namespace n{name} {{ __device__ {k} {name}({k} (&s)[128], int tid, {k} v)"
-                       f" {{ {to} }} }}", f"n{name}::{name}({array}, tid, {{0}})"),
-            "lambda": ("", f"[&]({k} v) -> {k} {{{{ {array}[tid] = v; {at} const {k} r = {array}"
-                       f"[(tid + {step}) % {n}]; __syncthreads(); return r; }}}}({{0}})"),
+            "static": ((f"struct {name} {{ static __device__ {k} go({k}* s, int tid, {k} v) {{ {to}"
+                       f" }} }};"), f"{name}::go({array}, tid, {{0}})"),
+            "functor": ((f"struct {name} {{ {k}* s; __device__ {k} operator()(int tid, {k} v) const"
+                        f" {{ {to} }} }};"), f"{name}{{{{{array}}}}}(tid, {{0}})"),
+            "friend": ((f"namespace n{name} {{ __device__ {k} {name}({k} (&s)[128], int tid, {k} v)"
+                       f" {{ {to} }} }}"), f"n{name}::{name}({array}, tid, {{0}})"),
+            "lambda": ("", (f"[&]({k} v) -> {k} {{{{ {array}[tid] = v; {at} const {k} r = {array}"
+                       f"[(tid + {step}) % {n}]; __syncthreads(); return r; }}}}({{0}})")),
         }  # fmt: skip
         text, call = texts[form]
         if not self.host:
@@ -267,8 +266,10 @@ class Meetings(Functions):
         self.phase(f"{array}[tid] = {self.value(1)};")
         self.barrier()
         self.lines.append(f"for (int {i} = 0; {i} < {self.random.randint(1, 5)}; ++{i}) {{")
-        self.phase(f"if (tid % 2 == ({i} & 1) && tid + 1 < {self.threads} &&"
-                   f" {array}[tid] > {array}[tid + 1]) exchange({array}[tid], {array}[tid + 1]);")
+        self.phase(
+            f"if (tid % 2 == ({i} & 1) && tid + 1 < {self.threads} &&"
+            f" {array}[tid] > {array}[tid + 1]) exchange({array}[tid], {array}[tid + 1]);"
+        )
         self.barrier()
         self.lines.append("}")
         self.phase(self.fold(name, f"{array}[tid]"))

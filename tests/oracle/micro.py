@@ -28,8 +28,19 @@ class Micro(Warps):
 
     def micro(self) -> None:
         """Draw the whole of a kernel."""
-        self.choice([self.sum_of_one, self.sum_of_one, self.leaving_first, self.by_stride,
-                     self.own, self.own, self.two_threads, self.switched, self.added])()
+        self.choice(
+            [
+                self.sum_of_one,
+                self.sum_of_one,
+                self.leaving_first,
+                self.by_stride,
+                self.own,
+                self.own,
+                self.two_threads,
+                self.switched,
+                self.added,
+            ]
+        )()
 
     def counted_loop(self, i: str, inside: str) -> str:
         """Draw a loop over a few elements."""
@@ -51,8 +62,13 @@ class Micro(Warps):
         array = "reals" if kind in ("float", "double") else "data"
         change = self.choice([f"{s} += {array}[{i}];", f"{s} -= {array}[{i} & 63];"])
         if kind in ("int", "long long"):
-            change = self.choice([f"{s} += {array}[{i}] & 255;", f"{s} ^= {array}[{i} & 7];",
-                                  f"{s} = {s} < {array}[{i}] ? {array}[{i}] : {s};"])
+            change = self.choice(
+                [
+                    f"{s} += {array}[{i}] & 255;",
+                    f"{s} ^= {array}[{i} & 7];",
+                    f"{s} = {s} < {array}[{i}] ? {array}[{i}] : {s};",
+                ]
+            )
         loop = self.counted_loop(i, change)
         return kind, s, loop, f"out[blockIdx.x] = (int){s};"
 
@@ -111,14 +127,23 @@ class Micro(Warps):
 
     def guard_of_none(self) -> str:
         """Draw a condition without local variables."""
-        return self.choice([self.one(), f"threadIdx.x < {self.random.randint(0, 9)}",
-                            "threadIdx.x & 1", "blockIdx.x == 0", f"{self.parameter} > 9"])
+        return self.choice(
+            [
+                self.one(),
+                f"threadIdx.x < {self.random.randint(0, 9)}",
+                "threadIdx.x & 1",
+                "blockIdx.x == 0",
+                f"{self.parameter} > 9",
+            ]
+        )
 
     def own(self) -> None:
         """Draw a statement or two over few variables."""
         variables = [Variable(self.name(), "int")]
         if self.chance(0.5):
-            variables.append(Variable(self.name(), self.choice(["unsigned", "int", "short", "float"])))
+            variables.append(
+                Variable(self.name(), self.choice(["unsigned", "int", "short", "float"]))
+            )
         starts = "".join(
             f"{v.kind} {v.name} = {self.choice(['0', '7', 'data[threadIdx.x] & 255'])};"
             for v in variables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
 
@@ -14,18 +13,6 @@ TEXTS = Path(__file__).parent / "texts"
 @cache
 def _text(name: str) -> str:
     return (TEXTS / name).read_text(encoding="utf-8")
-
-
-@cache
-def grammar_hash() -> str:
-    """Hash all that decides what a seed's kernels compute."""
-    files = sorted([*Path(__file__).parent.glob("*.py"), *TEXTS.iterdir()])
-    decides = [file for file in files if file.name in DECIDES or file.parent == TEXTS]
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in decides)).hexdigest()[:16]
-
-
-DECIDES = ("draws.py", "values.py", "statements.py", "functions.py", "meetings.py", "warps.py",
-           "micro.py", "grammar.py", "programs.py")  # fmt: skip
 
 
 def cuda_program(seeds: list[int]) -> str:

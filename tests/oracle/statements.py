@@ -18,8 +18,14 @@ class Statements(Values):
         changing = f"({name} ^= {limit}) & 1"
         if naturals:
             natural = self.choice(naturals)
-            changing = self.choice([changing, f"{natural}++ & 1", f"--{natural} % 3 == 1",
-                                    f"(++{natural}, {natural}) & 2"])
+            changing = self.choice(
+                [
+                    changing,
+                    f"{natural}++ & 1",
+                    f"--{natural} % 3 == 1",
+                    f"(++{natural}, {natural}) & 2",
+                ]
+            )
         scope = self.scope
         bound = self.choice(scope.values) if scope.values else str(limit)
         return self.choice([
@@ -27,7 +33,8 @@ class Statements(Values):
             "threadIdx.x == blockDim.x - 1", f"threadIdx.x != {which}", f"!(threadIdx.x & {which})",
             f"threadIdx.x % 3 == {which % 3}", f"({self.value(1)}) > ({self.atom()})", changing,
             f"(int)threadIdx.x >= {bound} / 2", f"blockIdx.x == 0 && threadIdx.x == {which}",
-            f"{name} & {1 << which}", f"{name} < {other}", f"!{name}", f"({self.value(1)}) == {which}",
+            f"{name} & {1 << which}", f"{name} < {other}", f"!{name}",
+            f"({self.value(1)}) == {which}",
             f"threadIdx.x > {which} || ({changing})", f"({changing}) && {other} > {which}",
         ])  # fmt: skip
 
@@ -57,7 +64,8 @@ class Statements(Values):
             pair = self.choice(scope.pairs)
             return self.choice([
                 f"{pair}.add({self.value(1)});", f"{pair} = made({self.value(1)}, {self.atom()});",
-                f"{pair} += {self.value(1)};", f"{{ Pair copy = {pair}; copy.a ^= 3; {pair} = copy; }}",
+                f"{pair} += {self.value(1)};",
+                f"{{ Pair copy = {pair}; copy.a ^= 3; {pair} = copy; }}",
                 f"{pair}.scaled({self.small(7)}).add({self.atom()});",
             ])  # fmt: skip
         return self.indirect()
@@ -68,8 +76,14 @@ class Statements(Values):
         value = self.value(1)
         if kind in ("float", "double"):
             suffix = "f" if kind == "float" else ""
-            return self.choice([f"{name} += ({kind})({self.small(255)});", f"{name} *= 0.5{suffix};",
-                                f"{name} -= {self.small(255)};", f"{name} /= {self.small(7)} + 1;"])
+            return self.choice(
+                [
+                    f"{name} += ({kind})({self.small(255)});",
+                    f"{name} *= 0.5{suffix};",
+                    f"{name} -= {self.small(255)};",
+                    f"{name} /= {self.small(7)} + 1;",
+                ]
+            )
         if self.chance(0.25):
             operator, width = self.choice(["<<", ">>"]), 127 if "long" in kind else 63
             amount, function = self.small(width), "H_shl" if operator == "<<" else "H_shr"
@@ -101,17 +115,17 @@ class Statements(Values):
             f"add_to({name}, {value});", f"{{ int& {hidden} = {name}; {hidden} ^= {value}; }}",
             f"{{ int* {hidden} = &{name}; *{hidden} ^= {value}; }}", f"store(&{name}, {value});",
             f"BUMP({name}, {value});", f"[&] {{ {name} ^= {value}; }}();",
-            f"auto {hidden} = [&](int by) {{ {name} ^= by; return by + 0u; }};"
-            f" {hidden}({value}); (void){hidden}({other} & 3);",
+            (f"auto {hidden} = [&](int by) {{ {name} ^= by; return by + 0u; }};"
+            f" {hidden}({value}); (void){hidden}({other} & 3);"),
             f"(({value}) & 1 ? {name} : {other}) ^= 21;", f"exchange({name}, {other});",
-            f"{{ const int {hidden}[3] = {{{value}, {other}, 4}}; for (int e : {hidden})"
-            f" {name} ^= e; }}",
-            f"{{ int {hidden}[2][3] = {{{{1, 2, 3}}, {{4, 5, {value}}}}}; {name} ^="
-            f" {hidden}[{other} & 1][(({value}) & 0xff) % 3]; }}",
-            f"{{ Box {hidden} = boxed({value}, {other}); {hidden}.words[{other} & 3] ^= 77u;"
-            f" {name} ^= {hidden}.folded(); }}",
-            f"{{ unsigned char {hidden}[4]; for (int e = 0; e < 4; ++e) {hidden}[e] ="
-            f" (unsigned char)(({value}) ^ e); {name} ^= {hidden}[{other} & 3]; }}",
+            (f"{{ const int {hidden}[3] = {{{value}, {other}, 4}}; for (int e : {hidden})"
+            f" {name} ^= e; }}"),
+            (f"{{ int {hidden}[2][3] = {{{{1, 2, 3}}, {{4, 5, {value}}}}}; {name} ^="
+            f" {hidden}[{other} & 1][(({value}) & 0xff) % 3]; }}"),
+            (f"{{ Box {hidden} = boxed({value}, {other}); {hidden}.words[{other} & 3] ^= 77u;"
+            f" {name} ^= {hidden}.folded(); }}"),
+            (f"{{ unsigned char {hidden}[4]; for (int e = 0; e < 4; ++e) {hidden}[e] ="
+            f" (unsigned char)(({value}) ^ e); {name} ^= {hidden}[{other} & 3]; }}"),
             f"if (({value}) & 1) {name} = {other}, {other} = 5;",
             f"{name} = {other} = {value};", f"{name} = ({other} ^= 9, {value});",
         ])  # fmt: skip
@@ -122,8 +136,19 @@ class Statements(Values):
         """Draw the number of a loop's rounds: of one constant, of a parameter, of a thread."""
         values = self.scope.values
         uniform = f"({self.choice(values)} & 7)" if values else "6"
-        return self.choice(["5", "8", "1", "0", uniform, uniform, self.small(7),
-                            "((int)threadIdx.x & 3)", "((int)blockIdx.x + 1)"])
+        return self.choice(
+            [
+                "5",
+                "8",
+                "1",
+                "0",
+                uniform,
+                uniform,
+                self.small(7),
+                "((int)threadIdx.x & 3)",
+                "((int)blockIdx.x + 1)",
+            ]
+        )
 
     def loop(self, depth: int) -> str:
         """Draw a loop that ends."""
@@ -177,16 +202,12 @@ class Statements(Values):
         kind = self.random.random()
         if depth == 0 or kind < 0.3:
             return self.assigned()
-        if kind < 0.52:
-            return self.loop(depth)
-        if kind < 0.56:
-            return self.around(depth)
-        if kind < 0.8:
-            return self.branch(depth)
-        if kind < 0.9:
-            return self.cases(depth)
-        if kind < 0.95:
-            return self.local(depth)
+        draws = {0.52: self.loop, 0.56: self.around, 0.8: self.branch, 0.9: self.cases,
+                 0.95: self.local, 1.0: self.jump}  # fmt: skip
+        return next(draw for limit, draw in draws.items() if kind < limit)(depth)
+
+    def jump(self, depth: int) -> str:
+        """Draw a jump over some statements."""
         inside, label = self.statements(depth - 1, self.random.randint(1, 2)), self.new("l")
         return f"if ({self.guard()}) goto {label}; {{ {inside} }} {label}:;"
 
@@ -195,7 +216,9 @@ class Statements(Values):
         condition = self.guard()
         inside = self.loop(depth) if self.chance(0.5) else self.statements(depth - 1, 1)
         if self.chance(0.15):
-            return f"if ({condition}) {{ {inside} }} else if ({self.guard()}) {self.assigned_alone()}"
+            return (
+                f"if ({condition}) {{ {inside} }} else if ({self.guard()}) {self.assigned_alone()}"
+            )
         other = f" else {{ {self.statement(depth - 1)} }}" if self.chance(0.3) else ""
         return f"if ({condition}) {{ {inside} }}{other}"
 
@@ -205,15 +228,25 @@ class Statements(Values):
 
     def cases(self, depth: int) -> str:
         """Draw a `switch`."""
-        inside, first, last = self.statement(depth - 1), self.assigned_alone(), self.assigned_alone()
+        inside, first, last = (
+            self.statement(depth - 1),
+            self.assigned_alone(),
+            self.assigned_alone(),
+        )
         fall, middle = self.choice(["", "break; "]), self.choice(["", "break; "])
-        selector = self.choice([f"({self.value(1)}) & 3", "threadIdx.x % 4",
-                                f"(unsigned char)({self.value(1)}) % 5", self.some_int()])
+        selector = self.choice(
+            [
+                f"({self.value(1)}) & 3",
+                "threadIdx.x % 4",
+                f"(unsigned char)({self.value(1)}) % 5",
+                self.some_int(),
+            ]
+        )
         return self.choice([
-            f"switch ({selector}) {{ case 0: {first} {fall}case 2: {{ {inside} }} {middle}"
-            f"default: {last} }}",
-            f"switch ({selector}) {{ default: {first} {fall}case 1: case 3: {{ {inside} }} break;"
-            f" case 7: {last} }}",
+            (f"switch ({selector}) {{ case 0: {first} {fall}case 2: {{ {inside} }} {middle}"
+            f"default: {last} }}"),
+            (f"switch ({selector}) {{ default: {first} {fall}case 1: case 3: {{ {inside} }} break;"
+            f" case 7: {last} }}"),
             f"switch ({selector}) {{ case 0: {{ {inside} }} break; case 1: {first} }}",
         ])  # fmt: skip
 

@@ -62,8 +62,13 @@ class Values(Draws):
 
     def shifted(self, value: str, operator: str, max_shift: int) -> str:
         """Shift a value of any type, perhaps by its width or more."""
-        amount = self.choice([self.small(max_shift), self.small(max_shift),
-                              f"({self.scope.data}[{self.some_int()} & 255] & {max_shift})"])
+        amount = self.choice(
+            [
+                self.small(max_shift),
+                self.small(max_shift),
+                f"({self.scope.data}[{self.some_int()} & 255] & {max_shift})",
+            ]
+        )
         function = "H_shl" if operator == "<<" else "H_shr"
         plain = f"({value}) {operator} {amount}"
         return self.both(f"whole({plain})", f"whole({function}(+({value}), {amount}))")
@@ -80,8 +85,18 @@ class Values(Draws):
         """Draw an unsigned."""
         own = [v.name for v in self.scope.variables if v.kind == "unsigned"]
         if depth == 0:
-            return self.choice([*own, *own, "threadIdx.x", "blockDim.x", "gridDim.x", "37u",
-                                f"(unsigned)({self.atom()})", f"(unsigned)({self.atom()})"])
+            return self.choice(
+                [
+                    *own,
+                    *own,
+                    "threadIdx.x",
+                    "blockDim.x",
+                    "gridDim.x",
+                    "37u",
+                    f"(unsigned)({self.atom()})",
+                    f"(unsigned)({self.atom()})",
+                ]
+            )
         a, b = self.natural(depth - 1), self.natural(depth - 1)
         kind = self.random.randrange(9)
         if kind == 0:
@@ -102,26 +117,47 @@ class Values(Draws):
         own += [f"(unsigned long long){v.name}" for v in self.scope.variables
                 if v.kind == "long long"]  # fmt: skip
         if depth == 0:
-            return self.choice([*own, f"(unsigned long long)({self.atom()})",
-                                f"(unsigned long long){self.natural(0)}", "0x123456789abcdefULL"])
+            return self.choice(
+                [
+                    *own,
+                    f"(unsigned long long)({self.atom()})",
+                    f"(unsigned long long){self.natural(0)}",
+                    "0x123456789abcdefULL",
+                ]
+            )
         a, b = self.wide(depth - 1), self.wide(depth - 1)
         kind = self.random.randrange(7)
         if kind < 2:
             return self.shifted(a, self.choice(["<<", ">>"]), 127)
         if kind == 2:
             number = self.choice([self.real(1), self.double(1)])
-            return self.both(f"(unsigned long long)({number})",
-                             f"H_to<unsigned long long>({number})")
+            return self.both(
+                f"(unsigned long long)({number})", f"H_to<unsigned long long>({number})"
+            )
         operator = self.choice(["+", "-", "*", "^", "&", "|"])
-        return self.choice([f"({a} {operator} {b})", f"({a} {operator} {self.natural(1)})",
-                            f"({a} % (({b} & 255) + 1))", f"({a} / ({self.small(15)} + 1))"])
+        return self.choice(
+            [
+                f"({a} {operator} {b})",
+                f"({a} {operator} {self.natural(1)})",
+                f"({a} % (({b} & 255) + 1))",
+                f"({a} / ({self.small(15)} + 1))",
+            ]
+        )
 
     def real(self, depth: int) -> str:
         """Draw a float."""
         own = [v.name for v in self.scope.variables if v.kind == "float"]
         if depth == 0:
-            return self.choice([*own, *own, f"(float)(({self.atom()}) & 0xffff)",
-                                f"(float)({self.atom()})", "2.5f", "-1.0f"])
+            return self.choice(
+                [
+                    *own,
+                    *own,
+                    f"(float)(({self.atom()}) & 0xffff)",
+                    f"(float)({self.atom()})",
+                    "2.5f",
+                    "-1.0f",
+                ]
+            )
         a, b = self.real(depth - 1), self.real(depth - 1)
         special = f"__int_as_float(specials[{self.some_int()} & 7])"
         return self.choice([
@@ -136,8 +172,15 @@ class Values(Draws):
         if depth == 0:
             return self.choice([*own, f"(double)({self.atom()})", f"(double){self.real(0)}", "0.5"])
         a, b = self.double(depth - 1), self.double(depth - 1)
-        return self.choice([f"({a} + {b})", f"({a} - {b})", f"({a} * 4294967296.0)",
-                            f"({a} * -0.25)", f"({a} / ({self.small(7)} + 1.0))"])
+        return self.choice(
+            [
+                f"({a} + {b})",
+                f"({a} - {b})",
+                f"({a} * 4294967296.0)",
+                f"({a} * -0.25)",
+                f"({a} / ({self.small(7)} + 1.0))",
+            ]
+        )
 
     def value(self, depth: int = 2) -> str:
         """Draw an int."""
@@ -188,7 +231,8 @@ class Values(Draws):
             f"even({self.small(15)})", f"TIMES({a}, {b})", f"SHIFTED({a}, {b})",
             f"moved<int>({a}, {self.small(63)})", f"(int)moved(({kind})({a}), {self.small(63)})",
             f"(int)moved(({self.natural(0)}), {self.small(63)})", f"plus<{constant}>({a})",
-            f"made({a}, {b}).sum()", f"(made({a}, {b}) + made({b}, 2)).a", f"summed(made({a}, {b}))",
+            f"made({a}, {b}).sum()", f"(made({a}, {b}) + made({b}, 2)).a",
+            f"summed(made({a}, {b}))",
             f"boxed(({a}), ({b})).folded()", f"nested::shifted({a}, {self.small(63)})",
             f"__popc({a})", f"__clz({a})", f"__ffs({a})", f"(int)__brev({a})",
             f"__mulhi({a}, {b})", f"table[({a}) & 15]", f"settings[({a}) & 7]",

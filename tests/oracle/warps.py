@@ -41,11 +41,18 @@ class Warps(Meetings):
         return self.given(kind) if kind != "int" else self.value(1)
 
     def among_some(self) -> None:
-        """Write an operation among the lanes for which something holds, and one among the others."""
+        """Write an operation among the lanes for which something holds, and one of the others."""
         name, kind = self.some_int(), self.choice(KINDS)
         part = self.random.randint(1, 32)
-        which = self.choice([f"tid % 32 < {part}", "true", f"({self.value(1)}) & 1",
-                             f"tid % 3 == {part % 3}", f"({self.value(1)}) > {part}"])
+        which = self.choice(
+            [
+                f"tid % 32 < {part}",
+                "true",
+                f"({self.value(1)}) & 1",
+                f"tid % 3 == {part % 3}",
+                f"({self.value(1)}) > {part}",
+            ]
+        )
         value = self._value(kind)
         inside, outside = self.choice(list(OPERATIONS)), self.choice(list(OPERATIONS))
         both = self.chance(0.4)
