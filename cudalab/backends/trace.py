@@ -124,6 +124,7 @@ class Finding:
     index: int | None = None  # element of the buffer
     beyond: int | None = None  # bytes past its end (>= 0) or before its start (< 0)
     missing: str | None = None  # "__syncthreads" or "__syncwarp"
+    by: Place | None = None  # the atomic operation or the store that the detail is about
     detail: str = ""  # anything without a field, such as a mask
     count: int = 1  # number of times it was observed
     note: bool = False  # advice, not an error

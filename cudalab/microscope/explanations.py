@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.microscope import order as ordering
+from cudalab.microscope.clues import BIT_FIELDS
+from cudalab.microscope.races import Advice, advice_on_race
 
 if TYPE_CHECKING:
     from cudalab.backends.trace import Finding, Kind, Place, Thread
@@ -97,6 +99,18 @@ KINDS = {
         "Call it where the whole warp takes part, with 0xffffffff; or find the lanes before the "
         "branch: mask = __ballot_sync(0xffffffff, condition).",
     ),
+    "after_free": _About(
+        "use of memory that a kernel has freed",
+        "What malloc or new has given to a thread of a kernel ends for all threads with free or "
+        "delete. Behind it the place may belong to something else.",
+        "Free it once, behind a barrier that all threads reach when they have used it.",
+    ),
+    "zero_division": _About(
+        "integer division by zero",
+        "A GPU neither stops nor complains: the quotient and the remainder have all bits set, "
+        "which is -1 or the largest number, and the kernel goes on with that.",
+        "Check the divisor before the division: is it 0 in the last block, or for an empty input?",
+    ),
     "same_word": _About(
         "lanes of one instruction write the same word",
         "One of them wins, and CUDA does not say which. That is allowed, and right where any "
@@ -148,58 +162,16 @@ KINDS = {
 }
 
 KINDS |= {kind: _About(*texts) for kind, texts in ordering.KINDS.items()}
-INDEPENDENT_THREADS = (
-    "Up to compute capability 6.x the lanes of a warp ran in step, and code of that time left the "
-    "barrier out, often with `volatile`. Since 7.0 every lane has a program counter of its own "
-    "(independent thread scheduling), and lanes meet only where a __syncwarp() makes them. "
-    "`volatile` makes the compiler read and write each time, but orders nothing."
-)
-
-
-@dataclass(frozen=True)
-class _Advice:
-    """What is particular about a race, and its cure."""
-
-    why: str
-    cure: str
-
-
-_FLAGS = _Advice(
-    "An atomic operation or a volatile store alone keeps nothing in order: the flag may be seen "
-    "before what it announces.",
-    "Put __threadfence() between the write and the flag, and another one between the loop that "
-    "waits for the flag and the read.",
-)
-_PLAIN_READ = _Advice(
-    "The read is no atomic operation, so nothing says which of the values it sees.",
-    "If all changes must have been made, put a barrier between them and the read, or read in the "
-    "next kernel. If any value will do, read atomically, too: atomicAdd(&x, 0), or a value that "
-    "atomicCAS(&x, value, ...) then checks.",
-)
-# By what is missing and the detail.
-_FENCES = {
-    (None, "scope"): _Advice(
-        "The suffix _block promises the GPU that no other block uses the word.",
-        "Leave out the suffix _block: atomicAdd instead of atomicAdd_block.",
-    ),
-    ("__threadfence", ""): _FLAGS,
-    ("__threadfence", "volatile"): _FLAGS,
-    ("__threadfence", "scope"): _Advice(
-        "__threadfence_block(), and atomic operations with the suffix _block, order what the "
-        "threads of one block see.",
-        "Use __threadfence() and atomic operations without a suffix between blocks.",
-    ),
-    ("__threadfence", "lock"): _Advice(
-        "An atomic operation alone keeps nothing in order: what stands behind the lock may be done "
-        "before the lock is taken.",
-        "Put __threadfence() behind the loop that takes the lock, and another one before the lock "
-        "is given back.",
-    ),
-}
-_INNER = _Advice(
+_INNER = Advice(
     "It stays inside of the object that the array is a part of, such as a struct or an array of "
     "rows. In a struct it hits the next member; with rows it is the next row. C++ allows neither.",
     "Check the index, or index the row, too: tile[i / 16][i % 16] instead of tile[0][i].",
+)
+OTHER_VALUES = _About(
+    "lanes of one instruction write different values to the same word",
+    "One of them stays, and CUDA does not say whose: the others are lost.",
+    "Let one lane write (if (lane == 0)), give each lane a place of its own, or combine the values "
+    "first: atomicAdd(&x, value), or a reduction in the warp.",
 )
 EARLY_RETURN = _About(
     "threads that returned before a barrier",
@@ -213,8 +185,11 @@ _NOUNS: dict[Kind, str] = {"load": "read", "store": "write", "atomic": "atomic o
 
 def explain(finding: Finding) -> Explanation:
     """Explain a finding. KeyError for an unknown kind."""
-    early = finding.kind == "barrier_divergence" and finding.note
-    about = EARLY_RETURN if early else KINDS[finding.kind]
+    about = KINDS[finding.kind]
+    if finding.kind == "barrier_divergence" and finding.note:
+        about = EARLY_RETURN
+    elif finding.kind == "same_word" and not finding.note:
+        about = OTHER_VALUES
     what = {
         "race": _race,
         "lost_update": _lost_update,
@@ -223,13 +198,15 @@ def explain(finding: Finding) -> Explanation:
         "uninitialised": _uninitialised,
         "not_arrived": _not_arrived,
         "barrier_divergence": _barrier,
+        "after_free": _after_free,
+        "zero_division": _zero_division,
         "same_word": _same_word,
         "same_value": _same_value,
         "infinite_loop": _endless,
     }.get(finding.kind, _otherwise)(finding)
     why, cure = about.why, about.cure
     if finding.kind in ("race", "lost_update"):
-        why, cure = _race_advice(finding, why, cure)
+        why, cure = advice_on_race(finding, why, cure)
     elif finding.kind == "out_of_bounds" and finding.note:
         why, cure = _INNER.why, _INNER.cure
     elif finding.kind == "out_of_bounds" and finding.space in ("shared", "local"):
@@ -273,16 +250,27 @@ def _race(finding: Finding) -> str:
         text += f", {other} {_VERBS[finding.other_access or 'load']} it at "
         same = finding.other_place == finding.place
         text += "the same line" if same else where(finding.other_place)
-    if finding.missing == "__threadfence" and finding.detail == "lock":
-        return f"{text}: no __threadfence() follows the lock under which it does so."
-    if finding.missing == "__threadfence" and finding.detail == "scope":
-        return f"{text}: what orders the two has block scope, and they are in different blocks."
-    if finding.missing == "__threadfence":
-        return f"{text}, then sets a flag: there is no __threadfence() between the two."
-    if finding.detail == "scope":
-        return f"{text}: one of the two is atomic in its own block only."
-    between = f"no {finding.missing}()" if finding.missing else "nothing that orders them"
-    return f"{text}: there is {between} between the two."
+    return f"{text}: {_what_is_missing(finding)}."
+
+
+def _what_is_missing(finding: Finding) -> str:
+    """What keeps the two accesses of a race from being ordered."""
+    missing, detail = finding.missing, finding.detail
+    if detail == BIT_FIELDS:
+        return "the lines use different bit fields, which share a word"
+    if finding.by and detail == "unlock":
+        return f"the lock is given back by a plain store at {where(finding.by)}"
+    if finding.by and missing:
+        by = "the atomic operation" if detail == "ticket" else "the flag that is set"
+        return f"there is no {missing}() between the write and {by} at {where(finding.by)}"
+    if missing == "__threadfence" and detail == "lock":
+        return "no __threadfence() follows the lock under which it does so"
+    if detail == "scope":
+        scope = "what orders the two has block scope, and they are in different blocks"
+        return scope if missing else "one of the two is atomic in its own block only"
+    return (
+        f"there is {f'no {missing}()' if missing else 'nothing that orders them'} between the two"
+    )
 
 
 def _other_name(finding: Finding) -> str:
@@ -297,41 +285,6 @@ def _lost_update(finding: Finding) -> str:
     if finding.other_thread:
         text += f" and {_other_name(finding)}"
     return f"{text} read {_memory(finding)}, then write it, at {where(finding.place)}."
-
-
-def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
-    """Advice on a race, which depends on how far apart the threads are."""
-    among_atomics = {finding.access, finding.other_access} == {"load", "atomic"}
-    if among_atomics and finding.missing in (None, "__syncwarp") and not finding.detail:
-        return f"{why} {_PLAIN_READ.why}", _PLAIN_READ.cure
-    if finding.missing == "__syncwarp" or finding.detail == "volatile":
-        why = f"{why} {INDEPENDENT_THREADS}"
-    if finding.missing == "__threadfence" or finding.detail == "scope":
-        advice = _FENCES[finding.missing, finding.detail]
-        return f"{why} {advice.why}", advice.cure
-    if finding.missing == "__syncwarp":
-        if finding.kind == "race":
-            cure = (
-                "Put __syncwarp() between the two, where all lanes of the warp reach it; for "
-                "x[lane] += x[lane + s] that is one after the reads and one after the writes."
-            )
-    elif finding.kind == "race" and finding.missing == "__syncthreads":
-        cure = (
-            "Put __syncthreads() between the two, where all threads of the block reach it. In a "
-            "loop there are two gaps: from the write to the read, and from the read to the next "
-            "round's write."
-        )
-    elif (
-        finding.kind == "race"
-        and finding.other_thread
-        and finding.other_thread.block != finding.thread.block
-    ):
-        why += " No barrier waits for another block."
-        cure = (
-            "Let blocks write different elements, use atomics where they must meet, or split the "
-            "kernel in two: a launch waits for all blocks of the launch before."
-        )
-    return why, cure
 
 
 def _out_of_bounds(finding: Finding) -> str:
@@ -386,6 +339,22 @@ def _barrier(finding: Finding) -> str:
         elif at:
             text += f", but {other} at {where(at)}"
     return f"{text}."
+
+
+def _zero_division(finding: Finding) -> str:
+    return f"{name_of(finding.thread)} divides by zero at {where(finding.place)}."
+
+
+def _after_free(finding: Finding) -> str:
+    text = f"{name_of(finding.thread)}"
+    freed = f", freed at {where(finding.other_place)}" if finding.other_place else ""
+    at = where(finding.place)
+    if finding.access:
+        noun = f"{_NOUNS[finding.access]} of {_bytes(finding.bytes)}"
+        return f"{text}: {noun} at {at} in memory that a kernel has allocated{freed}."
+    if finding.other_place:
+        return f"{text} frees memory at {at} that has been{freed.removeprefix(',')}."
+    return f"{text} frees at {at} what no malloc or new of a kernel has given."
 
 
 def _same_word(finding: Finding) -> str:

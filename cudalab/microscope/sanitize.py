@@ -18,6 +18,7 @@ from cudalab.formats import as_bytes
 from cudalab.labs import registry
 from cudalab.labs.compare import differing, show
 from cudalab.language import source
+from cudalab.microscope.clues import with_clues
 from cudalab.microscope.explanations import explain
 from cudalab.microscope.findings import FindingRow, Findings, from_json
 from cudalab.microscope.profile import texts_of
@@ -119,6 +120,7 @@ def finding_row(
     finding: Finding, words: str, texts: Mapping[str, Sequence[str]] | None = None
 ) -> FindingRow:
     """A finding with its explanation; `texts` has the lines of files that it may name."""
+    finding = with_clues(finding, texts or {})
     explanation = explain(finding)
     other, thread = finding.other_place, finding.other_thread
     return FindingRow(

@@ -47,6 +47,7 @@ class Library:
     constants: frozenset[str]  # the names of its __constant__ variables
     own_default: bool  # each thread of the host has a default stream of its own
     unobserved: tuple[str, ...]  # what the instrument does not see of it
+    streams: dict[tuple[str, int], list[str]]  # the names of those made at a line
 
 
 def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Library:
@@ -72,6 +73,7 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
         constants=frozenset(constants),
         own_default=order.own_default(options, (file.text for file in files)),
         unobserved=order.unobserved(files, [files[i] for i in others]),
+        streams=order.stream_names(files),
     )
 
 

@@ -213,6 +213,7 @@ class _Program:
         self.pipe, self.kill_after = pipe, watch.kill_after
         self.detect, self.count = watch.detect, watch.count
         self.parameters, self.constants = library.parameters, library.constants
+        self.streams = library.streams
         self.variables: dict[int, str] = {}  # region -> name
         self.checker = load_runtime()
         ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
@@ -258,7 +259,9 @@ class _Program:
             data = data[os.write(self.pipe, data) :]
 
     def _unordered(self, pointer: Any) -> None:
-        self.send("order", order.finding(pointer.contents, self.tables, self.variables))
+        self.send(
+            "order", order.finding(pointer.contents, self.tables, self.variables, self.streams)
+        )
 
     def _message(self, kind: int, text: bytes) -> None:
         self.send("message", (MESSAGE_KINDS[kind], text.decode(errors="replace")))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cpu import parts
 from cudalab.backends.trace import Finding, Place, Thread
+from cudalab.language.source import blank_comments
 from cudalab.microscope.explanations import where
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _OWN_DEFAULT = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+CUDA_API_PER_THREAD_DEFAULT_STREAM\b", re.MULTILINE
+)
+_MAKES_STREAM = re.compile(
+    r"\bcudaStreamCreate\w*\s*\(\s*(?:\(\s*cudaStream_t\s*\*\s*\)\s*)?&?\s*([\w.]+(?:\[[^\]]*\])?)"
 )
 _PROBLEMS = ("stream_race", "host_race", "freed_in_use", "used_too_early", "copy_under_way")
 _KINDS: tuple[Kind, ...] = ("load", "store", "atomic")
@@ -48,6 +52,7 @@ class _Party(ctypes.Structure):
         ("stream", ctypes.c_uint),
         ("stream_file", ctypes.c_char_p),
         ("stream_line", ctypes.c_int),
+        ("stream_number", ctypes.c_uint),
     )
 
 
@@ -87,7 +92,22 @@ def unobserved(files: Sequence[File], for_host: Sequence[File]) -> tuple[str, ..
     return (*names, f"what functions of the C library use, but for {observed}")
 
 
-def finding(unordered: Any, tables: Tables, variables: Mapping[int, str]) -> Finding:
+def stream_names(files: Iterable[File]) -> dict[tuple[str, int], list[str]]:
+    """What the program calls the streams that it makes, by file and line."""
+    names: dict[tuple[str, int], list[str]] = {}
+    for file in files:
+        for number, line in enumerate(blank_comments(file.text).splitlines(), 1):
+            if made := _MAKES_STREAM.findall(line):
+                names[file.label, number] = made
+    return names
+
+
+def finding(
+    unordered: Any,
+    tables: Tables,
+    variables: Mapping[int, str],
+    streams: Mapping[tuple[str, int], Sequence[str]],
+) -> Finding:
     """Two pieces of work that use the same bytes, or one and the host, without an order."""
     earlier, later = unordered.earlier, unordered.later
     kind = _PROBLEMS[unordered.problem]
@@ -100,7 +120,14 @@ def finding(unordered: Any, tables: Tables, variables: Mapping[int, str]) -> Fin
     def stream(party: Any) -> str:
         if party.stream:
             return ("the default stream", "the thread's default stream")[party.stream - 1]
-        return f"the stream of {line(party.stream_file, party.stream_line)}"
+        at, number = line(party.stream_file, party.stream_line), party.stream_number
+        names = streams.get((_text(party.stream_file), party.stream_line), ())
+        if len(names) != 1 and number < len(names):
+            return f"stream {names[number]} of {at}"
+        called = f"stream {names[0]}" if len(names) == 1 else "the stream"
+        return f"{called} of {at}" + (
+            f", number {number + 1} of those made there" if number else ""
+        )
 
     def actor(party: Any, at: str) -> str:
         if not party.file:

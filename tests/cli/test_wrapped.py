@@ -22,8 +22,9 @@ def report(tmp_path_factory):
     return json.loads(path.read_text())
 
 
-def test_each_bug_is_reported_at_its_own_line_and_nothing_else(report):
-    lines = PROGRAM.read_text().splitlines()
+def assert_each_bug_is_reported(program, report):
+    """Each line marked `bug` has a finding of its kind, and no other line has one."""
+    lines = program.read_text().splitlines()
     bugs = {n: re.search("// bug: (.*)", line) for n, line in enumerate(lines, 1)}
     found = {}
     for row in report["findings"]:
@@ -33,9 +34,32 @@ def test_each_bug_is_reported_at_its_own_line_and_nothing_else(report):
         "past the end": {"out_of_bounds"},
         "misaligned": {"misaligned"},
         "race": {"race", "lost_update"},
+        "uninitialised": {"uninitialised"},
+        "freed": {"after_free"},
+        "other values": {"same_word"},
+        "zero": {"zero_division"},
+        "skipped": {"barrier_divergence"},
     }
     assert set(found) == {n for n, bug in bugs.items() if bug}
     assert {n: bugs[n][1] for n in found if not found[n] <= kinds[bugs[n][1]]} == {}
+
+
+def test_each_bug_is_reported_at_its_own_line_and_nothing_else(report):
+    assert_each_bug_is_reported(PROGRAM, report)
+
+
+def test_each_kind_of_memory_is_looked_at_however_it_is_reached(tmp_path):
+    program, path = PROGRAM.with_name("memory.cu"), tmp_path / "found.json"
+    cudalab("run", "--device", "cpu", "--sanitize", "--json", path, program)
+    report = json.loads(path.read_text())
+    assert_each_bug_is_reported(program, report)
+    assert report["not_looked_at"] == []
+    what = {row["line"]: row["what"] for row in report["findings"]}
+    lines = program.read_text().splitlines()
+    far = next(n for n, line in enumerate(lines, 1) if "++;  // bug" in line)
+    assert "index 16 of the array c[16]" in what[far]
+    fields = next(n for n, line in enumerate(lines, 1) if "f->a" in line)
+    assert "bit fields" in what[fields]
 
 
 LEAKS = """#include <cuda_runtime.h>

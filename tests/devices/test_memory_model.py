@@ -79,7 +79,7 @@ def test_waiting_is_no_race(way):
         (2, 1, 16 | FENCES, None),
         (2, 1, 16 | FENCES - 1, ("race", FENCE, "lock")),  # none behind the lock
         (2, 1, 16 | FENCES - 2, ("race", FENCE, "lock")),  # a narrow one
-        (2, 1, 16 | FENCES - 4, ("race", FENCE, "")),  # none before its end
+        (2, 1, 16 | FENCES - 4, ("race", FENCE, "ticket")),  # none before its end
         (2, 1, 16 | FENCES - 8, ("race", FENCE, "scope")),
         (2, 1, FENCES, ("race", FENCE, "scope")),  # a lock of the block
         (1, 2, 1 | 4, None),

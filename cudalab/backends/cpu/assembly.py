@@ -12,7 +12,7 @@ running over an end does not hit the next array or variable unnoticed.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cudalab.backends.cpu.control_flow import (
     BLOCK_HOOK,
@@ -38,16 +38,17 @@ from cudalab.backends.cpu.objects import with_hooks
 
 ZONE_BYTES = 256  # behind each shared array, before each variable
 RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line that called it
-# What happens in the code of these belongs to the line that called it, but is observed: libraries,
-# types of numbers, and what the rewriter puts around the user's accesses.
+# What happens in the code of these, and in headers of the system, belongs to the line that called
+# it, but is observed: libraries, types of numbers, and what the rewriter puts around the user's
+# accesses.
 LIBRARIES = re.compile(
-    r"/cpu/runtime/optional/cccl/|/include/cccl/|/cpu/runtime/(?:optional/\w+/)?include/"
+    r"/cpu/runtime/optional/cccl/|/cpu/runtime/(?:optional/\w+/)?include/"
     r"(?:cuda_fp16|cuda_bf16|cuComplex|curand\w*|cudalab/(?:arithmetic|narrow|curand)\w*)\.h"
 )
 
 _BY_GCC = '\t.ident\t"GCC'
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
-_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _FUNCTION = re.compile(r"\s*\.type\s+([^\s,]+),\s*[@%]function")
 _SECTION = re.compile(r"\s*\.(?:section|text|data|bss)\b")
 _THREAD_LOCAL = re.compile(r"\s*\.section\s+\.t(?:bss|data)\b")
@@ -71,9 +72,43 @@ _FAR = re.compile(
     r"|\s+(?:ld|st)\w+\s.*\[x(?!29\b)\d+"
 )
 _OF_TABLE = re.compile(r"\.L\d+\(%rip\)|:lo12:\.L\d+")  # of jumps, which a switch makes
-_HOOK = re.compile(r"(?:__tsan|cudalab)_(?!func|init|vptr)")
+# A hook before an access: the bytes that it is told of, if it is one of that many.
+_HOOK = re.compile(
+    r"__tsan_(?:unaligned_)?(?:volatile_)?(?P<kinds>(?:read_?|write)+)(?P<bytes>\d+)?"
+)
+_ANY_NUMBER = 1 << 30  # of bytes
+# What an instruction that moves something moves, by the end of its name.
+_MOVES = re.compile(r"\s+v?(?:mov|add|sub|cmp|and|or|xor|test)([bwlq])\s")
+_ADDRESS = re.compile(r"[^\s,]*\([^)]*\)|\[[^\]]*\]")
+_BYTES = {"b": 1, "w": 2, "l": 4, "q": 8}
+_COPIES = frozenset({"memcpy", "memmove", "memset"})
 _PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
+
+
+@dataclass
+class _Index:
+    """A check of an index: whether the array whose access follows is in the function's frame.
+
+    g++ computes the index once more, with what it reads.
+    """
+
+    check: Site
+    column: str  # of the access, too
+    in_frame: bool = False  # what has been addressed since the last read
+    at_first: bool | None = None  # before the first call
+
+    def is_decided(self, called: str, column: str) -> bool:
+        """Take the next call; set the flag of the check if that decides it."""
+        if self.at_first is None:
+            self.at_first = self.in_frame
+        hook = _HOOK.match(called)
+        if hook and column != self.column and hook["kinds"] == "read":
+            self.in_frame = False
+            return False
+        is_access = hook and column == self.column
+        self.check.flags |= IS_LOCAL if (self.in_frame if is_access else self.at_first) else 0
+        return True
 
 
 class _Listing:
@@ -91,15 +126,18 @@ class _Listing:
         self.starts: dict[str, int] = {}  # label -> the next block that begins behind it
         self._pending: set[str] = set()  # labels without code behind them so far
         self._place = (0, 0)  # file and line
+        self._column = ""
         self._function = 0
         self._in_block = self._thread_local = self._variables = False
         self._alignment = ""  # the last such row of the section
         self._address = ""  # the instructions since the last call
         self._exchange: Site | None = None  # one whose result has not been used so far
-        self._index: Site | None = None  # a check whose array has not been accessed so far
-        # By function, file and line: the block of an access, and whether there is a hook.
-        self._accessed: dict[tuple[int, int, int], Site] = {}
-        self._hooked: set[tuple[int, int, int]] = set()
+        self._index: _Index | None = None  # a check whose array has not been accessed so far
+        self._hooked = 0  # bytes of the next accesses, of which hooks have been told
+        # Of the accesses since the last hook: to write a bit field is to read it, too.
+        self._addresses: set[str] = set()
+        # By function, file and line: the block of an access of which no hook has been told.
+        self._blind: dict[tuple[int, int, int], Site] = {}
 
     def read(self, row: str) -> None:
         """Copy a row, and add labels or zones."""
@@ -110,10 +148,10 @@ class _Listing:
             self._label(match[1])
         elif match := _LOC.match(row):
             if match[2] != "0":  # 0: code that belongs to no line
-                self._place = (int(match[1]), int(match[2]))
+                self._place, self._column = (int(match[1]), int(match[2])), match[3]
         elif match := _FILE.match(row):
             self.files[int(match[1])] = self._file_name(match[2], match[3])
-            self.headers[int(match[1])] = _header_flags("/".join(filter(None, match.groups()[1:])))
+            self.headers[int(match[1])] = self._header_flags(*match.groups()[1:])
         elif match := _FUNCTION.match(row):
             self._function, self._in_block = self._function + 1, False
             self.functions[match[1]] = self._function
@@ -135,6 +173,9 @@ class _Listing:
     def _instruction(self, row: str) -> None:
         call = _CALL.match(row)
         called = call[1] if call else None
+        if called and not self.is_program and called.partition("@")[0] in _COPIES:
+            self.rows[-1] = row = row.replace(called, f"__tsan_{called}")
+            called = f"__tsan_{called}"
         starts_block = called is not None and called.startswith(BLOCK_HOOK)
         if self._in_block and not starts_block:
             self._continue_block(row, called)
@@ -142,12 +183,10 @@ class _Listing:
         self._look_behind_calls(row, called)
         if called is None:
             self._address += "" if row.endswith(_SPILLS) else row
-            in_block = self.blocks and self.blocks[-1].site.number
-            if in_block and _FAR.match(row) and not _OF_TABLE.search("".join(self.rows[-4:])):
-                self._accessed.setdefault((self._function, *self._place), self.blocks[-1].site)
+            if _FAR.match(row) and not _OF_TABLE.search("".join(self.rows[-4:])):
+                self._access(row)
             return
-        if _HOOK.match(called):
-            self._hooked.add((self._function, *self._place))
+        self._take_hook(called)
         site = Site(len(self.sites) + 1, *self._place, self._function)
         site.flags |= self.headers.get(site.file, 0)
         self._read_hook(site, called)
@@ -161,19 +200,45 @@ class _Listing:
         if _EXCHANGE.match(called):
             self._exchange = site
         elif called.startswith(BOUNDS_HOOK):
-            self._index = site
+            self._index = _Index(site, self._column)
         self._address = ""
         self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
 
+    def _take_hook(self, called: str) -> None:
+        """Note of how many bytes hooks have been told for the accesses that follow."""
+        hook = _HOOK.match(called)
+        if hook is None:
+            if not called.startswith((BLOCK_HOOK, "__tls_get_addr")) and not self._finds_shared():
+                self._hooked = 0
+            return
+        told = int(hook["bytes"]) * (1 + (hook["kinds"] == "read_write")) if hook["bytes"] else 0
+        self._hooked = (0 if self._addresses else self._hooked) + (told or _ANY_NUMBER)
+        self._addresses = set()
+
+    def _finds_shared(self) -> bool:
+        """Whether the call in the last row only says where the thread's own variables are."""
+        return "tlscall" in self.rows[-1].lower() or ".tlsdesccall" in "".join(self.rows[-2:-1])
+
+    def _access(self, row: str) -> None:
+        """Note an access of which no hook has been told."""
+        address = _ADDRESS.search(row)
+        is_known = address is not None and address[0] in self._addresses
+        if self._hooked or is_known:
+            self._addresses.add(address[0] if address else "")
+        moves = _MOVES.match(row)
+        moved = _BYTES[moves[1]] if moves else self._hooked
+        if not (self._hooked or is_known) and self.blocks and self.blocks[-1].site.number:
+            self._blind.setdefault((self._function, *self._place), self.blocks[-1].site)
+        if self._hooked < _ANY_NUMBER:
+            self._hooked -= min(moved, self._hooked)
+
     def blind(self) -> list[Site]:
-        """A site for each line of a function with accesses, none of which has a hook."""
+        """A site for each line of a function with an access of which no hook is told."""
         return [
             replace(block, file=file, line=line, flags=NO_CALL | IS_BLIND, head=block.number)
-            for (function, file, line), block in self._accessed.items()
-            if (function, file, line) not in self._hooked
-            and block.function == function
-            and not self.headers.get(file, 0)
+            for (function, file, line), block in self._blind.items()
+            if block.function == function and not self.headers.get(file, 0)
         ]
 
     def _read_hook(self, site: Site, called: str) -> None:
@@ -217,9 +282,20 @@ class _Listing:
             self._exchange = None
         if called and called.startswith(BLOCK_HOOK):
             return
-        if self._index and (called or _OF_FRAME.search(row)):
-            self._index.flags |= 0 if called else IS_LOCAL
+        if self._index is None:
+            return
+        if called is None:
+            self._index.in_frame |= _OF_FRAME.search(row) is not None
+        elif self._index.is_decided(called, self._column):
             self._index = None
+
+    def _header_flags(self, first: str, second: str | None) -> int:
+        """The flags of the calls in a file: those in a header belong to the line that called it."""
+        path = "/".join(filter(None, (first, second)))
+        if RUNTIME in path and not LIBRARIES.search(path):
+            return IS_HEADER
+        is_users = self._file_name(first, second) in self.sources
+        return 0 if is_users else IS_HEADER | IS_LIBRARY
 
     def _file_name(self, first: str, second: str | None) -> str:
         """The name as a #line directive gave it; compilers may have split off its folder."""
@@ -246,13 +322,6 @@ def annotate(text: str, sources: set[str], *, is_program: bool) -> str:
         listing.rows[number] = _block_hook(site, listing.rows[number])
     sites = [*listing.sites, *listing.blind()]
     return "\n".join(listing.rows + _tables(sites, listing.files)) + "\n"
-
-
-def _header_flags(path: str) -> int:
-    """The flags of the calls in a file: those in a header belong to the line that called it."""
-    if LIBRARIES.search(path):
-        return IS_HEADER | IS_LIBRARY
-    return IS_HEADER if RUNTIME in path else 0
 
 
 def _uses_result(row: str, called: str | None) -> bool | None:

@@ -50,8 +50,12 @@ _FINDINGS = (
     "same_value",
     "out_of_bounds",  # of an array within an object
     "out_of_bounds",  # in memory that no argument leads to
+    "same_word",  # with values that differ
+    "after_free",
+    "zero_division",
 )
-_EARLY_RETURN, _INNER_ARRAY, _OUT_OF_REACH = 11, 14, 15
+_SAME_WORD, _EARLY_RETURN, _SAME_VALUE, _INNER_ARRAY, _OUT_OF_REACH = 2, 11, 13, 14, 15
+_NOTES = (_SAME_WORD, _EARLY_RETURN, _SAME_VALUE, _INNER_ARRAY)
 _MISSING = (None, "__syncthreads", "__syncwarp", "__threadfence")
 
 
@@ -101,7 +105,7 @@ class FindingRow(ctypes.Structure):
 
     _fields_ = (
         *_fields(U32, "kind place other_place thread other_thread access other_access"),
-        *_fields(U32, "space region bytes missing has_index"),
+        *_fields(U32, "space region bytes missing has_index by"),
         *_fields(U64, "block other_block"),
         *_fields(I64, "offset beyond"),
         ("count", U64),
@@ -387,7 +391,8 @@ def finding(row: Any, names: Names) -> Finding:
         missing=_MISSING[row.missing],
         detail=row.detail.decode(errors="replace"),
         count=row.count,
-        note=kind in ("same_word", "same_value") or row.kind in (_EARLY_RETURN, _INNER_ARRAY),
+        by=names.place(row.by) if row.by else None,
+        note=row.kind in _NOTES,
     )
 
 
@@ -410,20 +415,24 @@ def _identity(finding: Finding) -> tuple[object, ...]:
     return f.kind, f.kernel, f.place, f.other_place, f.buffer, f.access, f.other_access, f.note
 
 
+def is_of_type(finding: Finding) -> bool:
+    """Whether an index is beyond what the type of its array says."""
+    return finding.kind == "out_of_bounds" and finding.detail.startswith("index")
+
+
 def _follows(finding: Finding, known: list[Finding]) -> bool:
     """Whether another finding is the cause of this one."""
     f = finding
     same = [k for k in known if k.kernel == f.kernel and k.buffer == f.buffer and not k.note]
     if f.kind in ("race", "same_word") and f.other_place in (None, f.place):
         return any(k.kind == "lost_update" and k.place == f.place for k in same)
-    if f.kind == "same_value":  # elsewhere, or with other threads, the values differ
-        return any(
-            k.kind in ("race", "lost_update") and f.place in (k.place, k.other_place) for k in same
-        )
-    if f.kind == "uninitialised":  # the thread that was to write is late
-        return any(k.kind == "race" and f.place in (k.place, k.other_place) for k in same)
+    if f.kind in ("same_value", "uninitialised"):  # the values differ elsewhere; a writer is late
+        races = ("race", "lost_update") if f.kind == "same_value" else ("race",)
+        return any(k.kind in races and f.place in (k.place, k.other_place) for k in same)
     if f.kind == "out_of_bounds" and f.note:  # past the end of the object, too
         return any(k.kind == f.kind and not k.note and k.place == f.place for k in known)
-    if f.kind == "barrier_divergence" and f.note:
+    if f.kind in ("barrier_divergence", "same_word") and f.note:
         return any(k.kind == f.kind and k.place == f.place for k in same)
+    if f.kind == "out_of_bounds" and f.buffer is None and not is_of_type(f):
+        return any(k.place == f.place and is_of_type(k) for k in known)
     return False

@@ -59,6 +59,7 @@ _NOT_OPTIMIZED = (
     "-fsanitize=thread",
 )
 _HOOKS_GCC = (
+    *("-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"),  # without a hook
     "-fsanitize-coverage=trace-pc",
     "-fsanitize=bounds",
     "--param=tsan-distinguish-volatile=1",
@@ -71,6 +72,7 @@ _HOOKS_CLANG = (
     *("-mllvm", "-tsan-distinguish-volatile=1"),
     *("-mllvm", "-tsan-instrument-read-before-write=1"),
 )
+_BUILTIN_COPY = re.compile(r"\b__builtin_(mem(?:cpy|move|set))\b")
 # Where a message is; and what begins one, to which notes and source lines that follow belong.
 _WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
 _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
@@ -167,6 +169,7 @@ def check_library(
 
     Whole programs have `more` flags, and `libraries` beside the runtime.
     """
+    text = _BUILTIN_COPY.sub(r"\1", text)
     flags = check_flags(more)
     runtime = str(check_runtime_library())
     sources = set(re.findall(r'^#line \d+ "([^"]*)"', text, re.MULTILINE))

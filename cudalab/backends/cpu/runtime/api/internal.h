@@ -198,7 +198,8 @@ void unwatch_memory(const Allocation& memory);
 void memory_written(const void* address, size_t bytes);
 void library_writes(bool begins);             // what host code writes until it ends
 void heap_grows(void* memory, size_t bytes);  // in a kernel; only in check mode
-void heap_shrinks(void* memory);
+typedef void HeapFree(void* memory);
+void heap_shrinks(void* memory, HeapFree* release);
 // A message for the user.
 enum class MessageKind { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL, OVERRUN };
 void report(MessageKind what, const char* text);

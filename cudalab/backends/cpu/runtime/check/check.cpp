@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "check_atomics.h"
 #include "check_crashes.h"
 #include "check_hooks.h"
 
@@ -165,6 +166,7 @@ EXPORT void cudalab_check_launch(const Options* o) {
         run.index[t] = {t % o->block[0], t / o->block[0] % o->block[1],
                         t / (o->block[0] * o->block[1])};
     run.failed = run.stopping = run.looking_away = 0;
+    if (o->fresh) run.freed.clear();
     run.blocks_done = 0;
     catch_crashes();
     if (o->fresh) {
@@ -173,7 +175,7 @@ EXPORT void cudalab_check_launch(const Options* o) {
         run.with_steps = true;
         counts.banks = o->banks;
         counts.begin(run.module->sites.count);
-        detector.ordering.begin_launch();
+        detector.begin_launch();
         ++run.launches;
     }
     running = 1;

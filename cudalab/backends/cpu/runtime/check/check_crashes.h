@@ -29,8 +29,11 @@ static struct sigaction before_us[65];
 static void on_crash(int signal, siginfo_t* info, void* context) {
     if (in_block && pthread_equal(pthread_self(), worker)) {
         Division division;
-        if (signal == SIGFPE && read_division(context, division) && division.divisor)
+        if (signal == SIGFPE && read_division(context, division)) {
+            if (!division.divisor)
+                divides_by_zero(site_of_instruction(failed_instruction(context)));
             return complete(division, context);
+        }
         in_block = false;
         char* address = (char*)info->si_addr;
         bool overflow = signal == SIGSEGV && address >= run.stacks &&

@@ -7,46 +7,12 @@
 // the value: old = *p; do … while (old != atomicCAS(p, …)).
 #pragma once
 
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "check_findings.h"
 #include "check_order.h"
 
 namespace cudalab {
-
-enum FindingKind : unsigned {
-    RACE,
-    LOST_UPDATE,
-    SAME_WORD,
-    OUT_OF_BOUNDS,
-    MISALIGNED,
-    UNINITIALISED,
-    BARRIER_DIVERGENCE,
-    DEADLOCK,
-    WRONG_MASK,
-    INFINITE_LOOP,
-    CRASH,
-    EARLY_RETURN,
-    NOT_ARRIVED,
-    SAME_VALUE,
-    PAST_INNER_ARRAY,
-    OUT_OF_REACH,
-};
-enum Missing : unsigned { NOTHING, SYNCTHREADS, SYNCWARP, FENCE };
-const unsigned NO_THREAD = ~0u;
-
-// Python reads these structs.
-struct FindingRow {
-    unsigned kind;
-    Place place, other_place;
-    unsigned thread, other_thread;  // linear; NO_THREAD: none
-    unsigned access, other_access, space, region, bytes, missing, has_index;
-    uint64_t block, other_block;
-    int64_t offset;  // bytes from the region's start
-    int64_t beyond;
-    uint64_t count;
-    char detail[200];
-};
 
 // What a thread is about to do to a piece of memory.
 struct Doing {
@@ -57,40 +23,18 @@ struct Doing {
     int64_t offset;       // from the start of the region
     uintptr_t address;
     bool is_object;  // which may have padding
+    uintptr_t word;  // that is looked at
 
     bool writes() const { return kind == STORE || (kind == ATOMIC && !(flags & CHANGED_NOTHING)); }
 };
 
-// The findings of a launch; those at the same places are one, which is counted.
-struct Findings {
-    List<FindingRow> rows;
-
-    // The finding's row; `fresh` if it is the first of its kind at these places.
-    FindingRow& report(FindingKind kind, Place place, Place other, unsigned region, bool& fresh) {
-        uint64_t key = ((uint64_t)place * 0x9e3779b1u ^ other) * 0x85ebca77c2b2ae63ull ^
-                       (uint64_t)region << 8 ^ (uint64_t)kind << 1;
-        unsigned index = number_of.put(key | 1, (unsigned)rows.count);
-        fresh = index == rows.count;
-        if (fresh) {
-            FindingRow row;
-            memset((void*)&row, 0, sizeof row);
-            row.kind = kind, row.place = place, row.other_place = other, row.region = region;
-            row.thread = row.other_thread = NO_THREAD;
-            rows.add(row);
-        }
-        ++rows[index].count;
-        return rows[index];
-    }
-    void forget() { rows.clear(), number_of.clear(); }
-
-  private:
-    Map number_of;
-};
-static Findings findings;
-
 struct Detector {
     Ordering ordering;
 
+    void begin_launch() {
+        ordering.begin_launch();
+        setter_of.clear(), setters.clear(), plain_unlocks.clear();
+    }
     void begin_block(unsigned index, unsigned threads) {
         ordering.begin_block(index, threads);
         begin_part(threads);
@@ -99,7 +43,7 @@ struct Detector {
     void begin_part(unsigned threads) {
         memset((void*)recent, 0, threads * sizeof *recent);
         memset((void*)flags_read, 0, sizeof flags_read);
-        num_stores = 0;
+        num_stores = num_collisions = num_contested = 0;
     }
 
     // One lane's access to at most 4 bytes of a word.
@@ -117,9 +61,16 @@ struct Detector {
             FindingRow& row = findings.report(what, now.place, 0, now.region, fresh);
             if (fresh) describe(row, now);
         }
-        if (now.kind == LOAD) return load(cell, now.thread, mask, now.flags, now.place);
-        (now.flags & IS_ATOMIC ? cell.atomic : cell.store) = Mark::of(
-            ordering.request, now.thread, mask, now.flags, now.place, ordering.clock[now.thread]);
+        if (now.kind == LOAD) {
+            if (num_contested) read_back(now);
+            return load(cell, now.thread, mask, now.flags, now.place);
+        }
+        Mark& last = now.flags & IS_ATOMIC ? cell.atomic : cell.store;
+        const bool goes_on = last.thread == now.thread && last.flags == now.flags &&
+                             last.clock == ordering.clock[now.thread] && ordering.is_here(last) &&
+                             !ordering.precedes_barrier(last);
+        last = Mark::of(ordering.request, now.thread, goes_on ? mask | last.bytes : mask, now.flags,
+                        now.place, ordering.clock[now.thread]);
         written = (unsigned char)((written | mask) & ~UNDER_WAY);
     }
 
@@ -147,14 +98,22 @@ struct Detector {
     }
 
     // The releases and acquires of an atomic or volatile access to a word that may be a flag.
-    void synchronize(const Cell& cell, const Doing& now) {
+    void synchronize(const Doing& now) {
         const bool grid = !(now.flags & IN_BLOCK_ONLY);
-        if (now.kind != STORE) {
-            ordering.acquire(now.address, now.thread, grid);
-            flags_read[now.thread] = {now.address, cell.atomic, cell.store};
-            flags_read[MAX_THREAD] = flags_read[now.thread];
-        }
-        if (now.kind != LOAD) ordering.release(now.address, now.thread, grid);
+        if (now.kind != STORE) ordering.acquire(now.address, now.thread, grid);
+        if (now.kind != STORE && !(now.flags & IS_UNUSED))
+            flags_read[now.thread] = flags_read[MAX_THREAD] = now.address;
+        if (now.kind == LOAD) return;
+        ordering.release(now.address, now.thread, grid);
+        if (setters.count == MAX_SETTERS) return;
+        const unsigned index = setter_of.put(setter_key(now.address, now.block), setters.count);
+        if (index == setters.count) setters.add({});
+        setters[index] = {ordering.request, now.thread, now.place, now.kind == ATOMIC};
+    }
+    // A plain store, perhaps of a thread that gives back a lock.
+    void store_plainly(const Doing& now) {
+        if (ordering.drop_lock(now.address, now.thread))
+            plain_unlocks.put((uint64_t)now.address, now.place);
     }
 
     // Whether this store ends an x = x + 1 of its thread; loads are remembered.
@@ -171,6 +130,12 @@ struct Detector {
 
     // The stores that the thread has just carried out: a race, or the value was there already.
     void settle(unsigned thread) {
+        for (unsigned i = 0; i < num_collisions; ++i)
+            if (is_settled(collisions[i], thread)) {
+                if (collisions[i].differs && num_contested < MAX_COLLISIONS)
+                    contested[num_contested++] = collisions[i];
+                collisions[i--] = collisions[--num_collisions];
+            }
         for (unsigned i = 0; i < num_stores; ++i) {
             if (stores[i].now.thread != thread) continue;
             const Store store = stores[i];
@@ -180,7 +145,7 @@ struct Detector {
                     missing_between(store.mark, store.now, store.order), nullptr});
         }
     }
-    bool has_stores() const { return num_stores > 0; }
+    bool has_stores() const { return num_stores + num_collisions > 0; }
 
     // The thread has carried out a compare-and-swap of the word: what it had read before was right
     // if that has succeeded.
@@ -191,8 +156,20 @@ struct Detector {
         for (size_t i = mine.count; i-- > 0;)
             if (mine[i].cell == &cell) mine[i] = mine[--mine.count];
     }
+    // Whatever lanes have written: nobody has looked whose value has stayed, as those do that write
+    // tags.
+    void report_contested() {
+        for (unsigned i = 0; i < num_contested; ++i)
+            report_in_step(OTHER_VALUES, contested[i].now, contested[i].mark, 0);
+        num_contested = 0;
+    }
+    void pass_barrier() {
+        report_contested();
+        ordering.pass_barrier();
+    }
     // The block ends, or lets others run: no more compare-and-swaps follow.
     void end_part(unsigned threads) {
+        report_contested();
         for (unsigned t = 0; has_guesses && t < threads; ++t) {
             for (const Accusation& race : guesses[t]) accuse(race);
             guesses[t].clear();
@@ -201,7 +178,9 @@ struct Detector {
     }
 
   private:
-    static const unsigned MAX_THREAD = 1024, MAX_STORES = 64, MAX_GUESSES = 8;
+    static const unsigned MAX_THREAD = 1024, MAX_STORES = 64, MAX_GUESSES = 8,
+                          MAX_SETTERS = 1 << 20;
+    static const unsigned MAX_COLLISIONS = 32;
     struct Recent {  // loads of a thread
         struct {
             uintptr_t address;
@@ -209,10 +188,25 @@ struct Detector {
         } loads[4];
         unsigned char next;
     } recent[1024];
-    struct Flag {
-        uintptr_t address;
-        Mark atomic, store;        // who has set it
-    } flags_read[MAX_THREAD + 1];  // the last one that each thread, or any of them, has read
+    // The word that each thread, or any of them, has read last by an atomic or volatile access.
+    uintptr_t flags_read[MAX_THREAD + 1];
+    // The thread of a block that has changed such a word last.
+    struct Setter {
+        uint64_t request;
+        unsigned thread;
+        Place place;
+        bool is_ticket;
+    };
+    Map setter_of;
+    List<Setter> setters;
+    Map plain_unlocks;  // address of a lock -> where a plain store has given it back
+
+    // What two accesses lack, and `by` what the second thread knows that it may go on.
+    struct Lack {
+        unsigned missing;
+        const char* detail;
+        Place by;
+    };
 
     struct Store {  // that met another one, and may write the same value
         Doing now;
@@ -222,13 +216,25 @@ struct Detector {
     } stores[MAX_STORES];
     unsigned num_stores = 0;
 
+    struct Collision {  // of two lanes that store to the same bytes of a word in one instruction
+        Doing now;
+        Mark mark;
+        unsigned char bytes;
+        bool has_first;  // one of them has stored
+        bool differs;
+        unsigned char first[4];
+    };
+    Collision collisions[MAX_COLLISIONS];  // of which one has not stored yet
+    Collision contested[MAX_COLLISIONS];   // of different values, which nobody has read so far
+    unsigned num_collisions = 0, num_contested = 0;
+
     struct Accusation {
         FindingKind kind;
         Doing now;
         Mark mark;
         unsigned mark_kind;
         Order order;
-        unsigned missing;
+        Lack lack;
         const Cell* cell;
     };
     List<Accusation> guesses[MAX_THREAD];  // races but for a compare-and-swap of the thread
@@ -268,11 +274,9 @@ struct Detector {
         const bool lost =
             both_store && (now.flags & mark.flags & IS_UPDATE) && mark.place == now.place;
         if (both_store && same_block && mark.request == ordering.request) {
-            bool fresh;
-            FindingKind what = lost ? LOST_UPDATE : SAME_WORD;
-            FindingRow& row =
-                findings.report(what, now.place, lost ? now.place : 0, now.region, fresh);
-            if (fresh) describe(row, now), name_other(row, mark, mark_kind, SYNCWARP);
+            const FindingKind what = lost ? LOST_UPDATE : SAME_WORD;
+            report_in_step(what, now, mark, lost ? now.place : 0);
+            if (!lost && !(now.flags & mark.flags & IS_VOLATILE)) collide(now, mark, mask);
             return;
         }
         const Order order = ordering.order(mark, now.thread);
@@ -303,6 +307,52 @@ struct Detector {
         has_guesses = true;
     }
 
+    static void report_in_step(FindingKind what, const Doing& now, const Mark& mark, Place other) {
+        bool fresh;
+        FindingRow& row = findings.report(what, now.place, other, now.region, fresh);
+        if (!fresh) return;
+        describe(row, now);
+        row.other_thread = mark.thread, row.other_block = now.block;
+        row.other_access = STORE, row.other_place = mark.place;
+        row.missing = SYNCWARP;
+    }
+    // Whether the two write different values is known when both have written.
+    void collide(const Doing& now, const Mark& mark, unsigned mask) {
+        if (num_collisions == MAX_COLLISIONS) return;
+        for (unsigned i = 0; i < num_collisions; ++i)
+            if (collisions[i].now.thread == now.thread) return;
+        collisions[num_collisions++] = {now,   mark,  (unsigned char)(mask & mark.bytes),
+                                        false, false, {}};
+    }
+    // The thread has stored: whether both have.
+    static bool is_settled(Collision& c, unsigned thread) {
+        if (thread != c.now.thread && thread != c.mark.thread) return false;
+        bool differ = false;
+        for (unsigned i = 0; i < 4; ++i) {
+            if (!(c.bytes >> i & 1)) continue;
+            const unsigned char value = ((unsigned char*)c.now.word)[i];
+            differ |= c.has_first && value != c.first[i];
+            c.first[i] = value;
+        }
+        c.differs |= differ;
+        const bool both = c.has_first;
+        c.has_first = true;
+        return both;
+    }
+
+    // A thread that has stored to a contested word looks at it.
+    void read_back(const Doing& now) {
+        for (unsigned i = 0; i < num_contested; ++i) {
+            const Collision& c = contested[i];
+            if (c.now.word != now.word) continue;
+            if (now.thread != c.now.thread && now.thread != c.mark.thread) continue;
+            const Place place = c.now.place;
+            for (unsigned k = num_contested; k-- > 0;)
+                if (contested[k].now.place == place) contested[k] = contested[--num_contested];
+            return;
+        }
+    }
+
     // A store of a thread to several words is kept once.
     void keep(const Doing& now, const Mark& mark, Order order) {
         for (unsigned i = 0; i < num_stores; ++i)
@@ -312,29 +362,62 @@ struct Detector {
         memcpy(store.before, (void*)now.address, now.bytes);
     }
 
-    unsigned missing_between(const Mark& mark, const Doing& now, Order order) {
+    Lack missing_between(const Mark& mark, const Doing& now, Order order) {
+        if (now.flags & mark.flags & IS_ATOMIC) return {NOTHING, "scope", 0};
+        if (order == UNFENCED_LOCK) return {FENCE, "lock", 0};
+        if (order == NARROW_SCOPE) return {FENCE, "scope", 0};
+        if (const Map::Slot* unlock = plain_unlocks.find((uint64_t)lock_between(mark, now)))
+            return {FENCE, "unlock", unlock->value};
         const bool same_block = ordering.is_here(mark);
         const bool same_warp = same_block && mark.thread / 32 == now.thread / 32;
-        if (order != UNORDERED || flag_was_set(mark, now)) return FENCE;
-        return same_warp ? SYNCWARP : same_block ? SYNCTHREADS : NOTHING;
+        const char* detail = now.flags & mark.flags & IS_VOLATILE ? "volatile" : "";
+        if (const Setter* setter = find_setter(mark, now)) {
+            if (setter->is_ticket) detail = "ticket";
+            const bool waits = setter->thread == mark.thread ||
+                               !ordering.in_same_span(mark.request, setter->request);
+            if (waits) return {FENCE, detail, setter->place};
+            if (!same_block) return {SYNCTHREADS, "ticket", setter->place};
+        }
+        return {same_warp ? SYNCWARP : same_block ? SYNCTHREADS : NOTHING, detail, 0};
+    }
+    // The lock under which the thread is, or that the two accesses are to.
+    uintptr_t lock_between(const Mark& mark, const Doing& now) const {
+        const unsigned either = mark.flags | now.flags, both = mark.flags & now.flags;
+        if (either & IS_ATOMIC && !(both & IS_ATOMIC)) return now.address;
+        return ordering.lock_of(now.thread);
+    }
+    static uint64_t setter_key(uintptr_t address, unsigned block) {
+        return ((uint64_t)address * 0x9e3779b97f4a7c15ull ^ (uint64_t)block << 1) | 1;
+    }
+    // Who of the first access's block has changed a word that the thread has read: behind that
+    // access, or another thread of the block, which has not waited for it.
+    const Setter* find_setter(const Mark& mark, const Doing& now) {
+        const unsigned block = ordering.block_of(mark);
+        const uintptr_t flags[] = {flags_read[now.thread], flags_read[MAX_THREAD]};
+        for (uintptr_t flag : flags) {
+            if (!flag || flag == now.address) continue;
+            const Map::Slot* found = setter_of.find(setter_key(flag, block));
+            if (!found) continue;
+            const Setter& setter = setters[found->value];
+            const bool waits = setter.thread == mark.thread ||
+                               !ordering.in_same_span(mark.request, setter.request);
+            if (setter.request > mark.request || !waits) return &setter;
+        }
+        return nullptr;
     }
     void accuse(const Accusation& race) {
         const Doing& now = race.now;
         const Mark& mark = race.mark;
         bool fresh;
-        FindingRow& row = findings.report(race.kind, now.place, mark.place, now.region, fresh);
+        const bool by_lock = !strcmp(race.lack.detail, "unlock");
+        const FindingKind kind = by_lock ? RACE : race.kind;
+        FindingRow& row = findings.report(kind, now.place, mark.place, now.region, fresh);
         // If several pairs of threads race here, what the most distant ones need cures all of them.
-        if (!fresh && !needs_more(race.missing, row.missing)) return;
+        if (!fresh && !needs_more(race.lack.missing, row.missing)) return;
         describe(row, now);
-        const unsigned kind = mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : race.mark_kind;
-        name_other(row, mark, kind, race.missing);
-        const char* detail = race.order == UNFENCED_LOCK            ? "lock"
-                             : race.order == NARROW_SCOPE           ? "scope"
-                             : now.flags & mark.flags & IS_ATOMIC   ? "scope"
-                             : now.flags & mark.flags & IS_VOLATILE ? "volatile"
-                                                                    : "";
-        if (now.flags & mark.flags & IS_ATOMIC) row.missing = NOTHING;
-        snprintf(row.detail, sizeof row.detail, "%s", detail);
+        name_other(row, mark, mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : race.mark_kind);
+        row.missing = race.lack.missing, row.by = race.lack.by;
+        snprintf(row.detail, sizeof row.detail, "%s", race.lack.detail);
     }
 
     static bool needs_more(unsigned missing, unsigned known) {
@@ -342,24 +425,9 @@ struct Detector {
         return known == SYNCTHREADS && missing == NOTHING;
     }
 
-    // Whether the thread has read a flag that the other one has set behind its access.
-    bool flag_was_set(const Mark& mark, const Doing& now) {
-        const Flag flags[] = {flags_read[now.thread], flags_read[MAX_THREAD]};
-        for (const Flag& flag : flags)
-            if (flag.address && flag.address != now.address &&
-                (has_set(flag.atomic, mark) || has_set(flag.store, mark)))
-                return true;
-        return false;
-    }
-    bool has_set(const Mark& flag, const Mark& mark) {
-        return ordering.is_known(flag) && flag.thread == mark.thread &&
-               flag.request > mark.request && flag.flags & (IS_ATOMIC | IS_VOLATILE) &&
-               ordering.block_of(flag) == ordering.block_of(mark);
-    }
-
-    void name_other(FindingRow& row, const Mark& mark, unsigned kind, unsigned missing) {
+    void name_other(FindingRow& row, const Mark& mark, unsigned kind) {
         row.other_thread = mark.thread, row.other_block = ordering.block_of(mark);
-        row.other_access = kind, row.missing = missing;
+        row.other_access = kind;
         row.other_place = mark.place;
     }
 };

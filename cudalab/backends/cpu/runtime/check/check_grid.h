@@ -96,7 +96,7 @@ static void put_back(Parked& parked) {
 // Every block has reached the grid's barrier, or its end. In all blocks, accesses before the
 // barrier are ordered before those after it. False if the waiting blocks would wait forever.
 static bool pass_grid_barrier(List<Parked>& waiting) {
-    detector.ordering.begin_launch();
+    detector.begin_launch();
     if (waiting.count == run.num_blocks) return true;
     put_back(waiting[0]);
     unsigned warp = 0;

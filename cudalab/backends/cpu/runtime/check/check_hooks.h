@@ -3,6 +3,8 @@
 
 #include "check_schedule.h"
 
+extern "C" void cudalab_check_remove(unsigned number);
+
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace cudalab {
@@ -24,10 +26,14 @@ static Shape shape_of(size_t bytes, const volatile void* p) {
 static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes, Shape shape,
                      unsigned kind, unsigned flags, bool is_direct) {
     const unsigned thread = current.thread;
-    const size_t width = width_of(address, bytes, shape);
+    const size_t whole = width_of(address, bytes, shape);
+    const bool by_word = shape == OBJECT && whole < 4 && !run.counts;
     const bool goes_on = kind == LOAD && !(flags & (IS_VOLATILE | IS_ATOMIC)) && !run.counts;
     run.behind[thread] = how_far(depth, site);
-    while (bytes > 0) {
+    for (bool is_first = true; bytes > 0; is_first = false) {
+        size_t width = whole;
+        if (by_word) width = 4 - (uintptr_t)address % 4;
+        if (width > bytes) width = bytes;
         run.event[thread] = {
             site,      depth,          kind, (unsigned)width, address, (unsigned char)flags,
             is_direct, shape == OBJECT};
@@ -39,7 +45,7 @@ static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes,
         }
         if (flags & (IS_VOLATILE | IS_ATOMIC) && kind == LOAD && ++run.polls[thread] >= PATIENCE)
             let_others_run(thread);
-        stop(thread);
+        stop(thread, is_first);
         address += width, bytes -= width;
     }
 }
@@ -231,6 +237,32 @@ extern "C" void cudalab_swapped(void* p, size_t bytes, bool done) {
 }
 extern "C" void cudalab_changed_nothing(void* p, size_t bytes) {
     if (run.observing && run.detects) changed_nothing((char*)p, (unsigned)bytes);
+}
+
+// A kernel frees memory that a kernel has allocated, of the region `number`; NO_REGION: what is no
+// such memory, or no longer. The program keeps it until the launch ends.
+EXPORT void cudalab_check_freed(unsigned number, void* memory) {
+    unsigned depth;
+    const unsigned site = site_of_frame(HERE, current.thread, depth);
+    const Place place = site ? run.module->sites.place(site) : 0;
+    if (number != NO_REGION) {
+        const Region& r = run.regions[number];
+        run.freed.add({r.low, r.high, place});
+        return cudalab_check_remove(number);
+    }
+    Place before = 0;
+    for (const Freed& f : run.freed)
+        if (f.low == memory) before = f.place;
+    if (!run.observing || !run.detects || !site) return;
+    bool fresh;
+    FindingRow& row = findings.report(AFTER_FREE, place, before, NO_REGION, fresh);
+    row.thread = current.thread, row.block = run.block, row.access = NO_ACCESS;
+}
+
+// A division by zero that the processor would not stop at.
+EXPORT void cudalab_check_division() {
+    unsigned depth;
+    if (run.observing) divides_by_zero(site_of_frame(HERE, current.thread, depth));
 }
 
 // memset, memcpy and memmove of the C library, in programs.
@@ -441,52 +473,5 @@ EXPORT void cudalab_block_of_library() {
 EXPORT void __tsan_init() {}
 EXPORT void __tsan_vptr_update(void**, void*) {}
 EXPORT void __tsan_vptr_read(void**) {}
-
-// Atomics of the header: their accesses are already recorded, here they are only carried out.
-#define ATOMICS(bits, T)                                                                           \
-    EXPORT T __tsan_atomic##bits##_load(const volatile T* p, int) {                                \
-        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                               \
-    }                                                                                              \
-    EXPORT void __tsan_atomic##bits##_store(volatile T* p, T v, int) {                             \
-        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                  \
-    }                                                                                              \
-    EXPORT T __tsan_atomic##bits##_exchange(volatile T* p, T v, int) {                             \
-        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                        \
-    }                                                                                              \
-    EXPORT T __tsan_atomic##bits##_fetch_add(volatile T* p, T v, int) {                            \
-        return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                              \
-    EXPORT T __tsan_atomic##bits##_fetch_sub(volatile T* p, T v, int) {                            \
-        return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                              \
-    EXPORT T __tsan_atomic##bits##_fetch_and(volatile T* p, T v, int) {                            \
-        return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                              \
-    EXPORT T __tsan_atomic##bits##_fetch_or(volatile T* p, T v, int) {                             \
-        return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                          \
-    }                                                                                              \
-    EXPORT T __tsan_atomic##bits##_fetch_xor(volatile T* p, T v, int) {                            \
-        return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                              \
-    EXPORT int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected, T v, int, \
-                                                             int) {                                \
-        checked_by_host(p);                                                                        \
-        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-    }                                                                                              \
-    EXPORT int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* expected, T v, int,   \
-                                                           int) {                                  \
-        checked_by_host(p);                                                                        \
-        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-    }                                                                                              \
-    EXPORT T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T expected, T v, int,       \
-                                                        int) {                                     \
-        checked_by_host(p);                                                                        \
-        __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
-        return expected;                                                                           \
-    }
-ATOMICS(8, uint8_t)
-ATOMICS(16, uint16_t)
-ATOMICS(32, uint32_t) ATOMICS(64, uint64_t) EXPORT void __tsan_atomic_thread_fence(int) {}
-EXPORT void __tsan_atomic_signal_fence(int) {}
 
 }  // namespace cudalab

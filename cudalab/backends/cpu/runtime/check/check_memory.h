@@ -68,6 +68,12 @@ struct Region {
 
 static const unsigned NO_REGION = ~0u;
 
+// Memory that a kernel has allocated and freed.
+struct Freed {
+    const char *low, *high;
+    Place place;
+};
+
 static void* new_pages(size_t bytes) {
     void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -112,6 +112,8 @@ struct Ordering {
     }
     bool precedes_barrier(const Mark& mark) const { return mark.request <= barrier; }
     unsigned block_of(const Mark& mark) { return span_of(mark.request).block; }
+    // Whether no barrier lies between two requests of a block.
+    bool in_same_span(uint64_t one, uint64_t other) { return &span_of(one) == &span_of(other); }
 
     // All threads of the block have met at a barrier.
     void pass_barrier() {
@@ -149,6 +151,15 @@ struct Ordering {
     // A compare-and-swap has taken the lock at `address`.
     void take_lock(uintptr_t address, unsigned thread) {
         locks[thread] = {address, request, {0, 0}};
+    }
+
+    // The lock that a thread has taken; 0: none.
+    uintptr_t lock_of(unsigned thread) const { return locks[thread].address; }
+    // The thread stores to a word. Whether that was the lock, which it no longer has.
+    bool drop_lock(uintptr_t address, unsigned thread) {
+        const bool had = locks[thread].address == address;
+        if (had) locks[thread] = {};
+        return had;
     }
 
     // Records that `thread` stores to (or updates) a word that others may wait for.
@@ -283,7 +294,7 @@ struct Ordering {
     bool precedes_lock_fence(const Release& r, const Mark& mark, Scope scope) {
         const Lock& lock = r.lock;
         return lock.address && r.thread == mark.thread && mark.request > lock.request &&
-               &span_of(mark.request) == &span_of(lock.request) &&
+               in_same_span(mark.request, lock.request) &&
                (!lock.fence[scope] || mark.clock <= lock.fence[scope]);
     }
 

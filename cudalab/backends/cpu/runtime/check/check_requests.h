@@ -67,6 +67,22 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
     return distance < (64u << 20) ? nearest : NO_REGION;
 }
 
+// An access to memory that a kernel has freed. False if it is none.
+static bool after_free(unsigned thread, const Event& e) {
+    for (size_t i = run.freed.count; i-- > 0;) {
+        const Freed& f = run.freed[i];
+        if (e.address + e.bytes <= f.low || e.address >= f.high) continue;
+        bool fresh;
+        FindingRow& row =
+            findings.report(AFTER_FREE, place_of_event(thread), f.place, NO_REGION, fresh);
+        if (!fresh) return true;
+        row.thread = thread, row.block = run.block, row.access = e.kind, row.bytes = e.bytes;
+        row.offset = e.address - f.low;
+        return true;
+    }
+    return false;
+}
+
 // Reports an access outside all regions. Returns if it can be carried out nevertheless.
 static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     bool fresh;
@@ -134,17 +150,21 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
                  e.flags,
                  e.address - r.low,
                  address,
-                 e.is_object};
+                 e.is_object,
+                 0};
     if (e.kind == LOAD) now.flags |= IS_READ;
     if (detector.updates(thread, address, now.place, e.kind) && e.kind == STORE)
         now.flags |= IS_UPDATE;
     if (now.flags & (IS_ATOMIC | IS_VOLATILE))
-        detector.synchronize(r.shadow.cells[now.offset / 4], now);
+        detector.synchronize(now);
+    else if (e.kind == STORE)
+        detector.store_plainly(now);
     for (unsigned done = 0; done < e.bytes;) {
         const unsigned in_word = (unsigned)((now.offset + done) & 3);
         const unsigned here = 4 - in_word < e.bytes - done ? 4 - in_word : e.bytes - done;
         const unsigned char mask = (unsigned char)(((1u << here) - 1) << in_word);
         const size_t word = (size_t)(now.offset + done) / 4;
+        now.word = (uintptr_t)r.low + 4 * word;
         detector.touch(r.shadow.cells[word], r.shadow.written[word], mask, now);
         if (r.used_bytes.words) r.used_bytes.add(word, e.kind - LOAD, mask, now.place);
         done += here;
@@ -201,16 +221,17 @@ static unsigned check_access(unsigned thread, const Event& e) {
         const bool ignored = is_elsewhere(e, number);
         const bool begins_inside = number != NO_REGION && e.address >= region(number).low &&
                                    e.address < region(number).high;
-        if (!ignored && run.detects && begins_inside && (uintptr_t)e.address % e.bytes)
+        if (!ignored && run.detects && begins_inside && !e.is_object &&
+            (uintptr_t)e.address % e.bytes)
             misaligned(thread, e, number);
-        else if (!ignored && run.detects)
+        else if (!ignored && run.detects && !after_free(thread, e))
             out_of_bounds(thread, e, number);
         else if (!ignored && !is_mapped(e.address))
             crash("invalid memory access");
         return NO_REGION;
     }
     if (!run.detects) return run.region_of_site[e.site] = number;
-    if (e.bytes > 1 && (uintptr_t)e.address % e.bytes) misaligned(thread, e, number);
+    if (!e.is_object && (uintptr_t)e.address % e.bytes) misaligned(thread, e, number);
     if (e.is_direct && number < FIRST_SHARED_REGION && !reach.includes(number))
         out_of_reach(thread, e, number);
     else

@@ -87,9 +87,10 @@ static inline void set_running(unsigned before, unsigned thread) {
     paths.switch_to(before, thread);
 }
 
-// The running thread has stopped: resume the next one.
-static inline void stop(unsigned thread) {
-    if (detector.has_stores()) detector.settle(thread);
+// The running thread has stopped: resume the next one. `is_done`: it has carried out its last
+// access, which several stops may belong to.
+static inline void stop(unsigned thread, bool is_done = true) {
+    if (is_done && detector.has_stores()) detector.settle(thread);
     unsigned next = next_thread();
     if (next == thread) return;
     if (next != NOBODY) set_running(thread, next);
@@ -135,7 +136,7 @@ static bool open_tile(unsigned thread) {
         run.ready[warp] |= run.at_warp_op[warp];
         run.at_warp_op[warp] = 0;
     }
-    detector.ordering.pass_barrier();
+    detector.pass_barrier();
     if (run.counts && run.observing) ++counts.warp_ops[run.event[thread].site];
     return true;
 }
@@ -298,7 +299,7 @@ static bool wake() {
     ++run.interval;
     ++run.progress;
     run.idle = 0;
-    detector.ordering.pass_barrier();
+    detector.pass_barrier();
     run.warp = 0;
     shuffle_warps();
     return true;

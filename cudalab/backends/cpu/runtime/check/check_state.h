@@ -112,6 +112,7 @@ static struct {
     char *dynamic_shared, *tls;
     Shadow shared_shadow, dynamic_shadow;
     List<Region> regions;         // buffers and variables
+    List<Freed> freed;            // by a kernel of this launch
     List<Region> shared_regions;  // arrays of the module, then dynamic shared memory
     unsigned* region_of_site;
 } run;
@@ -191,6 +192,14 @@ static unsigned site_of_instruction(uintptr_t address) {
     if (!before || !behind) return 0;
     const Site& next = sites[behind];
     return next.function == sites[before].function && !(next.flags & IS_HEADER) ? behind : 0;
+}
+
+// A GPU goes on with a number of which all bits are set.
+static void divides_by_zero(unsigned site) {
+    if (!run.observing || !run.detects) return;
+    bool fresh;
+    if (site) run.event[current.thread].site = site;
+    report_here(ZERO_DIVISION, current.thread, 0, fresh);
 }
 
 // `address` is that of the failed instruction, if known.

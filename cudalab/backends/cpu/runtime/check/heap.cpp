@@ -23,15 +23,14 @@ static Type* original(const char* symbol, const char* otherwise) {
 }
 
 typedef void* Allocate(size_t bytes);
-typedef void Free(void* memory);
 
 static void* observed(Allocate* allocate, size_t bytes) {
     void* memory = allocate(bytes);
     if (memory && cudalab::in_kernel()) cudalab::heap_grows(memory, bytes);
     return memory;
 }
-static void observed(Free* release, void* memory) {
-    if (memory && cudalab::in_kernel()) cudalab::heap_shrinks(memory);
+static void observed(cudalab::HeapFree* release, void* memory) {
+    if (memory && cudalab::in_kernel()) return cudalab::heap_shrinks(memory, release);
     release(memory);
 }
 
@@ -41,11 +40,11 @@ static void observed(Free* release, void* memory) {
         static Allocate* const hidden = original<Allocate>(symbol, "malloc"); \
         return observed(hidden, bytes);                                       \
     }
-#define FREES(name, symbol)                                         \
-    void name(void* memory) HIDES(symbol);                          \
-    void name(void* memory) {                                       \
-        static Free* const hidden = original<Free>(symbol, "free"); \
-        observed(hidden, memory);                                   \
+#define FREES(name, symbol)                                                      \
+    void name(void* memory) HIDES(symbol);                                       \
+    void name(void* memory) {                                                    \
+        static auto* const hidden = original<cudalab::HeapFree>(symbol, "free"); \
+        observed(hidden, memory);                                                \
     }
 ALLOCATES(allocate, "malloc")
 ALLOCATES(allocate_object, "_Znwm")

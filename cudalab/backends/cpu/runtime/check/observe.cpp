@@ -1,7 +1,5 @@
 // Runs grids in check mode, controlled by Python; takes the place of launch.cpp.
 
-#include <signal.h>
-
 #include "callers.h"
 #include "order.h"
 #include "sorted_map.h"
@@ -10,12 +8,14 @@ extern "C" {
 // The runtime of check mode (check.cpp).
 unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigned space, int with_cells);
 void cudalab_check_remove(unsigned number);
+void cudalab_check_freed(unsigned number, void* memory);
 void cudalab_check_written(unsigned number);
 void cudalab_check_part_written(unsigned number, size_t offset, size_t bytes);
 const char* cudalab_check_error();
 unsigned cudalab_active_lanes();
 void cudalab_grid_barrier();
 void cudalab_check_library(int begins);
+void cudalab_check_division();
 }
 
 namespace cudalab {
@@ -76,15 +76,36 @@ void library_writes(bool begins) {
 }
 
 // What kernels allocate.
-static SortedMap<unsigned> heap;  // address -> region
+struct HeapPiece {
+    unsigned region;
+    size_t bytes;
+};
+static SortedMap<HeapPiece> heap;  // by address
 void heap_grows(void* memory, size_t bytes) {
-    heap[(uintptr_t)memory] = cudalab_check_add((char*)memory, bytes, 0, 0, detects);
+    heap[(uintptr_t)memory] = {cudalab_check_add((char*)memory, bytes, 0, 0, detects), bytes};
 }
-void heap_shrinks(void* memory) {
+// What they have freed since the launch began stays allocated as long, so that its use is seen.
+struct Kept {
+    void* memory;
+    HeapFree* release;
+};
+static List<Kept> kept;
+const size_t MOST_KEPT = 64 << 20;  // bytes
+static size_t bytes_kept;
+static void release_kept() {
+    for (const Kept& each : kept) each.release(each.memory);
+    kept.clear();
+    bytes_kept = 0;
+}
+void heap_shrinks(void* memory, HeapFree* release) {
     auto found = heap.find((uintptr_t)memory);
-    if (found == heap.end()) return;
-    cudalab_check_remove(found->value);
+    if (found == heap.end()) return cudalab_check_freed(~0u, memory);
+    const HeapPiece piece = found->value;
     heap.erase(found);
+    cudalab_check_freed(piece.region, memory);
+    if (bytes_kept + piece.bytes > MOST_KEPT) return release(memory);
+    bytes_kept += piece.bytes;
+    kept.add({memory, release});
 }
 
 void report(MessageKind what, const char* text) {
@@ -92,7 +113,7 @@ void report(MessageKind what, const char* text) {
 }
 void watch_for_crashes() {}
 void tell_of_division(const char*, int) {
-    raise(SIGFPE);  // a finding, as where the processor stops
+    if (in_kernel()) cudalab_check_division();
 }
 bool in_kernel() {  // only the thread that runs kernels has such a position
     return launching && current.block_dim.x != 0;
@@ -130,6 +151,7 @@ cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, v
     launching = true;
     const int failed = observer(&launch);
     launching = false;
+    release_kept();
     order_kernel();
     if (!failed) return cudaSuccess;
     return call.fail_for_good(cudaErrorLaunchFailure, cudalab_check_error());

@@ -18,12 +18,26 @@ namespace cudalab {
 
 // ------------------------------------------------------------------ streams
 
+// How many streams were made at the place before.
+static unsigned count_made(Place place) {
+    struct Made {
+        Place place;
+        unsigned count;
+    };
+    static List<Made>& all = *(List<Made>*)calloc(1, sizeof(List<Made>));
+    for (Made& made : all)
+        if (made.place.line == place.line && made.place.file == place.file) return made.count++;
+    all.add({place, 1});
+    return 0;
+}
+
 static Stream& add_stream(const CUstream_st& object, StreamKind kind, Place made) {
     Stream* stream = (Stream*)calloc(1, sizeof *stream);
     if (!stream) abort();
     stream->kind = kind;
     stream->is_blocking = kind != LEGACY && !(object.flags & cudaStreamNonBlocking);
     stream->made = made;
+    stream->number = count_made(made);
     stream->sequence = order.sequences.add();
     order.streams.add(stream);
     return *(order.stream_of[(uintptr_t)&object] = stream);
@@ -349,7 +363,8 @@ Ordered::Ordered(const char* name, Place place, cudaStream_t stream, const Work&
                          is_kernel,
                          own.kind,
                          own.made.file,
-                         own.made.line};
+                         own.made.line,
+                         own.number};
     const unsigned task = add_task(own.sequence, own.clock, party);
     order.tasks[task].is_staged = is_staged(name, work);
     begin(task, own.clock);

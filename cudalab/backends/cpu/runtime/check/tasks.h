@@ -22,6 +22,7 @@ struct Party {
     unsigned stream;          // one of StreamKind
     const char* stream_file;  // where it was made
     int stream_line;
+    unsigned stream_number;  // of those that were made there, from 0
 };
 enum StreamKind : unsigned { MADE, LEGACY, PER_THREAD };
 enum Problem : unsigned { STREAMS, HOST, FREED, NOT_YET_ALLOCATED, STAGED };
@@ -48,6 +49,7 @@ struct Stream {
     StreamKind kind;
     bool is_blocking, is_gone;
     Place made;
+    unsigned number;  // of those that were made there
     unsigned sequence;
     Clock clock;
 };
