@@ -134,7 +134,7 @@ def test_times_stand_beside_the_rungs_that_were_measured(tmp_path, monkeypatch):
     heading = next(line for line in lines if line.startswith("| rung "))
     assert heading == "| rung | Test, ms | times as fast | lines | with headers |"
     begins = [line.split(" | ")[1:3] for line in lines if line.startswith("| [")]
-    assert begins == [["", ""], ["2.00", ""], ["0.500", "4.00"]]
+    assert begins == [["", ""], ["2.00", ""], ["0.500", "4.00"], ["", ""], ["", ""]]
     assert "Test GPU: the median at n = 1,024, int32; commit ``, 2026-01-31." in lines
     assert "Measured: 0.500 ms on Test, 4.00 times as fast as `global`." in lines
 
