@@ -20,6 +20,7 @@ from cudalab.backends.cpu.regions.unit import BLOCK_VOTES
 from cudalab.backends.cpu.regions.words import read, spaced, split
 from cudalab.backends.cpu.tiers import LOOPS, described
 from cudalab.backends.cpu.toolchain import run
+from cudalab.program import qualified
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -215,7 +216,9 @@ def _weave(
             plain = [kernel for kernel in each.functions if kernel not in others]
             templates |= {kernel.name: kernel for kernel in others if kernel.name not in often}
             groups = [f'#include "{_GROUPS}"'] if _USES_GROUPS.search(each.text) else []
-            files[i].tail = "\n".join([*head, *groups, each.text, *map(_registered, plain), ""])
+            known = qualified.kernels(files, {kernel.name for kernel in plain}, set())
+            added = [_registered(kernel, known) for kernel in plain]
+            files[i].tail = "\n".join([*head, *groups, each.text, *added, ""])
     for file in files:
         for kernel in file.structure.kernels:
             if kernel.body_end is not None and kernel.name in templates:
@@ -226,13 +229,14 @@ def _weave(
                 _call_both(file, launch, templates[launch.name], flat=flat)
 
 
-def _registered(kernel: Function) -> str:
+def _registered(kernel: Function, expressions: dict[str, str]) -> str:
     """The object that tells the runtime of a kernel's loops."""
     space = kernel.head[0].namespace.replace("{}", "").replace("::::", "::").strip(":")
     name = f"{space}::{kernel.name}" if space else kernel.name
     loops = f"::cudalab::BlockLauncher<{name}_cudalab_all>::run"
     added = f"cudalab_add_{name.replace('::', '_')}"
-    return f"static ::cudalab::AddLoops {added}({name}, {loops}, CUDALAB_IS_FLAT);"
+    written = expressions.get(name, name)
+    return f"static ::cudalab::AddLoops {added}({written}, {loops}, CUDALAB_IS_FLAT);"
 
 
 def _has_few_instances(kernel: Function, launches: Iterable[Launch]) -> bool:

@@ -23,7 +23,7 @@ from cudalab.language.tokens import (
     tokenize,
 )
 from cudalab.output.notes import note
-from cudalab.program import assembly, exact_arithmetic, fragments, removed, tiles
+from cudalab.program import assembly, exact_arithmetic, fragments, qualified, removed, tiles
 from cudalab.program.parsed import Launch, Parsed, parse
 from cudalab.program.pasted import Pasted
 from cudalab.program.refusals import (
@@ -52,6 +52,7 @@ class _Known:
     exact: set[str]  # names that stand for one kernel, whose arguments are all given
     defaults: set[str]  # names of kernels with default arguments
     references: dict[str, set[int]]  # `references` of a kernel's declarations
+    qualified: dict[str, str]  # kernels whose names have a second meaning, as expressions
 
 
 def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) -> list[str]:
@@ -95,6 +96,7 @@ def edited(
         references={
             name: {kernel.references for kernel in declared} for name, declared in kernels.items()
         },
+        qualified=qualified.kernels(parsed, plain, templates),
     )
     _rewrite_references(parsed, tell=exact)
     pasted = Pasted(parsed)
@@ -107,7 +109,7 @@ def edited(
         _rewrite_variables(each)
         _rewrite_alignment(each)
         _rewrite_shared(each, each.tokens)
-        _enlist_kernels(each, plain, templates)
+        _enlist_kernels(each, plain, templates, known.qualified)
         _rewrite_launches(each, each.tokens, known, {})
         for directive in each.directives:
             _rewrite_macro(each, directive, known, pasted)
@@ -264,16 +266,19 @@ def _rewrite_tiles(parsed: Sequence[Parsed]) -> None:
             each.replace(*edit)
 
 
-def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> None:
+def _enlist_kernels(
+    parsed: Parsed, plain: set[str], templates: set[str], expressions: dict[str, str]
+) -> None:
     """Register the kernels with the runtime, which looks them up by address."""
     for kernel in parsed.structure.kernels:
         if kernel.body_end is not None and kernel.name in plain:
             bounds = f", (unsigned)({kernel.bounds})" if kernel.bounds else ""
+            written = expressions.get(kernel.name, f"{kernel.scope}{kernel.name}")
             parsed.replace(
                 kernel.body_end,
                 kernel.body_end,
                 f" static ::cudalab::Enlisted cudalab_enlisted_{kernel.name}_{kernel.line}"
-                f'({kernel.scope}{kernel.name}, "{kernel.name}"{bounds});',
+                f'({written}, "{kernel.name}"{bounds});',
             )
     tokens = parsed.tokens
     for start, end in parsed.structure.functions:
@@ -331,6 +336,11 @@ def _rewrite_launches(
         kernel = " ".join(parsed.file.text[tokens[begin].start : tokens[i - 1].end].split())
         kernel = kernel.replace(" \\ ", " ")
         name = quoted.get(kernel) or _quoted(kernel)
+        template = tokens[begin].text
+        if known.qualified.get(template) == f"::{template}" and not qualified.is_hidden(
+            template, _function(parsed, tokens[begin:i])
+        ):
+            kernel = f"::{kernel}"
         launch = _launch(parsed, tokens[begin:i], kernel, known)
         if "launch_any" in launch and tokens is parsed.tokens:
             last = (opening_angle(tokens, i - 1) or 1) if tokens[i - 1].text == ">" else i
@@ -356,6 +366,9 @@ def _launch(parsed: Parsed, tokens: list[Token], kernel: str, known: _Known) -> 
         return f"::cudalab::launch({kernel}"  # evaluated at the launch
     call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}"
     if kernel.removeprefix("::") in known.exact:
+        if kernel in known.qualified and not qualified.is_hidden(kernel, _function(parsed, tokens)):
+            kernel = known.qualified[kernel]
+            call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ ({kernel})(cudalab_a...); }}"
         return f"::cudalab::launch({kernel}, {call}"
     last = len(tokens) - 1
     if tokens[last].text == ">":
@@ -368,6 +381,17 @@ def _launch(parsed: Parsed, tokens: list[Token], kernel: str, known: _Known) -> 
         typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({kernel}))"
         call = f"{typed} {{ return cudalab_t({kernel}); }}, {call}"
     return f"::cudalab::launch_any{f'<{references}>' if references else ''}({call}"
+
+
+def _function(parsed: Parsed, place: list[Token]) -> list[Token]:
+    """The tokens of the function around a place, with its parameters."""
+    for start, end in parsed.structure.functions:
+        if parsed.tokens[start].start < place[0].start < parsed.tokens[end].end:
+            head = start
+            while head and parsed.tokens[head - 1].text not in (";", "}"):
+                head -= 1
+            return parsed.tokens[head:end]
+    return []
 
 
 def _kernel_expression(tokens: list[Token], last: int) -> int | None:

@@ -126,6 +126,7 @@ def test_every_lab_has_a_program():
         "forms",
         "errors",
         "groups",
+        "names",
         "numbers",
         "trigonometry",
         "edges",
