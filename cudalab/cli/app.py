@@ -59,6 +59,7 @@ COMMANDS = {
     ),
     "new": ("check:new", "Write the outline of a kernel file."),
     "check": ("check:check", "Judge a submission: compile, correct, sanitize, time."),
+    "learn": ("lessons:learn", "Learn CUDA step by step, on files of your own."),
     "watch": ("watch:watch", "Judge a kernel file each time that it is saved."),
     "grade": ("grade:grade", "Judge a folder of submissions."),
     "selftest": ("selftest:selftest", "Test the checker itself, on this machine."),

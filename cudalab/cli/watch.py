@@ -73,7 +73,7 @@ def watch(
     with Desk() as desk:
         one = KernelWatcher(
             labs.get(name), path, str(path), desk, options=options, kill_after=kill_after,
-            on_rungs=lambda: _passing("counting the ladder's rungs, once"),
+            on_rungs=lambda: show_passing("counting the ladder's rungs, once"),
         )  # fmt: skip
         if once:
             if not path.is_file():
@@ -88,7 +88,7 @@ def watch(
         _greet(path)
         try:
             for _text in follower.versions():
-                _passing("judging")
+                show_passing("judging")
                 version = one.judge()
                 follower.include(one.headers())
                 _show(version, before, stamp=sys.stdout.isatty())
@@ -96,7 +96,7 @@ def watch(
                     _show_rung(one, version)
                 before = version
         except KeyboardInterrupt:
-            _passing("")
+            show_passing("")
             return ExitCode.INTERRUPTED
     return ExitCode.OK
 
@@ -124,7 +124,7 @@ def _greet(path: Path) -> None:
         click.echo(f"watching {path}{there}; save it for a verdict, Ctrl-C leaves", err=True)
 
 
-def _passing(what: str) -> None:
+def show_passing(what: str) -> None:
     """Say on a terminal what is being done, in a line that the next one replaces."""
     if sys.stderr.isatty() and not is_silent():
         click.echo(f"\r\x1b[K{what}\r", nl=False, err=True)
@@ -133,13 +133,13 @@ def _passing(what: str) -> None:
 def _show(version: Version, before: Version | None, *, stamp: bool) -> None:
     from cudalab.watch.changes import lines as changes
 
-    _passing("")
-    _print(changes(version, before), time.strftime("%H:%M:%S") if stamp else "")
+    show_passing("")
+    print_lines(changes(version, before), time.strftime("%H:%M:%S") if stamp else "")
     for note in version.notes:
         click.echo(f"note: {note}", err=True)
 
 
-def _print(texts: Iterable[tuple[str, str]], stamp: str) -> None:
+def print_lines(texts: Iterable[tuple[str, str]], stamp: str) -> None:
     """Print lines behind the time of the verdict."""
     margin = " " * MARGIN if stamp else ""
     for number, (text, style) in enumerate(texts):

@@ -10,7 +10,7 @@ from cudalab.checker.verdicts import Status
 from cudalab.watch.facts import Grade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from cudalab.checker.verdicts import Report
     from cudalab.watch.facts import Fact
@@ -27,6 +27,7 @@ class Version:
     facts: Sequence[Fact]
     _: KW_ONLY
     place: Place | None = None
+    counts: Mapping[str, float] = field(default_factory=dict)  # see costs.counts_of
     notes: Sequence[str] = field(default_factory=tuple)
 
     @property

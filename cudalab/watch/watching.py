@@ -36,6 +36,7 @@ class KernelWatcher:
     _: KW_ONLY
     options: dict[str, Any] = field(default_factory=dict)  # the lab's, as on the command line
     kill_after: float = judging.KILL_AFTER_S
+    climbs: bool = True  # whether it looks for the place on the ladder
     on_rungs: Callable[[], None] = field(default=lambda: None)  # called before rungs are counted
     _counts: Counts | None = field(default=None, init=False)
 
@@ -46,9 +47,10 @@ class KernelWatcher:
         )
         facts = facts_of(one.report, one.costs, self.label)
         place = None
-        if one.report.passed and one.costs is not None and one.costs.counts:
+        if self.climbs and one.report.passed and one.costs is not None and one.costs.counts:
             place = self._place(one.costs.counts)
-        return Version(one.report, facts, place=place, notes=_notes(one))
+        counts = one.costs.counts if one.costs is not None else {}
+        return Version(one.report, facts, place=place, counts=counts, notes=_notes(one))
 
     def headers(self) -> Sequence[Path]:
         """The files that the present version includes, as far as they can be read."""

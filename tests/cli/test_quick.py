@@ -39,6 +39,7 @@ COMMANDS = {
     "new": ("new reduce my.cu", "my.cu"),
     "predict": ("predict reduce --n 100000 --variants sequential --gpu h100", "sequential"),
     "check": ("check reduce --kernel given.cu --quick --device {device}", "2 of 2 points"),
+    "learn": ("learn --list", "0 of 24 done"),
     "watch": ("watch reduce given.cu --once", "6 of 6 tests"),
     "grade": (
         "grade class --lab reduce --out results --quick --device {device}",

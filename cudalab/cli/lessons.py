@@ -1,0 +1,264 @@
+"""The command `learn`: the path through the course, step by step."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import click
+
+from cudalab import labs
+from cudalab.cli.options import lines, quiet_option, seconds_option
+from cudalab.cli.watch import print_lines, show_passing
+from cudalab.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.learn.path import Step
+    from cudalab.learn.progress import Progress
+    from cudalab.watch.changes import Version
+    from cudalab.watch.resident import Desk
+
+WIDTH = 80
+WITHOUT_TERMINAL = (
+    "Without a terminal it prints the task and one verdict: exit status 3 if the step is unsolved."
+)
+KEYS = "h hint · n next · s solution · l list · q quit"
+
+
+class NextError(Exception):
+    """The learner goes on to the next step."""
+
+
+@click.command(
+    "learn",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab learn                     # goes on where you stopped",
+                "cudalab learn 5                   # starts at any step",
+                "cudalab learn --list",
+                "cudalab learn 5 --hints 1         # the task and a hint, and nothing else",
+            ),
+            WITHOUT_TERMINAL,
+        ]
+    ),
+)
+@click.argument("step", required=False, metavar="[STEP]")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("cudalab-learn"),
+    show_default=True,
+    help="Folder of your files and of progress.txt.",
+)
+@click.option("--list", "as_list", is_flag=True, help="List the steps, and what is done.")
+@click.option(
+    "--hints", type=click.IntRange(0, 3), metavar="N", help="Print the task and N of its 3 hints."
+)
+@click.option("--solution", is_flag=True, help="Print the model answer of STEP.")
+@seconds_option("--kill-after", "Limit of each test and each launch.", 5.0)
+@quiet_option
+def learn(
+    *,
+    step: str | None,
+    folder: Path,
+    as_list: bool,
+    hints: int | None,
+    solution: bool,
+    kill_after: float,
+) -> int:
+    """Learn CUDA on files of your own: a task, a verdict on every save, hints, a model answer.
+
+    The first steps are ideas of the labs' ladders, the last ones broken kernels to repair. STEP is
+    a number or a name. Press h for a hint, n for the next step, q to leave.
+    """
+    from cudalab.learn.path import find, steps
+    from cudalab.learn.progress import Progress
+
+    progress = Progress.read(folder)
+    chosen = find(step) if step else progress.next(steps())
+    if as_list:
+        _list(progress)
+        return ExitCode.OK
+    if chosen is None:
+        click.echo("All steps are done. `cudalab learn STEP` opens one again.")
+        return ExitCode.OK
+    if solution:
+        click.echo(chosen.solution, nl=False)
+        return ExitCode.OK
+    if hints is not None:
+        _task(chosen, progress.file(chosen))
+        for number in range(hints):
+            _hint(chosen, number)
+        return ExitCode.OK
+    from cudalab.watch.resident import Desk
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        with Desk() as desk:
+            return _once(chosen, progress, desk, kill_after)
+    return _interactive(chosen, progress, kill_after)
+
+
+def _list(progress: Progress) -> None:
+    from cudalab.learn.path import steps
+
+    done = sum(progress.marks.get(one.name) == "done" for one in steps())
+    for one in steps():
+        mark = {"done": "x", "skipped": "-"}.get(progress.marks.get(one.name, ""), " ")
+        click.echo(f"[{mark}] {one.number:>2} {one.text.lab:<10} {one.text.title}")
+    click.echo(f"{done} of {len(steps())} done; `cudalab learn STEP` opens one")
+
+
+def _task(step: Step, path: Path) -> None:
+    """Print the task, on one screen."""
+    from cudalab.learn.path import steps
+
+    head = f"Step {step.number} of {len(steps())}: {step.text.title}"
+    click.echo(f"\n{click.style(head, bold=True)}\n")
+    for paragraph in step.text.task.strip().split("\n\n"):
+        click.echo(fill(" ".join(paragraph.split()), WIDTH) + "\n")
+    click.echo(f"Your file: {path}")
+
+
+def _hint(step: Step, number: int) -> None:
+    text = " ".join(step.text.hints[number].split())
+    click.echo(fill(f"Hint {number + 1} of {len(step.text.hints)}: {text}", WIDTH))
+
+
+def _after(step: Step) -> None:
+    """Print what a solved step has shown."""
+    from cudalab.learn.path import worth
+
+    click.echo(click.style("\nSolved.", fg="green", bold=True))
+    for paragraph in step.text.after.strip().split("\n\n"):
+        click.echo(fill(" ".join(paragraph.split()), WIDTH) + "\n")
+    gain = worth(step)
+    if gain:
+        click.echo(fill(gain, WIDTH) + "\n")
+    click.echo(f"A model answer: cudalab learn {step.number} --solution")
+
+
+def _once(step: Step, progress: Progress, desk: Desk, kill_after: float) -> int:
+    """The task and one verdict, for a pipe."""
+    run = Lesson(step, progress, desk, kill_after)
+    _task(step, run.path)
+    click.echo()
+    return ExitCode.OK if run.judge(stamp=False) else ExitCode.WRONG_ANSWER
+
+
+@dataclass
+class Lesson:
+    """A step that somebody works at."""
+
+    step: Step
+    progress: Progress
+    desk: Desk
+    kill_after: float
+    hints: int = field(default=0, init=False)
+    before: Version | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Make the file."""
+        from cudalab.watch.watching import KernelWatcher
+
+        self.path = self.progress.file(self.step)
+        lab = labs.get(self.step.text.lab)
+        self.watcher = KernelWatcher(
+            lab, self.path, str(self.path), self.desk, options=dict(self.step.text.options),
+            kill_after=self.kill_after, climbs=False,
+        )  # fmt: skip
+
+    def judge(self, *, stamp: bool) -> bool:
+        """Judge the file as it is, and print the verdict; whether the step is solved."""
+        from cudalab.watch.changes import lines as changes
+
+        show_passing("judging")
+        version = self.watcher.judge()
+        show_passing("")
+        print_lines(changes(version, self.before), time.strftime("%H:%M:%S") if stamp else "")
+        self.before = version
+        if self.step.solved(version):
+            self.progress.mark(self.step, "done")
+            _after(self.step)
+            return True
+        if version.right:
+            print_lines([("right, but not yet the answer", "cost")], "")
+            for words in self.step.missing(version):
+                print_lines([(f"  {words}", "")], "")
+        return False
+
+    def key(self) -> None:
+        """Do what a key says, if one was pressed."""
+        if not select.select([sys.stdin], [], [], 0)[0]:
+            return
+        pressed = os.read(sys.stdin.fileno(), 1).decode(errors="replace").lower()
+        if pressed in ("q", "\x04", ""):
+            raise KeyboardInterrupt
+        if pressed == "n":
+            raise NextError
+        if pressed == "h":
+            if self.hints < len(self.step.text.hints):
+                _hint(self.step, self.hints)
+                self.hints += 1
+            else:
+                click.echo("There are no more hints; s prints the model answer.")
+        elif pressed == "s":
+            click.echo(self.step.solution)
+        elif pressed == "l":
+            _list(self.progress)
+
+
+def _interactive(step: Step, progress: Progress, kill_after: float) -> int:
+    """Go from step to step until the learner leaves."""
+    from cudalab.learn.path import steps
+    from cudalab.watch.following import Follower
+    from cudalab.watch.resident import Desk
+
+    current: Step | None = step
+    try:
+        with _keys():
+            while current is not None:
+                with Desk() as desk:
+                    run = Lesson(current, progress, desk, kill_after)
+                    _task(current, run.path)
+                    click.echo(click.style(KEYS, dim=True))
+                    try:
+                        for _text in Follower(run.path).versions(run.key):
+                            if run.judge(stamp=True):
+                                click.echo(click.style(KEYS, dim=True))
+                    except NextError:
+                        if progress.marks.get(current.name) != "done":
+                            progress.mark(current, "skipped")
+                following = steps()[current.number :]
+                current = following[0] if following else None
+    except KeyboardInterrupt:
+        click.echo("Until next time: `cudalab learn` goes on here.")
+        return ExitCode.OK
+    click.echo("That was the last step.")
+    return ExitCode.OK
+
+
+@contextmanager
+def _keys() -> Iterator[None]:
+    """Let a key act without Enter."""
+    import termios
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

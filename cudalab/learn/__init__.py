@@ -1,0 +1,1 @@
+"""The path through the course, step by step: `cudalab learn`."""

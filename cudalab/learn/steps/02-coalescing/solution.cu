@@ -1,0 +1,33 @@
+// /// cudalab
+// summary  = "Neighbouring threads, neighbouring addresses"
+// order    = 100
+// dispatch = "tiles"
+// defines  = { TILE_DIM = 32, BLOCK_ROWS = 8 }
+// ///
+
+constexpr unsigned TILE_WIDTH = TILE_DIM;
+
+// Tiles are numbered row by row: a grid of one dimension may have 2^31 - 1 blocks, the others only
+// 65 535. size_t: a matrix may have more than 2^32 elements.
+extern "C" __global__ void __launch_bounds__(TILE_DIM* BLOCK_ROWS) transpose(const T* in, T* out,
+                                                                             unsigned rows,
+                                                                             unsigned cols) {
+    __shared__ T tile[TILE_DIM][TILE_WIDTH];
+    const unsigned tiles_across = (cols + TILE_DIM - 1) / TILE_DIM;
+    const unsigned first_row = blockIdx.x / tiles_across * TILE_DIM;
+    const unsigned first_col = blockIdx.x % tiles_across * TILE_DIM;
+
+    // A warp reads part of a row of `in` ...
+#pragma unroll
+    for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {
+        const unsigned r = first_row + k, c = first_col + threadIdx.x;
+        if (r < rows && c < cols) tile[k][threadIdx.x] = in[(size_t)r * cols + c];
+    }
+    __syncthreads();  // columns are read by warps other than those that wrote the rows
+    // ... and writes part of a row of `out`, a column of the tile.
+#pragma unroll
+    for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {
+        const unsigned r = first_row + threadIdx.x, c = first_col + k;
+        if (r < rows && c < cols) out[(size_t)c * rows + r] = tile[threadIdx.x][k];
+    }
+}

@@ -1,0 +1,106 @@
+"""`cudalab learn` in a pipe and in a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import command
+import pytest
+
+from cudalab import labs
+from cudalab.errors import UsageError
+from cudalab.learn.path import find, steps
+from cudalab.learn.progress import NAME, Progress
+
+ROOT = Path(labs.__file__).parents[2]
+END_S = 90.0
+
+
+def learn(folder, *words):
+    return command.cudalab("learn", *words, cwd=folder, text=True)
+
+
+def test_in_a_pipe_it_prints_the_task_and_one_verdict(tmp_path):
+    done = learn(tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "Step 1 of 24: " in done.stdout
+    assert "wrong answer" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    file = tmp_path / "cudalab-learn" / "01-first-kernel.cu"
+    assert file.read_text() == steps()[0].start
+
+    file.write_text(steps()[0].solution)
+    done = learn(tmp_path)
+    assert done.returncode == 0
+    assert "Solved." in done.stdout
+    assert "[x]  1 transpose" in learn(tmp_path, "--list").stdout
+    assert "done 01-first-kernel" in (tmp_path / "cudalab-learn" / NAME).read_text()
+    assert "Step 2 of 24" in learn(tmp_path, "--hints", "0").stdout  # it goes on
+
+
+def test_hints_and_the_answer(tmp_path):
+    done = learn(tmp_path, "no-conflicts", "--hints", "2")
+    assert "Hint 2 of 3" in done.stdout
+    assert "Hint 3 of 3" not in done.stdout
+    assert learn(tmp_path, "6", "--solution").stdout == find("6").solution
+    assert learn(tmp_path, "no-conflict").returncode == 2
+
+
+def test_progress_is_a_text_that_one_may_edit(tmp_path):
+    assert Progress.read(tmp_path).next(steps()) is steps()[0]
+    (tmp_path / NAME).write_text("a word\ndone 01-first-kernel\n\nskipped 02-coalescing\n")
+    progress = Progress.read(tmp_path)
+    assert progress.next(steps()) is steps()[2]
+    progress.mark(steps()[0], "skipped")
+    assert Progress.read(tmp_path).marks["01-first-kernel"] == "done"  # it stays done
+    for step in steps()[2:]:
+        progress.mark(step, "done")
+    assert progress.next(steps()) is steps()[1]  # what was skipped comes at the end
+    progress.mark(steps()[1], "done")
+    assert progress.next(steps()) is None
+
+
+def test_a_step_that_is_not_there():
+    with pytest.raises(UsageError, match="no such step"):
+        find("99")
+
+
+def test_keys_in_a_terminal(tmp_path):
+    """A verdict at the start, a hint, another verdict on a save, the next step, and away."""
+    ours, theirs = pty.openpty()
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cudalab", "learn"], cwd=tmp_path, stdin=theirs, stdout=theirs,
+        stderr=theirs, env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "80", "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(theirs)
+
+    def until(expected):
+        text, deadline = "", time.monotonic() + END_S
+        while expected not in text:
+            assert time.monotonic() < deadline, text
+            if select.select([ours], [], [], 1)[0]:
+                text += os.read(ours, 65536).decode(errors="replace")
+        return text
+
+    try:
+        until("wrong answer")
+        os.write(ours, b"h")
+        until("Hint 1 of 3")
+        (tmp_path / "cudalab-learn" / "01-first-kernel.cu").write_text(steps()[0].solution)
+        until("Solved.")
+        os.write(ours, b"n")
+        until("Step 2 of 24")
+        os.write(ours, b"q")
+        until("Until next time")
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
