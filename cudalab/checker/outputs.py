@@ -379,7 +379,7 @@ def show(report: Report) -> None:
     """Print a report for people on stdout."""
     from cudalab.output import terminal  # noqa: PLC0415 - rich takes its time
 
-    head = f"{report.lab}: {report.submission} ({report.kind}){_device_words(report)}"
+    head = plain(f"{report.lab}: {report.submission} ({report.kind}){_device_words(report)}")
     terminal.verdict(head, _rows(report), _explanations(report), _last_lines(report))
 
 

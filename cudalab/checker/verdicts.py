@@ -37,6 +37,7 @@ class Why(StrEnum):
     INPUT_CHANGED = "changed its input"
     CRASH = "crash"
     EXIT = "exit status"
+    CONTRACT = "not what the lab launches"  # a kernel's name, parameters or header
     TIME = "time limit"
     CPU = "processor time limit"
     MEMORY = "memory limit"
@@ -166,7 +167,7 @@ class Report:
         if broken:
             return ExitCode.NO_DEVICE if Why.NO_DEVICE in broken else ExitCode.ERROR
         failed = [stage for stage in self.stages if stage.status is Status.FAILED]
-        if any(stage.name == "compile" for stage in failed):
+        if any(stage.name == "compile" or stage.why is Why.CONTRACT for stage in failed):
             return ExitCode.COMPILE_ERROR
         causes = {test.why for test in self.tests if test.status is Status.FAILED}
         causes |= {stage.why for stage in failed if stage.name != "correct"}

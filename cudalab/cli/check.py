@@ -57,8 +57,9 @@ class CheckCommand(CaseCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for the lab before --."""
         own = args[: args.index("--")] if "--" in args else args
-        if own and own[0] in labs.names():
-            ctx.meta[CASE_OF] = labs.get(own[0])
+        lab = next((word for word in own if word in labs.names()), None)  # wherever it stands
+        if lab is not None:
+            ctx.meta[CASE_OF] = labs.get(lab)
         return click.Command.parse_args(self, ctx, args)
 
 

@@ -338,6 +338,7 @@ def test_sums_of_a_part(ask, dtype, part, pattern):
 def test_counted_twice(ask):
     question = ask("reduce", 1000, "uniform")
     assert question.patterns(2 * question.right)[0] == "twice the sum"
+    assert question.patterns(question.right + np.int32(1000))[0] == "the header added"
 
 
 def test_mean_not_divided(ask):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -148,6 +149,26 @@ def test_what_a_kernel_may_hold(tmp_path):
     before = 'Pair p{0, 0}; keep(p.a); _Pragma("unroll") for (int k = 0; k < 1; ++k);'
     report, _ = judged(written(tmp_path, before, "f(x[i]) + p.a", above), 0)
     assert report["points"] == report["max_points"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("void combine_halves", "void add_halves", "defines no kernel combine_halves"),
+        ("BLOCK = 256", "BLOCK = -256", "needs an integer, 1 or more"),
+    ],
+)
+def test_a_contract_that_is_not_kept(tmp_path, old, new, says):
+    """It counts as what does not compile; the lab's options may stand before its name."""
+    name = "\u202emy.cu"
+    (tmp_path / name).write_text(written(tmp_path).read_text().replace(old, new))
+    words = ("--quick", "reduce", "--dtype", "int32", "--kernel", name, "--device", "cpu")
+    done = cudalab("check", *words, "--no-time", "--json", "it.json", cwd=tmp_path, status=5)
+    report = json.loads((tmp_path / "it.json").read_text())
+    assert {test["why"] for test in report["tests"]} == {"not what the lab launches"}
+    assert says in report["tests"][0]["says"]
+    assert "no cause found" not in done.stdout
+    assert "\u202e" not in done.stdout
 
 
 def test_a_word_about_code_for_a_gpu_alone(tmp_path):

@@ -76,6 +76,7 @@ _BUILTIN_COPY = re.compile(r"\b__builtin_(mem(?:cpy|move|set))\b")
 # Where a message is; and what begins one, to which notes and source lines that follow belong.
 _WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
 _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
+LONGEST_NAME = 60  # letters of a source file's name that a name in the cache has
 _OLDEST_GCC = 11  # the first that distinguishes volatile accesses
 
 
@@ -136,7 +137,7 @@ def kernel_library(
         return (partial(compile_it, in_step, folder, command), link, check_it)
 
     with stage(f"compiling {label}"):
-        return _built(Path(label).stem, text, depends, steps)
+        return _built(Path(label).stem[:LONGEST_NAME], text, depends, steps)
 
 
 def _compile_fibers(
@@ -195,7 +196,7 @@ def check_library(
 
     depends = (runtime, *libraries)
     with stage(f"compiling {label}, instrumented"):
-        return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
+        return _built(f"{Path(label).stem[:LONGEST_NAME]}-check", text, (*flags, *depends), steps)
 
 
 def kernel_flags() -> tuple[str, ...]:

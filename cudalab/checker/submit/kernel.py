@@ -299,6 +299,7 @@ class Kernel(Compiled):
             failed = {
                 reports.KERNEL: Why.CRASH,
                 reports.TOOLCHAIN: Why.GRADER if ours else Why.EXIT,
+                **dict.fromkeys(reports.CONTRACT, Why.CONTRACT),
             }
             why = failed.get(report.error, Why.EXIT)
             return replace(broken, why=why, says=report.message, hint=report.hint)

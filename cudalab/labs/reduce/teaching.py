@@ -256,6 +256,13 @@ def _partial_sums(e: Evidence, terms: Array) -> Iterator[Finding]:
         yield Finding(
             "the first item is missing", "the sum of all items but the first", "start at 0"
         )
+    elif terms.dtype.kind != "f" and e.same(total(terms) + terms.dtype.type(n)):
+        twice = ", or every item is counted twice" if e.same(2 * total(terms)) else ""
+        yield Finding(
+            "the header added",
+            f"too large by n = {n:,}{twice}",
+            "the first 4 bytes are n, the number of items, and not an item",
+        )
     elif n > 1 and e.same(2 * total(terms)):
         yield Finding("twice the sum", "every item is counted twice", "two threads add each item")
     else:
