@@ -160,3 +160,57 @@ def test_a_loop_that_does_not_end_is_not_left(tmp_path):
             subprocess.run([binary], env=own, timeout=1, check=True)
     for flags in (kernel_flags(), check_flags(), PROGRAM, PART):
         assert "-fno-finite-loops" in flags
+
+
+# What copies of an argument do, and what becomes of it in a thread and on the host.
+COPIES = """
+int copies, ends;
+struct Value {
+    int* p;
+    int n = 7;
+    Value() { cudaMallocManaged(&p, sizeof *p); *p = 1; }
+    Value(const Value& other) : n(other.n) { cudaMallocManaged(&p, sizeof *p); *p = ++copies; }
+    ~Value() { cudaDeviceSynchronize(); cudaFree(p); ends++; }
+};
+__global__ void plain(Value v, int* out) { if (threadIdx.x == 0) out[0] += v.n * 10 + *v.p; v.n++; }
+__global__ void meeting(Value v, int* out) {
+    if (threadIdx.x == 1) v.n++;
+    __syncthreads();
+    atomicAdd(out, v.n);
+}
+template <class T>
+__global__ void of_template(T v, int* out) { if (threadIdx.x == 0) out[0] += v.n++ * 10 + *v.p; }
+int main() {
+    int* out;
+    cudaMallocManaged(&out, 64);
+    *out = 0;
+    const Value v;
+    auto show = [&](const char* name) {
+        cudaError_t error = cudaDeviceSynchronize();
+        printf("%s %s %d %d %d\\n", name, cudaGetErrorName(error), *out, copies, ends);
+        *out = copies = ends = 0;
+    };
+    plain<<<1, 64>>>(v, out); show("plain");
+    meeting<<<1, 64>>>(v, out); show("meeting");
+    of_template<<<1, 64>>>(v, out); show("deduced");
+    of_template<Value><<<1, 64>>>(v, out); show("named");
+    void (*pointer)(Value, int*) = plain;
+    pointer<<<1, 64>>>(v, out); show("pointer");
+}
+"""
+
+
+def test_arguments_are_copied_on_the_host_once(tmp_path):
+    source = tmp_path / "program.cu"
+    source.write_text(f"#include <cstdio>\n{COPIES}", encoding="utf-8")
+    binary = executable([str(source)], "cpu")
+    for way in "10":
+        status, printed, messages = outcome(binary, way)
+        assert (status, messages) == (0, "")
+        assert printed.splitlines() == [
+            "plain cudaSuccess 71 1 1",
+            f"meeting cudaSuccess {64 * 7 + 1} 1 1",
+            "deduced cudaSuccess 71 1 1",
+            "named cudaSuccess 71 1 1",
+            "pointer cudaSuccess 71 1 1",
+        ]

@@ -142,7 +142,8 @@ class Body(ABC):
         if self._is_kept(parameter):
             home = self.keep(name, f"::cudalab::Kept<decltype({name}_cudalab_0)>")
             self.writer.add(
-                f"CUDALAB_EACH {{ CUDALAB_THREAD {home}[cudalab_t] = {name}_cudalab_0; }}"
+                f"CUDALAB_EACH {{ CUDALAB_THREAD ::cudalab::construct<::cudalab::Kept<decltype("
+                f"{name}_cudalab_0)>>({home} + cudalab_t, {name}_cudalab_0); }}"
             )
         elif name in facts.lambda_parameters:
             self.writer.add(lambdas.known(name))

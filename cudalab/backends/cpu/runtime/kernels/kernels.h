@@ -21,6 +21,16 @@ struct DynamicShared {
     }
 };
 
+// Objects whose copies call functions are copied on the host, at the launch; threads get the bytes.
+// A function takes such an object by its address, whatever its text says.
+template <class P>
+constexpr bool has_copies =
+    std::is_class<P>::value &&
+    !(std::is_trivially_copy_constructible<P>::value &&
+      std::is_trivially_move_constructible<P>::value && std::is_trivially_destructible<P>::value);
+template <class P>
+using Taken = typename std::conditional<has_copies<P>, P&, P>::type;
+
 template <size_t... I>
 struct Indices {};
 template <size_t N, size_t... I>

@@ -398,7 +398,8 @@ struct BlockLauncher<kernel> {
     static inline void call(void* const* args, Indices<I...>) {
         (void)args;
         Block block = Block::here();
-        kernel(block, *(typename std::remove_const<Params>::type*)args[I]...);
+        ((void (*)(Block&, Taken<Params>...))kernel)(
+            block, *(typename std::remove_const<Params>::type*)args[I]...);
     }
     static void run(void* const* args, unsigned, const uint3*, const bool*) {
         call(args, typename MakeIndices<sizeof...(Params)>::type());

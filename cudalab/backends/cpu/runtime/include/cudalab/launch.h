@@ -58,7 +58,7 @@ void run(const Config& config, const Kernel& kernel, const void* address, void* 
 template <class P>
 struct Parameter {
     typedef P Stored;
-    static P store(P argument) { return argument; }
+    static P& store(P& argument) { return argument; }
     static P& load(void* stored) { return *(P*)stored; }
 };
 template <class P>
@@ -66,6 +66,19 @@ struct Parameter<P&> {
     typedef P* Stored;
     static P* store(P& argument) { return &argument; }
     static P& load(void* stored) { return **(P**)stored; }
+};
+
+// What a thread has of an argument: its bytes, where copies call functions.
+template <class P, bool copies = has_copies<P>>
+struct OfThread {
+    P& value;
+    OfThread(P& argument) : value(argument) {}
+};
+template <class P>
+struct OfThread<P, true> {
+    alignas(P) unsigned char bytes[sizeof(P)];
+    P& value = *(P*)bytes;
+    OfThread(P& argument) { __builtin_memcpy(bytes, (const void*)&argument, sizeof(P)); }
 };
 
 // A call of a kernel template, and one of what it is for a whole block (regions.h).
@@ -111,7 +124,11 @@ struct Entry {
     }
     template <size_t... I>
     static inline __attribute__((always_inline)) void call(void* const* args, Indices<I...>) {
-        call_with(*(F*)args[sizeof...(P)], Parameter<P>::load(args[I])...);
+        if constexpr ((has_copies<P> || ...) && std::is_pointer<F>::value)
+            ((void (*)(Taken<P>...)) *
+             (F*)args[sizeof...(P)])(OfThread<P>(Parameter<P>::load(args[I])).value...);
+        else
+            call_with(*(F*)args[sizeof...(P)], Parameter<P>::load(args[I])...);
     }
     static void thread(void* const* args) { call(args, All()); }
     static void block(void* const* args, unsigned threads, const uint3* indices,
@@ -140,7 +157,7 @@ struct Entry {
 
 template <class F, class... P>
 inline void run_with(const Config& config, const char* name, const void* address, F& call,
-                     typename Parameter<P>::Stored... stored) {
+                     const typename Parameter<P>::Stored&... stored) {
     void* args[] = {(void*)&stored..., (void*)&call};
     run(config, Entry<F, P...>::kernel(name), address, args);
 }
@@ -160,27 +177,44 @@ struct TypedCall {
 
 // An overloaded kernel, or a template that the arguments complete. Bit i of `references` is set if
 // parameter i is a reference.
-template <unsigned references, class F>
+template <class... P>
+struct TypedAs {  // takes the address of the kernel with these parameters
+    auto operator()(void (*kernel)(P...)) const { return kernel; }
+};
+struct Untyped {};
+template <unsigned references, class F, class T = Untyped>
 struct AnyCall {
     F call;
     const char* name;
     Config config;
+    T typed;
     template <class... A>
     void operator()(A&&... arguments) {
         with(typename MakeIndices<sizeof...(A)>::type(), arguments...);
     }
     template <size_t... I, class... A>
     void with(Indices<I...>, A&... arguments) {
-        run_with<F, Passed<I, A>...>(config, name, nullptr, call,
-                                     Parameter<Passed<I, A>>::store(arguments)...);
+        run_copies<Passed<I, A>...>(arguments...);
+    }
+    template <class... P>
+    void run_copies(P... arguments) {
+        if constexpr ((has_copies<P> || ...) && std::is_invocable<T, TypedAs<P...>>::value) {
+            void (*kernel)(P...) = typed(TypedAs<P...>());
+            run_with<void (*)(P...), P...>(config, name, nullptr, kernel,
+                                           Parameter<P>::store(arguments)...);
+        } else
+            run_with<F, P...>(config, name, nullptr, call, Parameter<P>::store(arguments)...);
     }
     template <size_t i, class A>
     using Passed = typename std::conditional<(references >> i & 1) != 0, A&,
                                              typename std::decay<A>::type>::type;
 };
 template <class F, class... P>
-inline TypedCall<F, P...> launch(void (*address)(P...), F call, const char* name, Config config) {
-    return {address, call, name, config};
+inline auto launch(void (*address)(P...), F call, const char* name, Config config) {
+    if constexpr ((has_copies<P> || ...))
+        return TypedCall<void (*)(P...), P...>{address, address, name, config};
+    else
+        return TypedCall<F, P...>{address, call, name, config};
 }
 template <class... P>
 inline TypedCall<void (*)(P...), P...> launch(void (*pointer)(P...), const char* name,
@@ -190,7 +224,7 @@ inline TypedCall<void (*)(P...), P...> launch(void (*pointer)(P...), const char*
 
 template <unsigned references = 0, class F>
 inline AnyCall<references, F> launch_any(F call, const char* name, Config config) {
-    return {call, name, config};
+    return {call, name, config, Untyped()};
 }
 
 // Takes the address of a kernel that its name, or its template arguments, say completely.
@@ -205,7 +239,7 @@ inline auto launch_any(T typed, F call, const char* name, Config config) {
     if constexpr (std::is_invocable<T, Typed>::value)
         return launch(typed(Typed()), call, name, config);
     else
-        return launch_any<references>(call, name, config);
+        return AnyCall<references, F, T>{call, name, config, typed};
 }
 
 // The object that the rewriter adds to a file whose text has a kernel's loops.
