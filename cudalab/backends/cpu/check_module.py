@@ -7,13 +7,13 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu import check_rows, compiler
+from cudalab.backends.cpu import check_rows, compiler, layout
 from cudalab.backends.cpu.device import (
     CpuKernel,
     CpuModule,
     KernelEntry,
+    Symbol,
     _namespace_symbols,
-    _Symbol,
     load_library,
 )
 from cudalab.errors import CudalabError
@@ -84,7 +84,7 @@ class _Variable:
     ) -> None:
         """Register the instrumented build's memory."""
         self.name = name
-        ours, theirs = (_Symbol.in_dll(lib, f"cudalab_symbol_{name}") for lib in (fast, checked))
+        ours, theirs = (Symbol.in_dll(lib, f"cudalab_symbol_{name}") for lib in (fast, checked))
         self.fast, self.checked, self.num_bytes = ours.address, theirs.address, theirs.bytes
         if self.checked not in _variables:  # libraries and their variables stay loaded
             space = check_rows.SPACES.index("constant" if is_constant else "global")
@@ -110,6 +110,11 @@ def device_variables(code: str) -> dict[str, bool]:
     }
 
 
+# In the order of cudalab_layout of check.cpp.
+MIRRORS = (
+    *(KernelEntry, Symbol, check_rows.Site, check_rows.SharedArrayRow, check_rows.AccessRow),
+    *(check_rows.StepRow, check_rows.BranchRow, check_rows.FindingRow, check_rows.Options),
+)
 _loaded: dict[int, ctypes.CDLL] = {}  # handle -> the runtime, started
 # Its thread is not in a forked child, which has to start it again.
 os.register_at_fork(after_in_child=_loaded.clear)
@@ -120,6 +125,7 @@ def load_runtime() -> ctypes.CDLL:
     runtime = load_library(compiler.check_runtime_library)
     handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
     if handle not in _loaded:
+        layout.check(runtime, MIRRORS)
         for name in ("rows", "steps", "branches", "barriers", "warp_ops", "findings", "module"):
             getattr(runtime, f"cudalab_check_{name}").restype = ctypes.c_void_p
         runtime.cudalab_check_error.restype = ctypes.c_char_p

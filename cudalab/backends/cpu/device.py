@@ -18,7 +18,7 @@ import numpy as np
 
 from cudalab.backends import limits
 from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments
-from cudalab.backends.cpu import compiler, tiers
+from cudalab.backends.cpu import compiler, layout, tiers
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.backends.facts import HOST
@@ -125,7 +125,7 @@ class CpuModule(CompiledModule):
     def _copy_variables(self, source: ctypes.CDLL, target: ctypes.CDLL) -> None:
         for name in _namespace_symbols(sources.blank_comments(self.source.text)):
             symbol, copy = (
-                _Symbol.in_dll(each, f"cudalab_symbol_{name}") for each in (source, target)
+                Symbol.in_dll(each, f"cudalab_symbol_{name}") for each in (source, target)
             )
             ctypes.memmove(copy.address, symbol.address, symbol.bytes)
 
@@ -270,7 +270,7 @@ class CpuDevice:
         if not isinstance(module, CpuModule):
             raise TypeError(f"{module.source.label} is not a module of the CPU device")
         try:
-            symbol = _Symbol.in_dll(module.library, f"cudalab_symbol_{name}")
+            symbol = Symbol.in_dll(module.library, f"cudalab_symbol_{name}")
         except ValueError:
             raise CudalabError(
                 f"{module.source.label} has no __constant__ or __device__ variable {name}"
@@ -312,6 +312,7 @@ class CpuDevice:
     def _load_runtime(self) -> ctypes.CDLL:
         if self._runtime is None:
             runtime = load_library(compiler.runtime_library)
+            layout.check(runtime, (KernelEntry, Symbol))
             runtime.cudalab_error.restype = ctypes.c_char_p
             self._runtime = runtime
             start_pool(runtime, self.threads)
@@ -378,7 +379,7 @@ class KernelEntry(ctypes.Structure):
     )
 
 
-class _Symbol(ctypes.Structure):
+class Symbol(ctypes.Structure):
     """cudalab::Symbol of runtime.h."""
 
     _fields_ = (("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t))

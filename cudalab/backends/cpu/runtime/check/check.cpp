@@ -13,6 +13,7 @@
 #include "check_atomics.h"
 #include "check_crashes.h"
 #include "check_hooks.h"
+#include "layout.h"
 
 namespace cudalab {
 
@@ -149,6 +150,37 @@ struct Options {
     uint64_t first_block, num_blocks, shared_bytes, seed;
     unsigned detects, counts, in_step, banks, fresh, cooperative;
 };
+
+EXPORT const unsigned* cudalab_layout(unsigned* count) {
+    static Layout layout;
+    if (layout.count == 0) {
+        layout.add_kernels();
+        layout.add(&Site::return_address, &Site::file, &Site::line, &Site::flags,
+                   &Site::branch_file, &Site::branch_line, &Site::floats, &Site::doubles,
+                   &Site::function, &Site::head);
+        layout.add(&SharedArray::offset, &SharedArray::bytes, &SharedArray::is_guard,
+                   &SharedArray::is_own);
+        typedef AccessRow A;
+        layout.add(&A::place, &A::region, &A::kind, &A::space, &A::bytes, &A::degree_max,
+                   &A::same_max, &A::unused, &A::requests, &A::lanes, &A::sectors,
+                   &A::ideal_sectors, &A::wavefronts, &A::ideal_wavefronts, &A::degree_sum,
+                   &A::same_sum, &A::lines, &A::partial);
+        layout.add(&StepRow::row, &StepRow::interval, &StepRow::requests, &StepRow::wavefronts,
+                   &StepRow::ideal, &StepRow::sectors);
+        layout.add(&BranchRow::executions, &BranchRow::divergent, &BranchRow::lanes_first,
+                   &BranchRow::lanes_second);
+        typedef FindingRow F;
+        layout.add(&F::kind, &F::place, &F::other_place, &F::thread, &F::other_thread, &F::access,
+                   &F::other_access, &F::space, &F::region, &F::bytes, &F::missing, &F::has_index,
+                   &F::block, &F::other_block, &F::offset, &F::beyond, &F::count, &F::detail);
+        typedef Options O;
+        layout.add(&O::module, &O::kernel, &O::args, &O::grid, &O::block, &O::blocks,
+                   &O::first_block, &O::num_blocks, &O::shared_bytes, &O::seed, &O::detects,
+                   &O::counts, &O::in_step, &O::banks, &O::fresh, &O::cooperative);
+    }
+    *count = layout.count;
+    return layout.values;
+}
 
 // Runs blocks of a grid. `fresh`: they are the first of the launch.
 EXPORT void cudalab_check_launch(const Options* o) {

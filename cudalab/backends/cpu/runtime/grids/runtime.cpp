@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "kernel_calls.h"
+#include "layout.h"
 #include "loops.h"
 #include "pool.h"
 
@@ -92,6 +93,13 @@ EXPORT int cudalab_wait(int ms) {
 // Prevents blocks that have not started from starting.
 EXPORT void cudalab_cancel() {
     __atomic_store_n(&pool.launch.cancelled, 1, __ATOMIC_RELAXED);
+}
+
+EXPORT const unsigned* cudalab_layout(unsigned* count) {
+    static Layout layout;
+    if (layout.count == 0) layout.add_kernels();
+    *count = layout.count;
+    return layout.values;
 }
 
 EXPORT const char* cudalab_error() {

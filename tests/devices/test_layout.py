@@ -1,0 +1,52 @@
+"""Python's mirrors of the runtime's structures, and what happens when one is out of date."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from cudalab.backends.cpu import check_module, compiler, layout
+from cudalab.backends.cpu.device import KernelEntry, Symbol
+from cudalab.errors import ToolchainError
+
+
+@pytest.fixture(scope="module")
+def runtime():
+    return ctypes.CDLL(str(compiler.runtime_library()))
+
+
+class Shorter(ctypes.Structure):
+    """A symbol without its size."""
+
+    _fields_ = (("address", ctypes.c_void_p),)
+
+
+class Swapped(ctypes.Structure):
+    """A symbol with its fields in another order and of the same size."""
+
+    _fields_ = (("bytes", ctypes.c_uint32), ("rest", ctypes.c_uint32), ("address", ctypes.c_void_p))
+
+
+@pytest.mark.parametrize(
+    ("mirrors", "says"),
+    [
+        ((KernelEntry, Shorter), "another Shorter than Python: the size is 16, not 8"),
+        ((KernelEntry, Swapped), "the size of bytes is 8, not 4"),
+        ((KernelEntry,), "structures that Python does not know"),
+        ((KernelEntry, Symbol, Symbol), "the size is None, not 16"),
+    ],
+)
+def test_a_mirror_that_is_out_of_date_is_refused(runtime, mirrors, says):
+    layout.check(runtime, (KernelEntry, Symbol))
+    with pytest.raises(ToolchainError, match=says):
+        layout.check(runtime, mirrors)
+
+
+def test_each_row_of_check_mode_is_compared():
+    runtime = check_module.load_runtime()
+    for position, mirror in enumerate(check_module.MIRRORS):
+        changed = type(mirror.__name__, (mirror,), {"_fields_": (("more", ctypes.c_uint64),)})
+        planted = (*check_module.MIRRORS[:position], changed)
+        with pytest.raises(ToolchainError, match=f"another {mirror.__name__} than Python"):
+            layout.check(runtime, planted)
