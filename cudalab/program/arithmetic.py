@@ -28,10 +28,8 @@ _STREAMS = frozenset({"cout", "cerr", "clog", "std::cout", "std::cerr", "std::cl
 _SAFE_PLACES = 31  # every integer that is shifted has as many
 # Operands behind which `::cudalab::by +` needs no brackets.
 _PRIMARY = frozenset({"name", "literal", "group", "call", "index", "member", "named_cast"})
-_STATEMENTS = frozenset(
-    {"expression", "declaration", "return", "macro", "if", "for", "while", "switch", "do"}
-    | {"member_initializer"}
-)
+# What has statements, or parts that are looked at like one.
+_CONTAINERS = frozenset({"block", "if", "for", "while", "switch", "do", "function", "lambda"})
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Group:
     """Edits that belong together."""
 
     edits: list[Edit]
-    statement: Node
+    statement: Node  # or the part of its head
     function: Node
 
 
@@ -69,8 +67,6 @@ class _Writer:
 
     def groups(self, node: Node, statement: Node, function: Node) -> Iterator[Group]:
         """The edits for a node and all below it, from the outside in."""
-        if node.kind in _STATEMENTS:
-            statement = node
         if node.kind in ("function", "lambda"):
             function = node
         self.edits = []
@@ -78,7 +74,8 @@ class _Writer:
         if self.edits:
             yield Group(self.edits, statement, function)
         for child in node.children:
-            yield from self.groups(child, statement, function)
+            inner = child if node.kind in _CONTAINERS else statement
+            yield from self.groups(child, inner, function)
 
     def _visit(self, node: Node, function: Node) -> None:
         if node.kind in ("member", "index", "call"):
@@ -107,6 +104,9 @@ class _Writer:
         left, right = node.children
         if not _may_be_integer(type_of(left)) or not _is_place(right) or _is_stream(left):
             return
+        name = declared(left)
+        if name is not None and name.is_bit_field:  # which has no references
+            self._insert(left.first, "+")
         if right.kind in _PRIMARY:
             self._insert(right.first, "::cudalab::by + ")
         else:
@@ -167,7 +167,7 @@ class _Writer:
                 opening = "::cudalab::zero_too ->* ("
             if wrap and bits is not None and bits.is_bit_field:
                 text = words.text(target.first, target.last)
-                self._replace(node.at, behind, f"= {text} {sign[:-1]} {opening}")
+                self._replace(node.at, behind, f"= +{text} {sign[:-1]} {opening}")
                 self._insert_behind(value.last, ")")
                 return
             if wrap:

@@ -27,7 +27,6 @@ from cudalab.backends.cpu.flags import (
 from cudalab.backends.cpu.key import key
 from cudalab.backends.cpu.toolchain import compiler_identity
 from cudalab.errors import NoDeviceError
-from cudalab.output.notes import note
 from cudalab.output.progress import stage
 from cudalab.program.files import gather, is_for_host
 from cudalab.program.options import folders_of, for_host, libraries_of
@@ -47,10 +46,6 @@ NVCC_FLAGS = (
     "-arch=native",
     "--extended-lambda",
     "--expt-relaxed-constexpr",
-)
-PLAIN = (
-    "conversions out of range and shifts by all bits keep the host's values here: "
-    "the program does not compile with a GPU's"
 )
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 # Headers of the toolkit that a program may include, and the libraries to link for them.
@@ -180,7 +175,7 @@ def _compile(
 ) -> Ways:
     """Rewrite the files and compile them by the commands, one a source; how its kernels run."""
     from cudalab.program import loops
-    from cudalab.program.messages import explain
+    from cudalab.program.messages import explain, places
     from cudalab.program.rewrite import edited
 
     def compiled(texts: list[str]) -> str:
@@ -189,23 +184,20 @@ def _compile(
             path.write_text(text, encoding="utf-8", errors="surrogateescape")
         return _run_compilers(list(commands.values()), runtime)
 
-    failed, texts = "", list[str]()
+    failed, texts, refused = "", list[str](), frozenset[tuple[str, int]]()
     sources = [i for i in range(len(commands)) if not is_for_host(files, i)]
-    for exact in (True, False):  # without, if what it adds does not compile
-        parsed = edited(files, names, exact=exact, whole_tiles=exact)
+    while True:  # until the compiler takes the text, or what it refuses is not what was added
+        parsed = edited(files, names, refused=refused, whole_tiles=not failed)
         before, texts = texts, [each.rewritten() for each in parsed]
         if texts == before:
-            break
-        ways = loops.add(parsed, names, sources, by) if exact else loops.fibers(parsed, PLAIN)
+            raise explain(failed, files)
+        ways = loops.add(parsed, names, sources, by)
         if ways.any_loops and compiled([each.rewritten() for each in parsed]):
             ways.refuse("the compiler refuses its loops")
-        if not ways.any_loops:
-            failed = compiled(texts)
+        failed = "" if ways.any_loops else compiled(texts)
         if not failed:
-            if not exact:
-                note(f"{files[0].label}: {PLAIN}")
             return ways
-    raise explain(failed, files)
+        refused |= places(failed)
 
 
 def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:

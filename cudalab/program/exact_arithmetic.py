@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from cudalab.program.parsed import Parsed
 
 
-def rewrite(parsed: Sequence[Parsed]) -> None:
-    """Define conversions and shifts in device code, where nothing else has been edited."""
+def rewrite(parsed: Sequence[Parsed], refused: frozenset[tuple[str, int]] = frozenset()) -> None:
+    """Define conversions and shifts in device code, where nothing else has been edited.
+
+    `refused` are files and lines where the compiler refuses that: statements there stay as they
+    are, and their functions refuse to run.
+    """
     scope, divisions = Scope("namespace"), not stops_at_zero()
     defined = [macros.macros(each.directives) for each in parsed]
     marks = macros.declare([macro for own in defined for macro in own], scope)
@@ -27,24 +31,34 @@ def rewrite(parsed: Sequence[Parsed]) -> None:
     for i in _in_order(parsed):
         root = Reader(words[i]).file(scope)
         bodies[i] = list(arithmetic.device_functions(root, words[i], marks))
-    inside = [
-        [each.tokens[i] for i in sorted({i for node in own for i in range(node.first, node.last)})]
-        for each, own in zip(parsed, bodies, strict=True)
-    ]
     twins = macros.edit(
         [macro for own in defined for macro in own],
-        {token.text for own in inside for token in own},
+        {
+            text
+            for own, each in zip(bodies, words, strict=True)
+            for node in own
+            for text in each.texts[node.first : node.last]
+        },
         scope,
         divisions=divisions,
     )
     for i, each in enumerate(parsed):
         made = list(each.edits)
         edited = sorted((start, end) for start, end, _ in made if start < end)
-        for node in _outermost(bodies[i]):
-            for group in arithmetic.groups(node, words[i], divisions=divisions):
-                _apply(each, group.edits, edited)
-        for edit in macros.renamed(inside[i], twins):
-            _apply(each, [edit], edited)
+        made_groups = [
+            group
+            for node in _outermost(bodies[i])
+            for group in arithmetic.groups(node, words[i], divisions=divisions)
+        ]
+        made_groups += _of_twins(bodies[i], words[i], twins)
+        for group in made_groups:
+            if any(_is_inside(start, edited) for start, _, _ in group.edits):
+                continue
+            line = _refused(each, words[i], group.statement, refused)
+            for edit in group.edits if line is None else ():
+                each.replace(*edit)
+            if line is not None:
+                each.refuse(_brace(group.function, words[i]), line)
         for macro in defined[i]:
             if macro.name in twins:
                 text = macros.twin(macro, each.file.text, made, twins)
@@ -77,13 +91,31 @@ def _outermost(nodes: Sequence[Node]) -> Iterator[Node]:
             yield node
 
 
-def _apply(
-    each: Parsed, edits: Sequence[tuple[int, int, str]], edited: list[tuple[int, int]]
-) -> None:
-    """Make edits that belong together, unless one is where something else has been edited."""
-    if not any(_is_inside(start, edited) for start, _, _ in edits):
-        for edit in edits:
-            each.replace(*edit)
+def _of_twins(bodies: Sequence[Node], words: Words, twins: set[str]) -> Iterator[arithmetic.Group]:
+    """The edits that use twins in place of macros."""
+    seen: set[int] = set()
+    for node in sorted(bodies, key=lambda each: each.last - each.first):  # the innermost first
+        for i in range(node.first, node.last):
+            if i not in seen and words.texts[i] in twins:
+                seen.add(i)
+                edits = macros.renamed([words.tokens[i]], twins)
+                yield arithmetic.Group(edits, Node("name", i, i + 1), node)
+
+
+def _refused(
+    each: Parsed, words: Words, statement: Node, refused: frozenset[tuple[str, int]]
+) -> int | None:
+    """The first line of a statement that the compiler refuses with its edits."""
+    first = each.lines[words.tokens[statement.first].start]
+    last = each.lines[words.tokens[statement.last - 1].start]
+    lines = (line for line in range(first, last + 1) if (each.file.label, line) in refused)
+    return next(lines, None)
+
+
+def _brace(function: Node, words: Words) -> int:
+    """The position behind the brace that opens a function's body."""
+    body = next(child for child in function.children if child.kind == "block")
+    return words.tokens[body.first].end
 
 
 def _is_inside(position: int, ranges: Sequence[tuple[int, int]]) -> bool:

@@ -17,7 +17,7 @@ from cudalab.language import source
 from cudalab.program import order
 from cudalab.program.build import host_command
 from cudalab.program.files import is_for_host
-from cudalab.program.messages import explain
+from cudalab.program.messages import explain, places
 from cudalab.program.options import for_host
 from cudalab.program.rewrite import rewrite
 from cudalab.system.cache import cache_dir, explain_full_disk
@@ -86,20 +86,19 @@ def _compiled(
     more = (*_PROGRAM, *flags.compile, *flags.folders, *for_programs())
     more += tuple(cccl.flags((file.text for file in files), find_compiler().version()))
 
-    def attempt(*, exact: bool) -> Path:
-        texts = dict(zip(names, rewrite(files, names, exact=exact), strict=True))
-        seen: set[str] = set()
-        whole = "".join(_inlined(names[i], texts, seen) for i in ours)
+    failed, texts, refused = "", list[str](), frozenset[tuple[str, int]]()
+    while True:  # until the compiler takes the text, or what it refuses is not what was added
+        before, texts = texts, rewrite(files, names, refused=refused)
+        if texts == before:
+            raise explain(failed, files)
+        by_name, seen = dict(zip(names, texts, strict=True)), set[str]()
+        whole = "".join(_inlined(names[i], by_name, seen) for i in ours)
         whole = f'#include "cudalab_program.h"\n{flags.macros}{whole}'
-        return compiler.check_library(whole, files[0].label, more, (*objects, *flags.link))
-
-    try:
         try:
-            return attempt(exact=True)
-        except KernelCompileError:  # perhaps only what it adds does not compile
-            return attempt(exact=False)
-    except KernelCompileError as error:
-        raise explain(error.message, files) from None
+            return compiler.check_library(whole, files[0].label, more, (*objects, *flags.link))
+        except KernelCompileError as error:
+            failed = error.message
+            refused |= places(failed)
 
 
 @explain_full_disk()

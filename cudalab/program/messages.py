@@ -44,6 +44,7 @@ _ARGUMENTS = re.compile(
     r"(?:\) \((?P<arguments>.*)\)[\u2019']|')$"
 )
 _INTERNAL = re.compile(r"\bcudalab_a\b|cudalab::|required from|in instantiation of")
+_PLACE = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):", re.MULTILINE)
 RUNTIME = "/cpu/runtime/"
 
 
@@ -68,6 +69,11 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
         )
     fails = "link" if _LINKER.search(messages) else "compile"
     return KernelCompileError(f"{files[0].label} does not {fails}:\n{_readable(messages, files)}")
+
+
+def places(messages: str) -> frozenset[tuple[str, int]]:
+    """The files and lines that a compiler's messages name."""
+    return frozenset((match["path"], int(match["line"])) for match in _PLACE.finditer(messages))
 
 
 def _lacking(messages: str, files: Sequence[File]) -> Lacking:

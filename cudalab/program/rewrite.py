@@ -55,23 +55,33 @@ class _Known:
     qualified: dict[str, str]  # kernels whose names have a second meaning, as expressions
 
 
-def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) -> list[str]:
+def rewrite(
+    files: Sequence[File],
+    names: Sequence[str],
+    *,
+    refused: frozenset[tuple[str, int]] = frozenset(),
+) -> list[str]:
     """The texts to compile in place of `files`, to be stored under `names`: `edited`, as text."""
-    return [each.rewritten() for each in edited(files, names, exact=exact)]
+    return [each.rewritten() for each in edited(files, names, refused=refused)]
 
 
 def edited(
-    files: Sequence[File], names: Sequence[str], *, exact: bool = True, whole_tiles: bool = False
+    files: Sequence[File],
+    names: Sequence[str],
+    *,
+    refused: frozenset[tuple[str, int]] = frozenset(),
+    whole_tiles: bool = False,
 ) -> list[Parsed]:
     """The files with the edits that make them C++, to be stored under `names`.
 
-    If `exact` is set, conversions and shifts have a GPU's value where C++ defines none. With
-    `whole_tiles`, one lane runs for its warp what only multiplies fragments.
+    Conversions and shifts get a GPU's value where C++ defines none, but for the files and lines of
+    `refused`, where the compiler takes none: their functions refuse to run. With `whole_tiles`, one
+    lane runs for its warp what only multiplies fragments.
 
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
     parsed = [parse(file) for file in files]
-    removed.tell(parsed if exact else ())  # once, though the texts may be made again
+    removed.tell(() if refused else parsed)  # once, though the texts may be made again
     kernels: dict[str, list[Kernel]] = {}
     for each in parsed:
         for kernel in each.structure.kernels:
@@ -98,7 +108,7 @@ def edited(
         },
         qualified=qualified.kernels(parsed, plain, templates),
     )
-    _rewrite_references(parsed, tell=exact)
+    _rewrite_references(parsed, tell=not refused)
     pasted = Pasted(parsed)
     for each in parsed:
         _check_headers(each)
@@ -118,12 +128,10 @@ def edited(
         lacking.take(each.lacking)
     if lacking:
         raise refusal(lacking, parsed)
-    if exact:
-        _rewrite_steps(parsed)
+    _rewrite_steps(parsed)
     if whole_tiles:
         _rewrite_tiles(parsed)
-    if exact:
-        exact_arithmetic.rewrite(parsed)
+    exact_arithmetic.rewrite(parsed, refused)
     return parsed
 
 

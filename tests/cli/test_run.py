@@ -17,7 +17,6 @@ import command
 import pytest
 
 from cudalab.backends.cpu import cccl
-from cudalab.program import build, rewrite
 from cudalab.system.cache import cache_dir
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
@@ -588,22 +587,61 @@ def test_more_static_shared_memory_than_nvcc_allows(tmp_path):
     assert b"80000 bytes of __shared__ variables: nvcc compiles no kernel with more" in done.stderr
 
 
-def test_a_program_that_compiles_only_with_the_hosts_arithmetic_says_so(
-    tmp_path, monkeypatch, capsys
-):
-    def broken(files, names, *, exact, whole_tiles):
-        parsed = edited(files, names, exact=exact, whole_tiles=whole_tiles)
-        for each in parsed:
-            each.head += "#error\n" if exact else ""
-        return parsed
+REFUSED = """#include <cstdio>
+typedef unsigned u;
+__global__ void named(int* out, float f) { u T = threadIdx.x; int i = (int)(T) + f; out[T] = i; }
+template <typename T> __global__ void other(T* out) { out[threadIdx.x] = 3; }
+template <int N> __global__ void divides(u* out) {
+    u t = threadIdx.x, a[64];
+    a[t / N] = (bool)(t);
+    out[t] = a[t / N];
+}
+struct Converts { float v; __device__ operator int() { return (int)v; } };
+template <class C> __global__ void converts(C c, int* out) { int i = (int)c; *out = i; }
+struct Bits { u low : 4, high : 28; };
+template <class B> __device__ void add(B& bits, float x, int* out) {
+    int low = bits.low;
+    bits.high +=
+        x;
+    *out = bits.high + low;
+}
+__global__ void adds(int* out, float x, bool b) { Bits bits = {1, 2}; if (b) add(bits, x, out); }
+__global__ void fields(int* out, int n, float x) {
+    Bits bits = {1, 2};
+    bits.low += x, bits.high <<= n;
+    *out = (int)(bits.low + bits.high);
+}
+__global__ void shift(int* out, u n) { out[threadIdx.x] = 1u << (n + threadIdx.x); }
+int main(int argc, char**) {
+    int *out, h[64], first, bad = 0;
+    cudaMalloc(&out, sizeof h);
+    auto show = [&] { cudaMemcpy(&first, out, 4, cudaMemcpyDeviceToHost); printf("%d ", first); };
+    named<<<1, 64>>>(out, 1.5f), show();
+    other<<<1, 64>>>(out), show();
+    divides<3><<<1, 64>>>((u*)out), show();
+    converts<<<1, 1>>>(Converts{-3e9f}, out), show();
+    fields<<<1, 1>>>(out, 33, 2.5f), show();
+    shift<<<1, 64>>>(out, 5);
+    cudaMemcpy(h, out, sizeof h, cudaMemcpyDeviceToHost);
+    for (u i = 0; i < 64; i++) bad += (u)h[i] != (i + 5 < 32 ? 1u << (i + 5) : 0u);
+    printf("%d wrong\\n", bad);
+    adds<<<1, 1>>>(out, 1.5f, argc > 1);
+    cudaDeviceSynchronize();
+    puts("done");
+}
+"""
 
-    edited = rewrite.edited
-    monkeypatch.setattr(rewrite, "edited", broken)
-    program = tmp_path / "shift.cu"
-    new = f"// {tmp_path} {time.time_ns()}\n"  # none that is compiled already
-    program.write_text(new + "__global__ void k(int* x) { *x <<= *x; }\nint main() {}\n")
-    build.executable([str(program)], "cpu")
-    assert f"note: {program}: conversions out of range" in capsys.readouterr().err
+
+def test_a_statement_without_a_gpus_arithmetic_is_refused_alone(tmp_path):
+    program = tmp_path / "refused.cu"
+    program.write_text(REFUSED)
+    before = b"1 3 0 -2147483648 3 0 wrong\n"
+    done = cudalab("run", "--device", "cpu", program)
+    assert (done.returncode, done.stdout) == (0, before + b"done\n"), done.stderr.decode()
+    done = cudalab("run", "--device", "cpu", program, "--", "adds")
+    assert (done.returncode, done.stdout) == (125, before)
+    line = REFUSED.splitlines().index("    bits.high +=") + 1
+    assert f"Error: {program}:{line}: not supported on the CPU device".encode() in done.stderr
 
 
 LACKING_TEXTURES = """#include <cstdio>

@@ -97,3 +97,32 @@ def test_functions_that_return_integers():
     text = "template <class T> __device__ T f(float x) { return x; }"
     rewritten = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0]
     assert "{ return ::cudalab::fit<T>(x); }" in rewritten
+
+
+def test_bit_fields_have_no_references():
+    before = "struct Bits { unsigned low : 4, high : 28; };"
+    assert body("Bits s; s.low += f;", before) == (
+        "Bits s; s.low = ::cudalab::fit<unsigned>(s.low + ( f));"
+    )
+    assert body("Bits s; s.low <<= n; n = s.high >> n;", before) == (
+        "Bits s; s.low = +s.low << ::cudalab::by + ( n); n = +s.high >> ::cudalab::by + n;"
+    )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "bool *q; q[n / 2] = (bool)(n);",
+        "float g[2] = {f, f};",
+        "const T &r = n + f;",
+        "n = 1 << (n & 31);",
+        "M m; m.x = 2 * f;",
+        "bool b = f; b = f > 2;",
+        "auto g = f; g += 2;",
+        "n = n < f;",
+        "float2 v; v.x = f; v.y += v.x;",
+        "int4 v; v.x = n;",
+    ],
+)
+def test_what_the_types_exclude_stays(statement):
+    assert body(statement, "struct M { float x; };") == statement

@@ -154,6 +154,16 @@ void tell_of_division(const char* file, int line) {
              "integer division by zero, which gives a number with all bits set on a GPU");
 }
 
+void refuse_arithmetic(const char* place) {
+    fflush(stdout);
+    fprintf(stderr,
+            "Error: %s: not supported on the CPU device: the conversions or shifts of this "
+            "statement cannot be given a GPU's values\nHint: split it into simpler statements, "
+            "with variables of plain types\n",
+            place);
+    _exit(125);
+}
+
 void tell_of_steps(const char* file, int line) {
     if (worker && worker->kernel && is_news((uintptr_t)file + (uintptr_t)line))
         fprintf(stderr,

@@ -115,6 +115,15 @@ void watch_for_crashes() {}
 void tell_of_division(const char*, int) {
     if (in_kernel()) cudalab_check_division();
 }
+void refuse_arithmetic(const char* place) {
+    fflush(stdout);
+    fprintf(stderr,
+            "Error: %s: not supported on the CPU device: the conversions or shifts of this "
+            "statement cannot be given a GPU's values\nHint: split it into simpler statements, "
+            "with variables of plain types\n",
+            place);
+    _exit(125);
+}
 bool in_kernel() {  // only the thread that runs kernels has such a position
     return launching && current.block_dim.x != 0;
 }

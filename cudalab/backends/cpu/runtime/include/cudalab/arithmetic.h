@@ -36,26 +36,30 @@ CUDALAB_INLINE T from_half(float value) {
         return saturated<T>(value);
 }
 
-// (T)value
+// (T)value. Bit-fields have no other references than constant ones; classes may convert only
+// objects that are not constant.
 template <class T, class E>
 CUDALAB_INLINE T cast(const E& value) {
     if constexpr (saturates<T, E>)
         return saturated<Bare<T>>((Bare<E>)value);
     else if constexpr (is_half<T, E>)
         return from_half<Bare<T>>((float)value);
+    else if constexpr (std::is_class<Bare<E>>::value)
+        return (T) const_cast<Bare<E>&>(value);
     else
         return (T)value;
 }
 
-// A value on its way to an object of type T: converted if it must be, else as it is.
+// A value on its way to an object of type T: converted if that is an integer, else as it is.
 template <class T, class E>
-CUDALAB_INLINE decltype(auto) fit(E&& value) {
-    if constexpr (saturates<T, E>)
-        return saturated<Bare<T>>((Bare<E>)value);
-    else if constexpr (is_half<T, E>)
-        return from_half<Bare<T>>((float)value);
-    else
-        return static_cast<E&&>(value);
+CUDALAB_INLINE typename std::enable_if<std::is_integral<Bare<T>>::value, Bare<T>>::type fit(
+    const E& value) {
+    return ::cudalab::cast<Bare<T>>(value);
+}
+template <class T, class E>
+CUDALAB_INLINE typename std::enable_if<!std::is_integral<Bare<T>>::value, E&&>::type fit(
+    E&& value) {
+    return static_cast<E&&>(value);
 }
 
 // A vector such as uchar4.
@@ -151,6 +155,9 @@ CUDALAB_INLINE decltype(auto) operator>>=(T& value, Places<N> places) {
     else
         return value >>= places.count;
 }
+
+// Ends a program whose kernel needs a conversion or a shift that the compiler has refused.
+void refuse_arithmetic(const char* place);
 
 // A divisor that may be zero: `a / zero_too ->* b`, for processors that go on with another value
 // than a GPU does. (`->*` binds more tightly than `/`.)
