@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from tests.oracle.faults import FAULTS, kernels_until_found
 from tests.oracle.gpu import compared, documents, measure
 from tests.oracle.programs import cuda_program
 from tests.oracle.runner import WAYS, batches, compare
@@ -79,6 +80,22 @@ def stored(programs: int) -> None:
         differ += len(wrong)
         click.echo("\n".join([*wrong, f"{path.name}: {count} compared, {len(wrong)} differ"]))
     sys.exit(bool(differ))
+
+
+@main.command()
+@click.argument("numbers", type=int, nargs=-1)
+@click.option("--limit", default=300.0, help="The processor's seconds for each.")
+@click.option("--ways", default="loops,fibers", help=f"All: {','.join(WAYS)}.")
+def faults(numbers: tuple[int, ...], limit: float, ways: str) -> None:
+    """Plant faults in a copy of the package; say after how many kernels each is found."""
+    missed = 0
+    for number in numbers or range(len(FAULTS)):
+        fault = FAULTS[number]
+        count, seconds = kernels_until_found(fault, ways.split(","), limit)
+        missed += count is None
+        result = f"not found in {seconds:.0f} s" if count is None else f"found by kernel {count}"
+        click.echo(f"{number}: {fault.name}: {result} ({seconds:.0f} s)")
+    sys.exit(bool(missed))
 
 
 if __name__ == "__main__":

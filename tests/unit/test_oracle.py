@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.oracle.faults import FAULTS, kernels_until_found
 from tests.oracle.gpu import compared, documents
-from tests.oracle.runner import differences
+from tests.oracle.runner import REPOSITORY, differences
 
 
 @pytest.mark.parametrize("way", ["loops", "fibers"])
@@ -14,3 +15,15 @@ def test_random_kernels_give_what_a_sequential_host_program_gives(way):
 def test_host_programs_give_what_gpus_have_given():
     for path, document in documents():
         assert compared(document, 2) == (200, []), path.name
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_each_planted_fault_still_applies(fault):
+    text = (REPOSITORY / fault.path).read_text()
+    assert fault.changed(text) != text
+
+
+def test_a_planted_fault_is_found():
+    fault = next(each for each in FAULTS if each.name == "a wide shift left wraps")
+    count, _ = kernels_until_found(fault, ["loops"], limit=60)
+    assert count

@@ -1,0 +1,230 @@
+"""Faults planted in a copy of the package, each of which the generator has to find.
+
+A fault replaces one text of one file. A text that is not there exactly once is an error, so that
+no fault goes stale. `python -m tests.oracle faults` plants them one after another.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import tempfile
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+
+from tests.oracle.runner import REPOSITORY, batches, differences
+
+RUNTIME = "cudalab/backends/cpu/runtime/"
+REGIONS = RUNTIME + "kernels/regions.h"
+ARITHMETIC = RUNTIME + "include/cudalab/arithmetic.h"
+CONVERSIONS = RUNTIME + "kernels/conversions.h"
+NUMBERS = RUNTIME + "kernels/numbers.h"
+WARPS = RUNTIME + "grids/warp_ops.h"
+SIZE = 40  # kernels in a program
+
+
+@dataclass
+class Fault:
+    """One text in the place of another."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+    _: KW_ONLY
+    everywhere: bool = False  # at each place, not at the only one
+
+    def plant(self, package: Path) -> None:
+        """Change a copy of the package."""
+        file = package / self.path
+        file.write_text(self.changed(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+    def changed(self, text: str) -> str:
+        """Change the text of the file, or raise an error if the fault no longer applies."""
+        if not text.count(self.old) or (text.count(self.old) > 1 and not self.everywhere):
+            raise ValueError(f"{self.name}: {text.count(self.old)} places in {self.path}")
+        return text.replace(self.old, self.new)
+
+
+FAULTS = (
+    Fault(
+        "a program keeps the host's shifts",
+        "cudalab/program/build.py",
+        "for exact in (True, False):",
+        "for exact in (False,):",
+    ),
+    Fault(
+        "a loop's counter has a name that a user may write",
+        REGIONS,
+        "cudalab_row",
+        "row_",
+        everywhere=True,
+    ),
+    Fault(
+        "a wide shift left wraps",
+        ARITHMETIC,
+        "return count < 8 * sizeof number ? (decltype(number))((Bits)number << count)",
+        "return true ? (decltype(number))((Bits)number << (count & 31))",
+    ),
+    Fault(
+        "a wide signed shift right gives 0",
+        ARITHMETIC,
+        "return number >> (count < bits ? count : bits - 1);",
+        "return count < bits ? number >> count : 0;",
+    ),
+    Fault(
+        "a wide unsigned shift right wraps",
+        ARITHMETIC,
+        "return count < bits ? number >> count : decltype(number)();",
+        "return number >> (count & (bits - 1));",
+    ),
+    Fault(
+        "narrow operands are shifted by their own width",
+        ARITHMETIC,
+        "count = (unsigned)places.count, bits = 8 * sizeof number;",
+        "count = (unsigned)places.count, bits = 8 * sizeof value;",
+    ),
+    Fault(
+        "a float's value is not saturated in a compound assignment",
+        ARITHMETIC,
+        "return object = saturated<Bare<T>>(object sign(Bare<E>) value); ",
+        "return object = (Bare<T>)(long long)(object sign(Bare<E>) value); ",
+    ),
+    Fault(
+        "narrow integers are saturated by themselves",
+        CONVERSIONS,
+        "if constexpr (sizeof(I) < 4) {",
+        "if constexpr (sizeof(I) < 1) {",
+    ),
+    Fault(
+        "too large a number becomes the least integer",
+        CONVERSIONS,
+        "return x >= above ? (I)~least :",
+        "return x >= above ? (I)least :",
+    ),
+    Fault(
+        "a negative number becomes a large unsigned one",
+        CONVERSIONS,
+        "x <= (F)least ? least : of_nan",
+        "x <= (F)least ? (I)(long long)x : of_nan",
+    ),
+    Fault(
+        "no NaN of 64 bits",
+        CONVERSIONS,
+        "sizeof(I) + sizeof(F) > 8 ? (I)((I)1 << (sizeof(I) * 8 - 1)) : (I)0",
+        "sizeof(I) + sizeof(F) > 80 ? (I)((I)1 << (sizeof(I) * 8 - 1)) : (I)0",
+    ),
+    Fault(
+        "rows of a block are mixed up",
+        REGIONS,
+        "(unsigned)t / dim.x % dim.y; }",
+        "(unsigned)t / dim.x; }",
+    ),
+    Fault(
+        "the last warp has a lane too many",
+        REGIONS,
+        "~0u : (1u << (threads & 31)) - 1;",
+        "~0u : (2u << (threads & 31)) - 1;",
+    ),
+    Fault(
+        "threads are in the mask of the first warp",
+        REGIONS,
+        "void add(size_t t) { lanes[t >> 5] |=",
+        "void add(size_t t) { lanes[0] |=",
+    ),
+    Fault(
+        "masks do not intersect",
+        REGIONS,
+        "lanes[w] &= other.lanes[w];",
+        "lanes[w] |= other.lanes[w];",
+    ),
+    Fault("those who left stay", REGIONS, "lanes[w] &= ~other.lanes[w];", "lanes[w] &= lanes[w];"),
+    Fault(
+        "an array of a thread is not written back",
+        REGIONS,
+        "{ __builtin_memcpy((void*)&home, &value, sizeof value); }",
+        "{}",
+    ),
+    Fault(
+        "shuffles down go up",
+        REGIONS,
+        "(__shfl_down_sync, FROM_ABOVE)",
+        "(__shfl_down_sync, FROM_BELOW)",
+    ),
+    Fault("any is all", REGIONS, "(__any_sync, int, VOTE, ANY)", "(__any_sync, int, VOTE, ALL)"),
+    Fault(
+        "the least of unsigned numbers",
+        REGIONS,
+        "(__reduce_min_sync, int, MIN_SIGNED, NONE)",
+        "(__reduce_min_sync, int, MIN_UNSIGNED, NONE)",
+    ),
+    Fault(
+        "a block's count is a vote",
+        REGIONS,
+        "CUDALAB_BLOCK_VOTE(__syncthreads_count, COUNT)",
+        "CUDALAB_BLOCK_VOTE(__syncthreads_count, ANY)",
+    ),
+    Fault("a shuffle reads its own lane", WARPS, "from = source[lane] & 31;", "from = lane & 31;"),
+    Fault("a vote counts those outside of the mask", WARPS, "(votes & group);", "votes;"),
+    Fault("a match forgets its mask", WARPS, "same &= left;", "same &= group;"),
+    Fault(
+        "a reduction leaves out a lane",
+        WARPS,
+        "unsigned g = group & (group - 1); g;",
+        "unsigned g = group & (group - 2); g;",
+    ),
+    Fault(
+        "the sum of a reduction is exclusive or",
+        WARPS,
+        "return (unsigned)a + (unsigned)b;",
+        "return (unsigned)a ^ (unsigned)b;",
+    ),
+    Fault(
+        "no leading zeros of 0",
+        NUMBERS,
+        "__builtin_clz((unsigned)x) : 32;",
+        "__builtin_clz((unsigned)x) : 31;",
+    ),
+    Fault(
+        "the high part is unsigned",
+        NUMBERS,
+        "return (int)((int64_t)a * b >> 32);",
+        "return (int)((uint64_t)(unsigned)a * (unsigned)b >> 32);",
+    ),
+    Fault(
+        "bits are not reversed in bytes",
+        NUMBERS,
+        "x = (x & 0x0f0f0f0fu) << 4 | (x >> 4 & 0x0f0f0f0fu);",
+        "",
+    ),
+)
+
+
+def copy_of_package(to: Path) -> Path:
+    """Copy the package, so that a fault can be planted in it."""
+    shutil.copytree(REPOSITORY / "cudalab", to / "cudalab",
+                    ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+    (to / "kernels").symlink_to(REPOSITORY / "kernels")
+    return to
+
+
+def _seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def kernels_until_found(fault: Fault, ways: list[str], limit: float) -> tuple[int | None, float]:
+    """Count the kernels after which a fault is found, and the processor's seconds."""
+    start, count = _seconds(), 0
+    with tempfile.TemporaryDirectory() as name:
+        package = copy_of_package(Path(name))
+        fault.plant(package)
+        for seeds in batches(0, 100_000, SIZE):
+            found = differences(seeds, ways, package)
+            count += len(seeds)
+            wrong = [each for each in found if not each.refused]
+            if wrong:
+                return wrong[0].seed + 1, _seconds() - start
+            if _seconds() - start > limit:
+                return None, _seconds() - start
+    return None, _seconds() - start
