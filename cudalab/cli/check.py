@@ -92,7 +92,8 @@ def new(name: str, path: Path) -> None:
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
     try:
-        editor.add(labs.get(name), path)
+        database = editor.add(labs.get(name), path)
+        note(f"{_shown(database)} tells editors with clangd how to read {path.name}")
     except CudalabError as error:
         note(f"{error.message}; clangd will not know {path}")
     command = shlex.join(["cudalab", "check", name, "--kernel", str(path)])
@@ -205,6 +206,12 @@ def check(*, name: str, keep: Path | None, gpu: str | None, **options: Any) -> i
         report = judge.check(lab, submission, plan, submission.sandbox, settings)
     _show_stage("")
     return outputs.write(report, str(source.kernel or next(iter(source.program), "")))
+
+
+def _shown(path: Path) -> Path:
+    """A path as short as it can be, seen from here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _loaded(gpu: str) -> Gpu:

@@ -78,7 +78,7 @@ def list_variants(lab: str | None, *, as_json: bool) -> None:
                 [row["name"], row["summary"], *row["default"].values(), str(row["taken"] or "")]
                 for row in rows
             ],
-            droppable=["summary", "others"],
+            droppable=["others", *(f"default on {device}" for device in reversed(DEVICES))],
         )
         return
     variants = by_ladder(registry.variants(labs.get(lab)))
