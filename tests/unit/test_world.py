@@ -1,10 +1,12 @@
 """How the programs of others are compared: what counts as the same, and what does not."""
 
+import json
+
 import pytest
 
 from tools.world.compare import VERDICTS, judged
 from tools.world.masks import close, masked, same_lines
-from tools.world.programs import Program, by_build, programs, sets
+from tools.world.programs import STORED, Program, by_build, chosen, programs, sets
 
 PROGRAM = Program(set="olcf", folder="hw1", files=("add.cu",))
 
@@ -71,3 +73,23 @@ def test_each_program_of_the_table_is_there_once():
     assert {each.set for each in every} == set(sets())
     assert sum(map(len, by_build(every))) == len(every)
     assert all(len(each["commit"]) == 40 for each in sets().values())
+
+
+def test_no_stored_verdict_but_agreement_lacks_a_reason():
+    rows = json.loads(STORED.read_text("utf-8"))["programs"]
+    silent = [
+        row["program"]
+        for row in rows
+        if row["verdict"] not in {"same", "order", "close", "passed"} and not row["reason"]
+    ]
+    assert not silent
+    assert not [row["program"] for row in rows if row["verdict"] == "different"]
+
+
+def test_programs_are_chosen_by_their_stored_verdicts_in_the_order_that_is_given():
+    rows = json.loads(STORED.read_text("utf-8"))["programs"]
+    verdict = {(row["set"], row["program"]): row["verdict"] for row in rows}
+    given = [verdict.get((each.set, each.name), "none") for each in chosen("", ["none", "slow"])]
+    assert given == sorted(given)
+    assert set(given) == {"none", "slow"}
+    assert len(given) == sum(verdict.get((p.set, p.name), "none") in given for p in programs())

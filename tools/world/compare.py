@@ -2,7 +2,9 @@
 
 python -m tools.world.compare RECORD...    stores docs/results/world/programs.json
 
-Each record is of one device. Without a GPU's, programs are judged by what they say of themselves.
+Each record is of one device. A program that no record of the CPU device has keeps its row. One
+without a GPU's record is compared with the hash that is stored, and if there is none, judged by
+what it says of itself.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ VERDICTS = {  # those of a program that ends on both devices come first
     "unjudged": "no answer of a GPU",
 }
 REFUSED = 125
+_OTHER_HASH = "not what the GPU printed, whose hash alone is stored"
 _WITHOUT_ANSWER = {
     "not compiled": "nvcc does not compile it",
     "stopped": "stopped at the limit on the GPU",
@@ -56,7 +59,9 @@ _FAILED = re.compile(
 
 def main(paths: list[Path]) -> None:
     """Compare, store, and print what is not the same."""
-    heads: dict[str, Json] = {}
+    before = results.read(STORED) if STORED.exists() else {"programs": []}
+    rows_before = {(row["set"], row["program"]): row for row in before["programs"]}
+    heads: dict[str, Json] = {kind: before[kind] for kind in _KINDS if kind in before}
     outcomes: dict[str, dict[tuple[str, str], Json]] = {"cpu": {}, "cuda": {}}
     for path in paths:
         head, rows = _record(path)
@@ -65,8 +70,11 @@ def main(paths: list[Path]) -> None:
     compared_rows = []
     for program in programs.programs():
         ours, theirs = (each.get((program.set, program.name)) for each in outcomes.values())
+        row = rows_before.get((program.set, program.name))
         if ours is not None:
-            compared_rows.append(_row(program, ours, theirs))
+            compared_rows.append(_row(program, ours, theirs, row["cuda_sha256"] if row else ""))
+        elif row is not None:
+            compared_rows.append(row)
     stored = {**heads, "commit": commit(), "sets": programs.sets()}
     results.write_rows(STORED, stored, compared_rows, "programs")
     for row in compared_rows:
@@ -81,8 +89,13 @@ def _record(path: Path) -> tuple[Json, dict[tuple[str, str], Json]]:
     return head, {(row["set"], row["name"]): row for row in rows}
 
 
-def _row(program: Program, ours: Json, theirs: Json | None) -> Json:
+def _row(program: Program, ours: Json, theirs: Json | None, stored: str) -> Json:
     verdict, reason = judged(program, ours, theirs)
+    if theirs is None and stored and verdict not in {"refused", "error", "slow"}:
+        is_same = ours["status"] == 0 and stored == _hash(program, ours)
+        verdict, reason = ("same", "") if is_same else ("unjudged", _OTHER_HASH)
+        if program.varies and not is_same:
+            verdict, reason = "varies", program.varies
     return {
         "set": program.set,
         "program": program.name,
@@ -90,7 +103,7 @@ def _row(program: Program, ours: Json, theirs: Json | None) -> Json:
         "reason": reason,
         "limit_s": ours["limit_s"],
         "cpu_sha256": _hash(program, ours),
-        "cuda_sha256": _hash(program, theirs),
+        "cuda_sha256": _hash(program, theirs) if theirs is not None else stored,
     }
 
 
@@ -115,7 +128,7 @@ def judged(program: Program, ours: Json, theirs: Json | None) -> tuple[str, str]
         raw = re.search(r"does not compile|undefined|\berror:", ours["message"])
         return ("error" if raw else "refused"), _said(ours["message"])
     if ours["status"] == "stopped":
-        return "slow", ""
+        return "slow", f"more than {ours.get('limit_s', 0)} s of processor time"
     if theirs is None:
         return _by_itself(ours), "not run on a GPU"
     return _compared(program, ours, theirs)
