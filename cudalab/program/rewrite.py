@@ -24,6 +24,7 @@ from cudalab.language.tokens import (
 )
 from cudalab.output.notes import note
 from cudalab.program import assembly, exact_arithmetic, fragments, qualified, removed, tiles
+from cudalab.program.calls import refuse_plain_calls
 from cudalab.program.parsed import Launch, Parsed, parse
 from cudalab.program.pasted import Pasted
 from cudalab.program.refusals import (
@@ -94,6 +95,7 @@ def edited(
         and not any(kernel.is_template for kernel in declared)
         and len({kernel.signature for kernel in declared}) == 1
     }
+    refuse_plain_calls(parsed, kernels.keys() - host_functions)
     templates = {
         name for name, declared in kernels.items() if any(kernel.is_template for kernel in declared)
     }

@@ -13,6 +13,7 @@ import pytest
 
 from cudalab.backends.cpu.compiler import check_flags, kernel_flags
 from cudalab.backends.cpu.flags import PART, PROGRAM, RUNTIME
+from cudalab.errors import KernelCompileError
 from cudalab.program.build import executable
 from tests.command import cudalab
 from tests.random_groups import outcome
@@ -214,3 +215,20 @@ def test_arguments_are_copied_on_the_host_once(tmp_path):
             "named cudaSuccess 71 1 1",
             "pointer cudaSuccess 71 1 1",
         ]
+
+
+def test_a_kernel_that_is_called_without_a_configuration_is_refused(tmp_path):
+    source = tmp_path / "program.cu"
+    text = """__global__ void k(int* p) {}
+int main() {
+    int* d = nullptr;
+    k<<<1, 1>>>(d);
+    k(d);
+}
+"""
+    source.write_text(text, encoding="utf-8")
+    with pytest.raises(KernelCompileError) as caught:
+        executable([str(source)], "cpu")
+    assert "program.cu:5: error: a __global__ function call must be configured" in str(caught.value)
+    source.write_text(text.replace("    k(d);\n", ""), encoding="utf-8")
+    assert outcome(executable([str(source)], "cpu"), "1") == (0, "", "")
