@@ -331,11 +331,19 @@ def explained(one: Result | Stage) -> list[str]:
             if clue.cause:
                 lines.append(f"  {clue.cause}")
             if clue.look:
-                lines.append(f"  see: {clue.look}")
+                lines.append(f"  see: {_visible(clue.look)}")
         lines += _stderr(one)
         if one.commands:
-            lines += ["to repeat it:", *(f"  {command}" for command in one.commands)]
+            lines += ["to repeat it:", *(f"  {_visible(command)}" for command in one.commands)]
     return lines
+
+
+def _visible(command: str) -> str:
+    """A command with what a name in it must not do to a terminal written out."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in command
+    )
 
 
 def _stderr(test: Result) -> list[str]:
