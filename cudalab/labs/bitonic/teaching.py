@@ -17,7 +17,7 @@ class Teaching(SortTeaching):
     )
     tests = (
         *TESTS,
-        PublicTest("a bitonic sequence", 4097, "bitonic"),
+        PublicTest("a bitonic sequence", 3999, "bitonic"),
         PublicTest("many blocks", 70_003, "few"),
         PublicTest("more than 20 bits count", (1 << 20) + 70_001, "uniform", large=True),
     )
