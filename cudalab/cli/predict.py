@@ -47,6 +47,21 @@ NO_NVCC = (
 )
 
 
+class _LabName(Choice):
+    """The name of a lab; programs are not predicted."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name."""
+        if str(value).endswith(".cu"):
+            self.fail(
+                f"whole programs are not predicted, only kernels of labs: cudalab predict LAB "
+                f"--kernel {value} predicts a kernel file that a lab can launch",
+                param,
+                ctx,
+            )
+        return super().convert(value, param, ctx)
+
+
 @click.command(
     "predict",
     cls=CaseCommand,
@@ -64,7 +79,7 @@ NO_NVCC = (
         ]
     ),
 )
-@click.argument("lab", type=Choice(labs.names()), metavar="LAB")
+@click.argument("lab", type=_LabName(labs.names()), metavar="LAB")
 @click.option(
     "--gpu",
     required=True,
@@ -121,7 +136,15 @@ def predict(
         from cudalab.predict.page import page
 
         predictions = predict_sizes(
-            labs.get(lab), gpu, variants, kernel, sizes, dist, seed, options
+            labs.get(lab),
+            gpu,
+            variants,
+            kernel,
+            sizes,
+            dist,
+            seed,
+            options,
+            beside=kernel is not None and not is_stdout(json_path, None),
         )
         rungs = [rung for each in predictions for rung in each.rungs]
         if all(rung.failed for rung in rungs):
@@ -148,9 +171,13 @@ def predict_sizes(
     dist: str | None,
     seed: int,
     case_options: dict[str, Any],
+    *,
+    beside: bool = False,
 ) -> list[Prediction]:
-    """Predict the chosen variants at each size."""
+    """Predict the chosen variants at each size; beside a kernel file the lab's default, too."""
+    from cudalab.backends.cpu.device import CpuDevice
     from cudalab.bench.suite import case_of, shown_case
+    from cudalab.labs import registry
     from cudalab.labs.sizes import in_words
     from cudalab.output import live
     from cudalab.predict import gpus, growth, ladder
@@ -159,6 +186,9 @@ def predict_sizes(
     gpu = gpus.load(gpu_name)
     case = case_of(lab, case_options)
     chosen, notes = choose(lab, case, kernel, variants, "cpu")
+    if beside:  # the lab's own kernel
+        features = gpu.features & CpuDevice.features  # counted here, and run there
+        chosen.append(registry.default(lab, case, "cuda", features))
     distribution = lab.distribution(dist)
     result = []
     with (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cpu.device import CpuDevice
@@ -48,6 +47,7 @@ class Rung:
     high_ms: float | None = None
     limit: str = ""  # the part of the GPU that takes longest
     terms_ms: dict[str, float] | None = None  # of all parts
+    ladder: str = ""  # whose rung it is; the main one, if empty
     failed: str = ""
     compiled: bool = True  # by nvcc; without it, nothing is known of the instructions
     kernels: list[Work] | None = None
@@ -81,13 +81,14 @@ def predict(
 
 
 def _predict(lab: Lab, variant: Variant, case: Case, size: Size, data: Generated, gpu: Gpu) -> Rung:
-    about = {"variant": variant.name, "order": variant.order, "summary": variant.summary}
+    keys = ("order", "summary", "ladder")
+    about = {"variant": variant.name, **{key: getattr(variant, key) for key in keys}}
     try:
         registry.check_features(variant, gpu.name, gpu.features)
         counts = counts_of(Subject(lab, variant, case, int(gpu.multiprocessors)), size, data)
         return rung(counts, codes_of(lab, variant, case, gpu), gpu, about)
     except CudalabError as error:
-        return Rung(**about, failed=error.message)  # type: ignore[arg-type]
+        return Rung(**about, failed=error.message)
 
 
 def rung(counts: Counts, codes: dict[str, Code], gpu: Gpu, about: dict[str, Any]) -> Rung:
@@ -106,11 +107,11 @@ def timed(one: Rung, gpu: Gpu) -> Rung:
             terms[name] += 1e3 * seconds
     launches = sum(each.launches for each in works)
     terms["launches"] += 1e-3 * (k.begin_us + gpu.launch_us * launches)
-    ms = 1e3 * model.seconds(works, gpu, k)
+    ms = max(1e3 * model.seconds(works, gpu, k), *terms.values())  # no part takes longer than all
     return replace(
         one,
         ms=ms,
-        low_ms=ms / interval,
+        low_ms=min(ms, max(ms / interval, 1e3 * model.least_seconds(works, gpu))),
         high_ms=ms * interval,
         limit=max(terms, key=lambda name: terms[name]),
         terms_ms=dict(terms),
@@ -129,9 +130,14 @@ def codes_of(lab: Lab, variant: Variant, case: Case, gpu: Gpu) -> dict[str, Code
 
 
 def neighbours(rungs: Sequence[Rung]) -> list[float | None]:
-    """How many times as fast each rung is as the one below it."""
-    factors = [a.ms / b.ms if a.ms and b.ms else None for a, b in pairwise(rungs)]
-    return [None, *factors]
+    """How many times as fast each rung is as the one below it on its own ladder."""
+    below: dict[str, Rung] = {}
+    factors: list[float | None] = []
+    for one in rungs:
+        other = below.get(one.ladder)
+        factors.append(other.ms / one.ms if other and other.ms and one.ms else None)
+        below[one.ladder] = one
+    return factors
 
 
 def is_tie(factor: float) -> bool:

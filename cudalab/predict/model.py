@@ -251,6 +251,16 @@ def terms(w: Work, gpu: Gpu, k: Constants) -> dict[str, float]:
     }
 
 
+def least_seconds(works: Iterable[Work], gpu: Gpu) -> float:
+    """The roofline: the bytes at the speed of a copy, or the products at the peak."""
+    result = 0.0
+    for w in works:
+        peak = gpu.float_lanes * gpu.multiprocessors * gpu.cycles_per_s
+        products = 32 * w.float_instructions / peak
+        result += max(products, w.dram_bytes / (1e9 * gpu.dram_gb_per_s))
+    return result
+
+
 def waves(w: Work, gpu: Gpu) -> int:
     """How often a multiprocessor that is full has to be filled again, in a launch."""
     resident = resident_blocks(gpu, w.warps_per_block, w.registers, w.shared_bytes)

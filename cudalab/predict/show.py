@@ -48,7 +48,20 @@ def grid(prediction: Prediction) -> Grid:
     ]
     failed = [f"{one.variant}: {one.failed}" for one in prediction.rungs if one.failed]
     title = f"{prediction.lab}: n = {prediction.size} on an {prediction.gpu}, predicted by a model"
-    return Grid(title, columns, rows, notes=[_order(rungs), *failed, *prediction.notes])
+    notes = [_order(rungs), *_legend(rungs), *failed, *prediction.notes]
+    return Grid(title, columns, rows, notes=notes)
+
+
+def _legend(rungs: list[Rung]) -> list[str]:
+    """What the columns say, and the parts of the GPU that they name."""
+    named = dict.fromkeys(cell.split()[0] for one in rungs for cell in _limits(one))
+    parts = "; ".join(f"{name}: {LIMITS[name]}" for name in named)
+    columns = (
+        "within: nine of ten measured times of the H100's ladders lie as close to the prediction, "
+        "and none below the GPU's roofline; times as fast: as the rung before on the same ladder; "
+        "limit, next: the two parts of the GPU that take longest, and the ms that each needs alone"
+    )
+    return [columns, parts] if rungs else []
 
 
 def _order(rungs: list[Rung]) -> str:

@@ -285,3 +285,32 @@ def test_blocks_that_do_not_fit_wait_for_a_place():
     gpu = gpus.load("h100")
     assert model.waves(work(132, barriers=0.0, shared_bytes=200 << 10), gpu) == 1
     assert model.waves(work(133, barriers=0.0, shared_bytes=200 << 10), gpu) == 2
+
+
+def test_no_time_is_below_the_roofline_or_below_a_part():
+    gpu = gpus.load("t4")
+    products = 2048**3
+    work = model.Work(
+        kernel="k", launches=1, blocks=4096, busy=40.0, warps_per_block=8, registers=32,
+        shared_bytes=0, dram_bytes=5e7, l2_bytes=0.0, l1_turns=0.0, partial=0.0, atomics=0.0,
+        instructions=products / 32, float_instructions=products / 32, integer_instructions=0.0,
+        slow_instructions=0.0, double_instructions=0.0, barriers=0.0, cycles=1e9,
+    )  # fmt: skip
+    one = ladder.timed(ladder.Rung(variant="k", order=1, summary="", kernels=[work]), gpu)
+    assert one.low_ms >= 0.9999 * 2e-6 * products / gpu.float_gflops
+    assert one.ms >= max(one.terms_ms.values())
+
+
+def test_a_rung_is_compared_with_the_one_before_on_its_own_ladder():
+    names = {"a": "", "rows": "rows", "b": "", "rows_faster": "rows"}
+    rungs = [
+        ladder.Rung(variant=name, order=i, summary="", ladder=of, ms=8.0 / (i + 1))
+        for i, (name, of) in enumerate(names.items())
+    ]
+    assert ladder.neighbours(rungs) == [None, None, 3.0, 2.0]
+
+
+def test_a_program_is_not_predicted():
+    done = cudalab("predict", "p.cu", "--gpu", "t4")
+    assert done.returncode == 2
+    assert b"whole programs are not predicted" in done.stderr
