@@ -58,6 +58,8 @@ def test_each_kind_of_memory_is_looked_at_however_it_is_reached(tmp_path):
     lines = program.read_text().splitlines()
     far = next(n for n, line in enumerate(lines, 1) if "++;  // bug" in line)
     assert "index 16 of the array c[16]" in what[far]
+    values = next(n for n, line in enumerate(lines, 1) if "bug: other values" in line)
+    assert [row["note"] for row in report["findings"] if row["line"] == values] == [False]
     fields = next(n for n, line in enumerate(lines, 1) if "f->a" in line)
     assert "bit fields" in what[fields]
 

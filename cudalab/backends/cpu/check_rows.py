@@ -425,13 +425,14 @@ def _follows(finding: Finding, known: list[Finding]) -> bool:
     f = finding
     same = [k for k in known if k.kernel == f.kernel and k.buffer == f.buffer and not k.note]
     if f.kind in ("race", "same_word") and f.other_place in (None, f.place):
-        return any(k.kind == "lost_update" and k.place == f.place for k in same)
+        causes = ("lost_update", f.kind) if f.note else ("lost_update",)
+        return any(k.kind in causes and k.place == f.place for k in same)
     if f.kind in ("same_value", "uninitialised"):  # the values differ elsewhere; a writer is late
         races = ("race", "lost_update") if f.kind == "same_value" else ("race",)
         return any(k.kind in races and f.place in (k.place, k.other_place) for k in same)
     if f.kind == "out_of_bounds" and f.note:  # past the end of the object, too
         return any(k.kind == f.kind and not k.note and k.place == f.place for k in known)
-    if f.kind in ("barrier_divergence", "same_word") and f.note:
+    if f.kind == "barrier_divergence" and f.note:
         return any(k.kind == f.kind and k.place == f.place for k in same)
     if f.kind == "out_of_bounds" and f.buffer is None and not is_of_type(f):
         return any(k.place == f.place and is_of_type(k) for k in known)

@@ -172,7 +172,8 @@ EXPORT const unsigned* cudalab_layout(unsigned* count) {
         typedef FindingRow F;
         layout.add(&F::kind, &F::place, &F::other_place, &F::thread, &F::other_thread, &F::access,
                    &F::other_access, &F::space, &F::region, &F::bytes, &F::missing, &F::has_index,
-                   &F::block, &F::other_block, &F::offset, &F::beyond, &F::count, &F::detail);
+                   &F::by, &F::block, &F::other_block, &F::offset, &F::beyond, &F::count,
+                   &F::detail);
         typedef Options O;
         layout.add(&O::module, &O::kernel, &O::args, &O::grid, &O::block, &O::blocks,
                    &O::first_block, &O::num_blocks, &O::shared_bytes, &O::seed, &O::detects,
