@@ -1089,3 +1089,35 @@ def test_all_that_the_device_lacks_is_named_at_once(tmp_path):
         f"graphics interoperation: cudaGraphicsResource ({source}:5), "
         f"modules of the driver interface: cuModuleLoad ({other}:2)\n"
     )
+
+
+OLDER = r"""
+#include <cstdio>
+#include <cublas_v2.h>
+#include <curand_kernel.h>
+int main() {
+    float *x, *out, host[32], one = 1, zero = 0;
+    cudaMalloc(&x, 64);
+    cudaMalloc(&out, 128);
+    curandGenerator_t generator;
+    curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);
+    curandGenerateUniform(generator, x, 16);
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    const auto algorithm = CUBLAS_GEMM_DEFAULT;
+    cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, 4, 4, 4, &one, x, CUDA_R_32F, 4, x, CUDA_R_32F,
+                 4, &zero, out, CUDA_R_32F, 4, CUDA_R_32F, algorithm);
+    cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, 4, 4, 4, &one, x, CUDA_R_32F, 4, x, CUDA_R_32F,
+                 4, &zero, out + 16, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F, algorithm);
+    cudaMemcpy(host, out, 128, cudaMemcpyDeviceToHost);
+    int same = 0;
+    for (int i = 0; i < 16; ++i) same += host[i] > 0 && host[i] == host[16 + i];
+    printf("%d\n", same);
+}
+"""
+
+
+def test_older_forms_of_libraries(tmp_path):
+    source = tmp_path / "older.cu"
+    source.write_text(OLDER)
+    assert run([source], "cpu").stdout == b"16\n"

@@ -27,7 +27,7 @@ _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
 _GRAPHS = rf"\bcudaGraph|{_CAPTURES}"
 _BLAS = r'#\s*include\s*[<"]cublas'
 _RANDOM = r'#\s*include\s*[<"]curand'
-_GENERATORS = r'#\s*include\s*[<"]curand\.h'
+_GENERATORS = r'#\s*include\s*[<"]curand\.h|\bcurandGenerator_t\b|\bcurandCreateGenerator'
 _FRAGMENTS = r'#\s*include\s*[<"](crt/)?mma\.h'
 _TEXTURES = (
     r"\b(?:tex(?:ture|[123]D|Cubemap)|surf(?:ace|[123]D|Cubemap)"

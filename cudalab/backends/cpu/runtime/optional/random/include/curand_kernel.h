@@ -8,6 +8,7 @@
 
 #include "cuda_runtime.h"
 #include "cudalab/curand_types.h"
+#include "curand.h"
 
 struct curandStateXORWOW {
     unsigned d, v[5];

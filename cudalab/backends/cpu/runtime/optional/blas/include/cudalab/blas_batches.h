@@ -80,3 +80,20 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           cublasGemmAlgo_t algorithm, CUDALAB_HERE);
 
 #pragma GCC visibility pop
+
+// The older form, whose type of computation is one of data.
+inline cublasComputeType_t cudalab_compute_type(cudaDataType type) {
+    return type == CUDA_R_16F                         ? CUBLAS_COMPUTE_16F
+           : type == CUDA_R_32I                       ? CUBLAS_COMPUTE_32I
+           : type == CUDA_R_64F || type == CUDA_C_64F ? CUBLAS_COMPUTE_64F
+                                                      : CUBLAS_COMPUTE_32F;
+}
+inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+                                   cublasOperation_t transb, int m, int n, int k, const void* alpha,
+                                   const void* a, cudaDataType type_a, int lda, const void* b,
+                                   cudaDataType type_b, int ldb, const void* beta, void* c,
+                                   cudaDataType type_c, int ldc, cudaDataType type,
+                                   cublasGemmAlgo_t algorithm, CUDALAB_HERE) {
+    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, a, type_a, lda, b, type_b, ldb,
+                        beta, c, type_c, ldc, cudalab_compute_type(type), algorithm, file, line);
+}
