@@ -126,7 +126,7 @@ struct Captures {
     cudaError_t (*forbid_event)(Call&, cudaEvent_t);
     cudaError_t (*forbid_device)(Call&);
     cudaError_t (*forbid_unsafe)(Call&);
-    void (*launch_failed)(cudaStream_t);  // a launch that is not possible ends the capture
+    void (*launch_failed)(cudaStream_t);  // what is not possible ends the capture
     void (*forget)(cudaEvent_t);
     void (*forget_stream)(cudaStream_t);
 };

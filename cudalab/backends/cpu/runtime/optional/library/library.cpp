@@ -36,8 +36,10 @@ bool LibraryCall::is_captured(cudaStream_t stream, const char* library) const {
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread || !stream->capture)
         return false;
     fprintf(stderr,
-            "cudalab: %s:%d: not supported on the CPU device: %s in a stream that is captured\n",
+            "cudalab: %s:%d: not supported on the CPU device: %s in a stream that is captured; the "
+            "capture has failed\n",
             place.file, place.line, library);
+    captures->launch_failed(stream);
     return true;
 }
 
