@@ -147,6 +147,8 @@ def _compared(program: Program, ours: Json, theirs: Json) -> tuple[str, str]:
         found = "close"
     elif program.varies:
         return "varies", program.varies
+    if found == "different":
+        return found, program.differs
     return found, "" if other else "prints nothing that can be compared"
 
 

@@ -32,7 +32,8 @@ class Program:
     options: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     tolerance: float = 1e-5
-    varies: str = ""
+    varies: str = ""  # why it prints something else on every device
+    differs: str = ""  # what is known of a difference that nobody has explained
 
     @property
     def name(self) -> str:
@@ -61,6 +62,7 @@ def programs() -> list[Program]:
             writes=tuple(row.get("writes", ())),
             tolerance=row.get("tolerance", Program.tolerance),
             varies=row.get("varies", ""),
+            differs=row.get("differs", ""),
         )
         for name, each in table.items()
         for row in each["programs"]
