@@ -13,8 +13,12 @@ def test_random_kernels_give_what_a_sequential_host_program_gives(way):
 
 
 def test_host_programs_give_what_gpus_have_given():
-    for path, document in documents():
-        assert compared(document, 2) == (200, []), path.name
+    stored = documents()
+    assert stored
+    for path, document in stored:
+        count, left_out, wrong = compared(document, 2)
+        assert (count + left_out, wrong) == (200, []), path.name
+        assert left_out < 20
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
