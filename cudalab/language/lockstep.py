@@ -28,7 +28,6 @@ from cudalab.language.device_functions import (
     find_shared,
     split,
 )
-from cudalab.language.indices import Known, never_meet
 from cudalab.language.structure import scan
 from cudalab.language.tokens import OPENING, Lines, closing, tokenize
 
@@ -123,6 +122,8 @@ class _Function(DeviceFunction):
 
         What a lane writes itself, as the other half of an exchange, no other one writes.
         """
+        from cudalab.language.indices import Known, never_meet  # noqa: PLC0415 - for new kernels
+
         target = statement.target
         own = {
             one.target.text

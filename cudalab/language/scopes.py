@@ -111,6 +111,14 @@ def _known_types() -> dict[str, Type]:
 
 
 KNOWN_TYPES = _known_types()
+# Cooperative groups, by whatever name a program calls their namespace.
+GROUP_TYPES = {
+    name: Type("class", name)
+    for name in (
+        *("thread_group", "thread_block", "thread_block_tile", "coalesced_group"),
+        *("grid_group", "multi_grid_group", "cluster_group"),
+    )
+}
 _INDEX = Type("class", "uint3", element=UINT)
 KNOWN_VARIABLES = {
     "threadIdx": _INDEX,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cudalab.language.scopes import (
     AUTO,
     BASIC,
+    GROUP_TYPES,
     KNOWN_TYPES,
     KNOWN_VARIABLES,
     UNKNOWN,
@@ -55,7 +56,8 @@ def type_named(scope: Scope, name: str, position: int | None = None) -> Type | N
     found = named(scope, name, position)
     if found is not None:
         return found.type if found.kind in ("type", "class") else None
-    return KNOWN_TYPES.get(name.removeprefix("::").removeprefix("std::"))
+    known = KNOWN_TYPES.get(name.removeprefix("::").removeprefix("std::"))
+    return known or GROUP_TYPES.get(name.rpartition("::")[2])
 
 
 def is_variable(scope: Scope, name: str, position: int | None = None) -> bool:

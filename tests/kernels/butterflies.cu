@@ -8,13 +8,14 @@ __device__ void operator+=(Pair& pair, const Pair& other) {
     pair.a += other.a;
     pair.b -= other.b;
 }
-template <class T>
-__device__ void exchange(T* values, int at, int distance) {
+template <class Value>
+__device__ void exchange(Value* values, int at, int distance) {
     values[at] += values[at ^ distance];
 }
-#define SHARED             \
-    __shared__ int s[128]; \
-    const int t = threadIdx.x, lane = t % 32, base = t - lane
+#define SHARED                                                 \
+    __shared__ int s[128];                                     \
+    const int t = threadIdx.x, lane = t % 32, base = t - lane; \
+    (void)base
 
 extern "C" __global__ void across(const int* in, int* out) {
     SHARED;

@@ -49,9 +49,9 @@ class Fault:
 FAULTS = (
     Fault(
         "a program keeps the host's shifts",
-        "cudalab/program/build.py",
-        "for exact in (True, False):",
-        "for exact in (False,):",
+        "cudalab/program/arithmetic.py",
+        "if not _may_be_integer(type_of(left)) or not _is_place(right) or _is_stream(left):",
+        "if True:",
     ),
     Fault(
         "a loop's counter has a name that a user may write",
