@@ -384,7 +384,10 @@ def test_a_new_file_compiles_and_fails(lab, tmp_path):
     assert max(len(line) for line in text.splitlines()) <= 100
     report = checked(lab, "--kernel", path, "--device", "cpu", "--quick", status=3)
     assert report["stages"][0]["status"] == "passed"
-    assert {test["status"] for test in report["tests"]} == {"failed"}
+    failed = [test["status"] == "failed" for test in report["tests"]]
+    assert any(failed)
+    assert all(failed) or lab == "bitonic"  # it sorts in place: sorted keys are right as they are
+    assert {test["status"] for test in report["tests"]} <= {"failed", "passed"}  # no crash
 
 
 def test_new_prints_commands_for_a_shell(tmp_path):
@@ -551,7 +554,7 @@ def test_a_mistake_of_the_worker_is_the_graders(tmp_path, monkeypatch, mode):
     broken = next(stage for stage in report.stages if stage.status is Status.BROKEN)
     assert broken.name == {"compile": "compile", "cases": "correct"}[mode]
     assert broken.why is Why.GRADER
-    assert mode == "compile" or broken.says == "0 of 2 tests"
+    assert mode == "compile" or broken.says == f"0 of {len(plan.tests)} tests"
     assert "cudalab itself failed: TypeError" in " ".join(broken.details)
 
 
@@ -874,10 +877,11 @@ def test_all_formats_of_one_run(sort, tmp_path):
         "check", "radixsort", "--quick", "--no-time", *options, "--exit-style", "testlib", "--",
         sys.executable, sort, status=0,
     )  # fmt: skip
-    assert "3 of 3 points" in done.stdout
+    points = len(cases.public(labs.get("radixsort"), {}, None, quick=True).tests)
+    assert f"{points} of {points} points" in done.stdout
     junit = ET.parse(tmp_path / "j.xml").getroot()  # noqa: S314 - our own
     assert junit[0].attrib["failures"] == "0"
-    assert json.loads((tmp_path / "g.json").read_text())["score"] == 3
+    assert json.loads((tmp_path / "g.json").read_text())["score"] == points
     assert all(r["passed"] for r in json.loads((tmp_path / "c.json").read_text())["results"])
     assert json.loads((tmp_path / "r.json").read_text())["passed"]
 
@@ -897,7 +901,8 @@ def test_kept_inputs(tmp_path):
     )  # fmt: skip
     kept = sorted((tmp_path / "kept").iterdir())
     assert kept
-    assert kept[0].read_bytes()[:4] == (33).to_bytes(4, "little")
+    sizes = [test.size for test in cases.public(labs.get("reduce"), {}, None, quick=True).tests]
+    assert kept[0].read_bytes()[:4] == sizes[0].to_bytes(4, "little")
 
 
 def test_unreachable_points_for_speed_are_not_forgotten():
@@ -955,7 +960,7 @@ def test_a_time_that_is_printed_is_no_difference_between_runs(tmp_path):
     path.write_text("import random, time" + SORT + write)
     report = checked("radixsort", "--quick", "--no-time", "--", sys.executable, path, status=3)
     patterns = [[clue["pattern"] for clue in test["clues"]] for test in report["tests"]]
-    assert patterns == [["text behind the answer"]] * 3
+    assert patterns == [["text behind the answer"]] * len(report["tests"])
     shuffle = SORT.replace("sorted(keys)", "random.sample(list(keys), len(keys))")
     path.write_text("import random, time" + shuffle + write)
     report = checked("radixsort", "--quick", "--no-time", "--", sys.executable, path, status=3)

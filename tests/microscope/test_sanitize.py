@@ -25,7 +25,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
-from cudalab.microscope import explanations, findings, sanitize
+from cudalab.microscope import explanations, findings, races, sanitize
 from cudalab.microscope import order as ordering
 from cudalab.output import terminal
 from tools import results
@@ -225,7 +225,7 @@ def test_the_rule_of_each_kind_is_documented():
     text = (BROKEN.parent.parent / "docs" / "profile.md").read_text(encoding="utf-8")
     rules = text.partition("### The rule behind each finding")[2].partition("###")[0]
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]+\|", rules, re.MULTILINE))))
-    details = {word for pair in explanations._FENCES for word in pair if word} | {"volatile"}
+    details = {word for pair in races._FENCES for word in pair if word} | {"volatile"}
     missing = set(filter(None, check_rows._MISSING))
     assert set(explanations.KINDS) | details | missing <= named
 

@@ -7,7 +7,7 @@
 // ///
 //
 // /// expect
-// kind = "crash"
+// kind = "zero_division"
 // ///
 extern "C" __global__ void reduce_blocks(const T* x, const T*, T* out, unsigned n, int, unsigned) {
     __shared__ T sum;
