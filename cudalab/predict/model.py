@@ -33,10 +33,10 @@ WITHOUT_CODE = Code(blocks=[], registers=32, shared_bytes=0, local_bytes=0)
 class Constants:
     """What no GPU's manual says; fitted on the H100's stored results by tools/predict."""
 
-    overlap: float = 2.51  # 1: the parts wait for one another; large: the slowest alone counts
-    barrier_cycles: float = 166.0  # for a warp to wait for its block
-    partial_per_cycle: float = 30.1  # stored sectors of which a request covers a part; whole GPU
-    begin_us: float = 1.77  # of a step: until its first launch is under way, with nothing in caches
+    overlap: float = 2.82  # 1: the parts wait for one another; large: the slowest alone counts
+    barrier_cycles: float = 183.0  # for a warp to wait for its block
+    partial_per_cycle: float = 29.8  # stored sectors of which a request covers a part; whole GPU
+    begin_us: float = 2.01  # of a step: until its first launch is under way, with nothing in caches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,10 +276,12 @@ def kernel_seconds(w: Work, gpu: Gpu, k: Constants, without: Collection[str] = (
     """The time of all launches of a kernel.
 
     Work of a multiprocessor overlaps with waits of other blocks, or of other warps if no barriers
-    hold them together. What is the only one there works, waits, and works again.
+    hold them together. What is the only one there works, waits, and works again. No part takes
+    longer than the whole.
     """
     parts, p = terms(w, gpu, k), k.overlap
     parts |= dict.fromkeys(without, 0.0)
+    longest = max(parts.values())
     alone = 1 / independent(w, gpu)
     rate = gpu.cycles_per_s
     issued = (w.instructions - INTEGERS_KEPT * w.integer_instructions) / (
@@ -291,7 +293,7 @@ def kernel_seconds(w: Work, gpu: Gpu, k: Constants, without: Collection[str] = (
     )
     parts["L1"] *= 1 - alone
     parts["issue"] *= 1 - alone
-    return own + norm(parts.values(), p)
+    return max(longest, own + norm(parts.values(), p))
 
 
 def independent(w: Work, gpu: Gpu) -> float:
