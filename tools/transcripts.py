@@ -28,7 +28,7 @@ DOCUMENTS = (
 )
 REPOSITORY = ("kernels", "samples", "tests")  # the folders that commands may name
 
-_BLOCK = re.compile(
+BLOCK = re.compile(
     r"(?P<varies><!-- varies -->\n)?^```(?P<info>.*)\n(?P<body>(?:.*\n)*?)^```$", re.MULTILINE
 )
 _TITLE = re.compile(r'title="(?P<file>[\w./-]+)"')
@@ -73,7 +73,7 @@ def rewritten(text: str, folder: Path) -> tuple[str, list[Difference]]:
         body = _COMMAND.sub(command, match["body"])
         return f"{match['varies'] or ''}```{match['info']}\n{body}```"
 
-    return _BLOCK.sub(block, text), differences
+    return BLOCK.sub(block, text), differences
 
 
 def run(command: str, folder: Path) -> str:
