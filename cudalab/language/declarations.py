@@ -136,7 +136,7 @@ class Declarations:
             found = Specifiers(class_node.type, class_node.last, words=before, text="")
         else:
             found = specifiers(words, i, end, scope)
-        node.words = found.words
+        node.words, node.at = found.words, found.last
         if found.type is None and words.texts[found.last] in (";", "{", "}", ""):
             last = words.behind(found.last, end) if texts[found.last] == "{" else found.last + 1
             node.kind, node.last = "unknown", min(max(last, first + 1), end)

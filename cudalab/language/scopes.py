@@ -264,7 +264,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
     _: KW_ONLY
     text: str = ""  # a name, a literal or an operator
-    at: int = -1  # the index of the operator's first token, or of a function's name
+    at: int = -1  # the index of the operator's first token, or of what is declared
     type: Type = UNKNOWN  # that a declaration or a cast names, or that a function returns
     scope: Scope | None = None  # in which it stands; of a function, its parameters'
     words: frozenset[str] = frozenset()  # of a declaration, such as __global__

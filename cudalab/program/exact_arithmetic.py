@@ -6,40 +6,35 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import stops_at_zero
-from cudalab.language.scopes import Node, Scope
-from cudalab.language.syntax import Words
-from cudalab.language.tree import Reader
+from cudalab.language.scopes import Node
 from cudalab.program import arithmetic, macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from cudalab.language.syntax import Words
     from cudalab.program.parsed import Parsed
+    from cudalab.program.trees import Trees
 
 
-def rewrite(parsed: Sequence[Parsed], refused: frozenset[tuple[str, int]] = frozenset()) -> None:
+def rewrite(
+    parsed: Sequence[Parsed], trees: Trees, refused: frozenset[tuple[str, int]] = frozenset()
+) -> None:
     """Define conversions and shifts in device code, where nothing else has been edited.
 
     `refused` are files and lines where the compiler refuses that: statements there stay as they
     are, and their functions refuse to run.
     """
-    scope, divisions = Scope("namespace"), not stops_at_zero()
-    defined = [macros.macros(each.directives) for each in parsed]
-    marks = macros.declare([macro for own in defined for macro in own], scope)
-    bodies: list[list[Node]] = [[] for _ in parsed]
-    words = [Words(each.tokens, each.directives) for each in parsed]
-    for i in _in_order(parsed):
-        root = Reader(words[i]).file(scope)
-        bodies[i] = list(arithmetic.device_functions(root, words[i], marks))
+    divisions, words, bodies = not stops_at_zero(), trees.words, trees.bodies
     twins = macros.edit(
-        [macro for own in defined for macro in own],
+        [macro for own in trees.macros for macro in own],
         {
             text
             for own, each in zip(bodies, words, strict=True)
             for node in own
             for text in each.texts[node.first : node.last]
         },
-        scope,
+        trees.scope,
         divisions=divisions,
     )
     for i, each in enumerate(parsed):
@@ -59,27 +54,12 @@ def rewrite(parsed: Sequence[Parsed], refused: frozenset[tuple[str, int]] = froz
                 each.replace(*edit)
             if line is not None:
                 each.refuse(_brace(group.function, words[i]), line)
-        for macro in defined[i]:
+        for macro in trees.macros[i]:
             if macro.name in twins:
                 text = macros.twin(macro, each.file.text, made, twins)
                 text += f"\n#line {each.lines[macro.end] + 1}"
                 each.edits.append((macro.end, macro.end, text))
         each.head = macros.defaults(twins)
-
-
-def _in_order(parsed: Sequence[Parsed]) -> Iterator[int]:
-    """The indices of the files, each behind those that it includes."""
-    done: set[int] = set()
-
-    def visit(i: int) -> Iterator[int]:
-        if i not in done:
-            done.add(i)
-            for other in parsed[i].file.includes.values():
-                yield from visit(other)
-            yield i
-
-    for i in range(len(parsed)):
-        yield from visit(i)
 
 
 def _outermost(nodes: Sequence[Node]) -> Iterator[Node]:

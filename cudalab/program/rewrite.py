@@ -23,7 +23,7 @@ from cudalab.language.tokens import (
     tokenize,
 )
 from cudalab.output.notes import note
-from cudalab.program import assembly, exact_arithmetic, fragments, qualified, removed, tiles
+from cudalab.program import assembly, exact_arithmetic, qualified, removed, tiles, trees
 from cudalab.program.calls import refuse_plain_calls
 from cudalab.program.parsed import Launch, Parsed, parse
 from cudalab.program.pasted import Pasted
@@ -131,9 +131,10 @@ def edited(
     if lacking:
         raise refusal(lacking, parsed)
     _rewrite_steps(parsed)
+    read = trees.read(parsed)
     if whole_tiles:
-        _rewrite_tiles(parsed)
-    exact_arithmetic.rewrite(parsed, refused)
+        tiles.rewrite(parsed, read)
+    exact_arithmetic.rewrite(parsed, read, refused)
     return parsed
 
 
@@ -262,17 +263,6 @@ def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
     ]
     for each, edits in zip(parsed, lockstep.edits(files), strict=True):
         for edit in edits:
-            each.replace(*edit)
-
-
-def _rewrite_tiles(parsed: Sequence[Parsed]) -> None:
-    """Let one lane run for its warp what only loads and multiplies fragments."""
-    names = fragments.names([(each.tokens, each.directives) for each in parsed])
-    if names is None:
-        return
-    for each in parsed:
-        functions = each.structure.device_functions
-        for edit in tiles.edits(each.tokens, each.directives, functions, names):
             each.replace(*edit)
 
 

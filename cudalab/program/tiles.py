@@ -10,151 +10,116 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.language.tokens import OPENING, closing
-from cudalab.program.fragments import Reader
+from cudalab.program.fragments import Purity, Stretch, is_fragment, is_made
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from cudalab.language.tokens import Token
-    from cudalab.program.fragments import Names
+    from cudalab.language.scopes import Name, Node
+    from cudalab.language.syntax import Words
+    from cudalab.program.parsed import Parsed
+    from cudalab.program.trees import Trees
 
     Edit = tuple[int, int, str]
+
+
+def rewrite(parsed: Sequence[Parsed], trees: Trees) -> None:
+    """Put the edits for all device functions into the files."""
+    if not any("mma_sync" in words.texts for words in trees.words):
+        return
+    purity = Purity([macro for own in trees.macros for macro in own], trees.scope)
+    for each, words, bodies in zip(parsed, trees.words, trees.bodies, strict=True):
+        conditions = [one.start for one in each.directives if "pragma" not in one.text]
+        for function in bodies:
+            if function.kind == "function":
+                for edit in _Finder(words, conditions, purity, function).edits:
+                    each.replace(*edit)
 
 
 class _Finder:
     """Finds the stretches of a function."""
 
     def __init__(
-        self, tokens: list[Token], directives: Sequence[Token], names: Names, body: tuple[int, int]
+        self, words: Words, conditions: Sequence[int], purity: Purity, function: Node
     ) -> None:
-        self.tokens, self.names = tokens, names
-        self.conditions = [each.start for each in directives if "pragma" not in each.text]
+        self.words, self.conditions, self.purity = words, conditions, purity
         self.edits: list[Edit] = []
-        self.declared = self._declared(*body)
+        self.declared = set(_fragments(function))
         if self.declared:
-            self._block(body[0] + 1, body[1])
+            for part in function.children:
+                self._look_into(part)
 
-    def _declared(self, begin: int, end: int) -> set[str]:
-        """The fragments that the function declares; parameters may be references."""
-        start = begin
-        while start and self.tokens[start - 1].text not in (";", "}", "{"):
-            start -= 1
-        reader, declared = Reader(self.tokens, self.names), set()
-        for i in range(start, end):
-            last = reader.end_of_fragment(i)
-            if last is None or self.tokens[i - 1].text in ("::", "<", "static", "__shared__"):
-                continue
-            k = last + 1
-            if [each.text for each in self.tokens[i - 3 : i : 2]] == ["auto", "="]:
-                declared.add(self.tokens[i - 2].text)
-                continue
-            if i < begin:  # a parameter
-                if self.tokens[k].text == "&":
-                    declared.add(self.tokens[k + 1].text)
-                continue
-            while self.tokens[k].text != ";" and k < end:
-                if self.tokens[k].kind == "name" and self.tokens[k + 1].text in ("[", ",", ";"):
-                    declared.add(self.tokens[k].text)
-                k = (closing(self.tokens, k) or k) + 1 if self.tokens[k].text in OPENING else k + 1
-        return declared
+    def _look_into(self, node: Node) -> None:
+        """Look at the statements in a statement."""
+        if node.kind == "block":
+            self._block(node.children)
+        elif node.kind in ("for", "while", "if", "switch", "else", "do"):
+            for part in node.children:
+                if not self._take([part]):
+                    self._look_into(part)
 
-    def _block(self, i: int, end: int) -> None:
-        """Look at the statements between two braces."""
-        run: list[tuple[int, int]] = []
-        reader = Reader(self.tokens, self.names)
-        while i < end:
-            behind = reader.statement(i)
-            if behind is None:
-                self._take_pieces(run)
-                run, reader = [], Reader(self.tokens, self.names)
-                i = self._look_into(i, end)
+    def _block(self, statements: Sequence[Node]) -> None:
+        run: list[Node] = []
+        stretch = Stretch(self.words, self.purity)
+        for node in statements:
+            if stretch.add(node):
+                run.append(node)
             else:
-                run.append((i, behind))
-                i = behind
+                self._take_pieces(run)
+                run, stretch = [], Stretch(self.words, self.purity)
+                self._look_into(node)
         if not self._take(run):  # its declarations end with it
             self._take_pieces(run)
 
-    def _look_into(self, i: int, end: int) -> int:
-        """Look at what is in a statement, and return the index behind it."""
-        text = self.tokens[i].text
-        if text == "{":
-            close = closing(self.tokens, i) or end
-            self._block(i + 1, close)
-            return close + 1
-        if text in ("for", "while", "if", "switch"):
-            i += 2 if self.tokens[i + 1].text == "constexpr" else 1
-            return self._look_at((closing(self.tokens, i) or end) + 1, end)
-        if text in ("else", "do"):
-            return self._look_at(i + 1, end)
-        while i < end and self.tokens[i].text != ";":
-            i = (closing(self.tokens, i) or end) + 1 if self.tokens[i].text in OPENING else i + 1
-        return i + 1
-
-    def _look_at(self, i: int, end: int) -> int:
-        """The same for a statement that another one controls."""
-        if i >= end:
-            return end
-        behind = Reader(self.tokens, self.names).statement(i)
-        if behind is not None and self._take([(i, behind)]):
-            return behind
-        return self._look_into(i, end)
-
-    def _take_pieces(self, run: list[tuple[int, int]]) -> None:
+    def _take_pieces(self, run: Sequence[Node]) -> None:
         """Take what is between the declarations of a run, whose names may be used behind it."""
-        piece: list[tuple[int, int]] = []
-        for first, behind in run:
-            reader = Reader(self.tokens, self.names)
-            alone = reader.statement(first) is not None
-            declares = reader.stretch.variables | reader.stretch.constants | reader.stretch.own
-            has_scope = self.tokens[first].text in ("{", "for", "while", "if")
-            if alone and (has_scope or not declares):
-                piece.append((first, behind))
+        piece: list[Node] = []
+        for node in run:
+            if node.kind != "declaration" and Stretch(self.words, self.purity).add(node):
+                piece.append(node)
             else:
                 self._take(piece)
                 piece = []
         self._take(piece)
 
-    def _take(self, run: list[tuple[int, int]]) -> bool:
+    def _take(self, run: Sequence[Node]) -> bool:
         """Make the edits for a run of statements if it is a stretch worth the trouble."""
-        reader = Reader(self.tokens, self.names)
-        if not run or any(reader.statement(first) is None for first, _ in run):
+        s, tokens = Stretch(self.words, self.purity), self.words.tokens
+        if not run or not all(map(s.add, run)):
             return False
-        s = reader.stretch
-        first, last = run[0][0], run[-1][1] - 1
-        begin, end = self.tokens[first - 1].end, self.tokens[last].end
-        named = s.variables | s.constants | s.used
+        begin, end = tokens[run[0].first - 1].end, tokens[run[-1].last - 1].end
+        outer = [name.name for name in s.outer if name in self.declared and name is not None]
+        named = s.used | {name.name for name in s.variables}
         if (
             not s.products
             or s.calls == 1
-            or not s.outer
-            or not self.declared.issuperset(s.outer)
-            or named & {*s.outer, *s.own}
+            or not outer
+            or len(outer) < len(s.outer)
+            or named & {*outer, *(name.name for name in s.own)}
             or any(begin < each < end for each in self.conditions)
         ):
             return False
-        shares = ", ".join(f"(void*)&{name}" for name in s.outer)
+        shares = ", ".join(f"(void*)&{name}" for name in outer)
         text = f" {{ void* const cudalab_shares[] = {{{shares}}};"
         text += " ::cudalab::Meeting cudalab_meeting(cudalab_shares);"
         text += " while (cudalab_meeting.begins()) {"
-        for i, name in enumerate(s.outer):
+        for i, name in enumerate(outer):
             text += f" ::nvcuda::wmma::Borrowed<decltype({name})> cudalab_{name}"
             text += f"(cudalab_meeting, {i}); auto& {name} = cudalab_{name}.tiles;"
-        self.edits.append((begin, begin, text))
-        self.edits.append((end, end, " } }"))
-        for i, k in dict.fromkeys(s.types):
-            start, stop = self.tokens[i].start, self.tokens[k].end
+        self.edits += [(begin, begin, text), (end, end, " } }")]
+        for node in s.types:
+            start, stop = tokens[node.first].start, tokens[node.at - 1].end
             self.edits += [(start, start, "::nvcuda::wmma::Whole<"), (stop, stop, ">")]
-        for i, k, instead in dict.fromkeys(s.roundings):
-            self.edits.append((self.tokens[i].start, self.tokens[k].end, instead))
+        for i, k, instead in s.roundings:
+            self.edits.append((tokens[i].start, tokens[k].end, instead))
         return True
 
 
-def edits(
-    tokens: list[Token],
-    directives: Sequence[Token],
-    functions: Iterable[tuple[int, int]],
-    names: Names,
-) -> list[Edit]:
-    """The edits for all device functions, which are ranges of tokens."""
-    return [edit for body in functions for edit in _Finder(tokens, directives, names, body).edits]
+def _fragments(function: Node) -> list[Name]:
+    """The fragments that a function declares; parameters may be references."""
+    parameters = function.scope.names.values() if function.scope is not None else ()
+    found = [name for names in parameters for name in names if name.type.is_reference]
+    for node in function.of_kind("declaration"):
+        if not node.words & {"static", "__shared__"}:
+            found += node.names
+    return [name for name in found if is_fragment(name.type) or is_made(name)]

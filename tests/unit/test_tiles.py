@@ -4,10 +4,9 @@ import re
 
 import pytest
 
-from cudalab.language.structure import scan
-from cudalab.language.tokens import Lines, tokenize
-from cudalab.program import fragments as fragments_
-from cudalab.program import tiles
+from cudalab.program import tiles, trees
+from cudalab.program.files import File
+from cudalab.program.parsed import parse
 
 FRAGMENTS = """
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
@@ -22,12 +21,9 @@ KERNEL = "__global__ void k(const half *A, float *out, int n)"
 def together(body, head=KERNEL, fragments=FRAGMENTS):
     """The parts of a kernel's body that one lane runs, without what is added to them."""
     text = f"{head} {{{fragments}\n{body}\n}}\n"
-    tokens = tokenize(text)
-    code = [token for token in tokens if token.kind != "directive"]
-    directives = [token for token in tokens if token.kind == "directive"]
-    functions = scan(code, Lines(text)).device_functions
-    names = fragments_.names([(code, directives)])
-    edits = sorted(tiles.edits(code, directives, functions, names), reverse=True)
+    parsed = parse(File("k.cu", "k.cu", text))
+    tiles.rewrite([parsed], trees.read([parsed]))
+    edits = sorted(parsed.edits, reverse=True)
     for start, end, instead in edits:
         assert "\n" not in instead + text[start:end]
         mark = "«" if "cudalab_meeting" in instead else "»" if instead == " } }" else instead
