@@ -240,7 +240,8 @@ def observed(
     from cudalab.program.options import folders_of
 
     sources = gather(files, folders_of(options))
-    library = instrumented.build(sources, len(files), options)
+    part = instrumented.Part(files=sources, sources=len(files), options=options)
+    library = instrumented.build([part])
     name, label = Path(files[0]).stem, sources[0].label
     status, trace = observe.observe(
         library,

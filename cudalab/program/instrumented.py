@@ -23,7 +23,7 @@ from cudalab.program.rewrite import rewrite
 from cudalab.system.cache import cache_dir, explain_full_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from cudalab.backends.cpu.toolchain import Done
     from cudalab.program.files import File
@@ -50,60 +50,90 @@ class Library:
     streams: dict[tuple[str, int], list[str]]  # the names of those made at a line
 
 
-def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Library:
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Sources that one command compiles, and its options."""
+
+    files: Sequence[File]
+    sources: int  # how many of the files are sources; the others are headers
+    options: Sequence[str]
+
+    @property
+    def observed(self) -> list[int]:
+        """The indices of the sources that are instrumented: each is a translation unit."""
+        return [i for i in range(self.sources) if not is_for_host(self.files, i)]
+
+    @property
+    def for_host(self) -> list[int]:
+        """The indices of the sources that are host code."""
+        return [i for i in range(self.sources) if is_for_host(self.files, i)]
+
+
+def build(program: Sequence[Part]) -> Library:
     """The instrumented library, compiled unless it is in the cache."""
-    ours = [i for i in range(sources) if not is_for_host(files, i)]
-    others = [i for i in range(sources) if i not in ours]
-    objects = [str(_host_object(files, i, options)) for i in others]
-    used = parts.used(file.text for file in files)
-    blas.provide(file.text for file in files)
+    objects = [str(_host_object(part, i)) for part in program for i in part.for_host]
+    files = [file for part in program for file in part.files]
+    options = [option for part in program for option in part.options]
+    texts = [file.text for file in files]
+    used = parts.used(texts)
+    blas.provide(texts)
     folder = host_library(used)
     linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
     objects += [str(folder / f"{part}.o") for part in linked]
     host = folder / HOST_LIBRARY
     parameters: dict[str, list[str]] = {}
     constants: set[str] = set()
-    for file in files:
-        parameters |= source.parameter_names(file.text)
-        constants |= set(_CONSTANT.findall(source.blank_comments(file.text)))
+    for text in texts:
+        parameters |= source.parameter_names(text)
+        constants |= set(_CONSTANT.findall(source.blank_comments(text)))
+    objects += [str(host), *for_host(options).link]
     return Library(
-        _compiled(files, ours, options, (*objects, str(host))),
+        _compiled(program, objects),
         host,
         parameters=parameters,
         constants=frozenset(constants),
-        own_default=order.own_default(options, (file.text for file in files)),
-        unobserved=order.unobserved(files, [files[i] for i in others]),
+        own_default=order.own_default(options, texts),
+        unobserved=order.unobserved(
+            files, [part.files[i] for part in program for i in part.for_host]
+        ),
         streams=order.stream_names(files),
     )
 
 
-def _compiled(
-    files: Sequence[File], ours: Sequence[int], options: Sequence[str], objects: Sequence[str]
-) -> Path:
-    """The files with the indices `ours` as one library, linked with `objects`."""
-    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
-    flags = for_host(options)
-    more = (*_PROGRAM, *flags.compile, *flags.folders, *for_programs())
-    more += tuple(cccl.flags((file.text for file in files), find_compiler().version()))
-
-    failed, texts, refused = "", list[str](), frozenset[tuple[str, int]]()
+def _compiled(program: Sequence[Part], objects: Sequence[str]) -> Path:
+    """The instrumented sources as one library, linked with `objects`."""
+    label, refused = program[0].files[0].label, frozenset[tuple[str, int]]()
+    failed, units = "", list[tuple[str, tuple[str, ...]]]()
     while True:  # until the compiler takes the text, or what it refuses is not what was added
-        before, texts = texts, rewrite(files, names, refused=refused)
-        if texts == before:
-            raise explain(failed, files)
-        by_name, seen = dict(zip(names, texts, strict=True)), set[str]()
-        whole = "".join(_inlined(names[i], by_name, seen) for i in ours)
-        whole = f'#include "cudalab_program.h"\n{flags.macros}{whole}'
+        before = units
+        units = [unit for part in program for unit in _units(part, refused)]
+        if units == before:
+            raise explain(failed, [file for part in program for file in part.files])
         try:
-            return compiler.check_library(whole, files[0].label, more, (*objects, *flags.link))
+            return compiler.check_files(units, label, tuple(objects))
         except KernelCompileError as error:
             failed = error.message
             refused |= places(failed)
 
 
+def _units(
+    part: Part, refused: frozenset[tuple[str, int]]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The texts of the sources to compile, and their flags."""
+    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(part.files)]
+    flags = for_host(part.options)
+    more = (*_PROGRAM, *flags.compile, *flags.folders, *for_programs())
+    more += tuple(cccl.flags((file.text for file in part.files), find_compiler().version()))
+    texts = dict(zip(names, rewrite(part.files, names, refused=refused), strict=True))
+    for i in part.observed:
+        text = f'#include "cudalab_program.h"\n{flags.macros}{_inlined(names[i], texts, set())}'
+        yield text, more
+
+
 @explain_full_disk()
-def _host_object(files: Sequence[File], index: int, options: Sequence[str]) -> Path:
+def _host_object(part: Part, index: int) -> Path:
     """The compiled form of a file of host code, which is not instrumented."""
+    files, options = part.files, part.options
     path, texts = files[index].path, [file.text for file in files]
     built = cache_dir("programs") / f"host-{key(*host_command(path, options, ''), *texts)}.o"
     if not built.exists():

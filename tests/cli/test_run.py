@@ -275,6 +275,25 @@ def test_program_of_several_languages_with_a_line_for_nvcc(instrument):
     assert (done.returncode, done.stdout) == (0, b"41664 41664\n"), done.stderr.decode()
 
 
+SEPARATE = [str(OWN / "separate" / name) for name in ("main.cu", "other.cu")]
+
+
+@pytest.mark.parametrize("instrument", ["", "--sanitize", "--profile"])
+def test_files_are_compiled_apart(instrument):
+    """6 + 6 + 100 + 1000 for thread 0; 2 * 3 * 30 and the second call; the first and the third."""
+    options = ["--device", "cpu", *filter(None, [instrument])]
+    done = cudalab("run", *options, *SEPARATE)
+    assert (done.returncode, done.stdout) == (0, b"1112 182 4\n"), done.stderr.decode()
+    if instrument == "--profile":
+        assert b"main.cu" in done.stderr
+        assert b"other.cu" in done.stderr
+    if instrument == "--sanitize":
+        found = cudalab("run", *options, *SEPARATE, "--", "fail")
+        line = f"{SEPARATE[1]}:15"
+        assert found.returncode == 3
+        assert line in found.stderr.decode(), found.stderr.decode()
+
+
 def test_options_that_make_no_program_are_refused():
     assert refuse("-c", *MIXED).startswith("Error: -c: `cudalab run` compiles a program")
 

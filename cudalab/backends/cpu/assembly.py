@@ -114,8 +114,8 @@ class _Index:
 class _Listing:
     """The rows of an assembly file, read one after another."""
 
-    def __init__(self, sources: set[str], *, is_program: bool = False) -> None:
-        self.sources, self.is_program = sources, is_program
+    def __init__(self, sources: set[str], before: Counts, *, is_program: bool = False) -> None:
+        self.sources, self.is_program, self.before = sources, is_program, before
         self.rows: list[str] = []
         self.files: dict[int, str] = {}
         self.headers: dict[int, int] = {}  # the flags of those of the files that are ours
@@ -127,7 +127,7 @@ class _Listing:
         self._pending: set[str] = set()  # labels without code behind them so far
         self._place = (0, 0)  # file and line
         self._column = ""
-        self._function = 0
+        self._function = before.functions
         self._in_block = self._thread_local = self._variables = False
         self._alignment = ""  # the last such row of the section
         self._address = ""  # the instructions since the last call
@@ -187,7 +187,8 @@ class _Listing:
                 self._access(row)
             return
         self._take_hook(called)
-        site = Site(len(self.sites) + 1, *self._place, self._function)
+        number = self.before.sites + len(self.sites) + 1
+        site = Site(number, *self._place, self._function)
         site.flags |= self.headers.get(site.file, 0)
         self._read_hook(site, called)
         if self._in_block:
@@ -305,13 +306,30 @@ class _Listing:
         return joined if joined in self.sources else second
 
 
-def annotate(text: str, sources: set[str], *, is_program: bool) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What the tables of the files before, which are linked to one library, hold."""
+
+    sites: int = 0
+    files: tuple[str, ...] = ()  # the names that sources have there
+    functions: int = 0
+
+
+def annotate(
+    text: str,
+    sources: set[str],
+    *,
+    is_program: bool,
+    before: Counts | None = None,
+    is_last: bool = True,
+) -> tuple[str, Counts]:
     """Add labels behind calls, the tables, and the zones behind shared arrays.
 
     `sources` are the names that #line directives give to files. Of a program the host's accesses
-    are observed, too.
+    are observed, too. The tables continue those of the files `before`; the counts of all follow.
     """
-    listing = _Listing(sources, is_program=is_program)
+    before = before or Counts()
+    listing = _Listing(sources, before, is_program=is_program)
     rows = text.splitlines()
     if _BY_GCC in text:
         rows = with_hooks(rows)
@@ -321,7 +339,15 @@ def annotate(text: str, sources: set[str], *, is_program: bool) -> str:
     for number, site in listing.hooks.items():
         listing.rows[number] = _block_hook(site, listing.rows[number])
     sites = [*listing.sites, *listing.blind()]
-    return "\n".join(listing.rows + _tables(sites, listing.files)) + "\n"
+    new = dict.fromkeys(name for name in listing.files.values() if name not in before.files)
+    counts = Counts(
+        sites=before.sites + len(sites),
+        files=(*before.files, *new),
+        functions=before.functions + len(listing.functions),
+    )
+    tables = _tables(sites, listing.files, before, counts)
+    tables += _lengths(counts) if is_last else []
+    return "\n".join(listing.rows + tables) + "\n", counts
 
 
 def _uses_result(row: str, called: str | None) -> bool | None:
@@ -359,10 +385,16 @@ def _numbered(row: str, site: Site, argument: int) -> str:
     return f"\tmov\tw{argument}, #{low}\n\tmovk\tw{argument}, #{high}, lsl #16\n{row}"
 
 
-def _tables(sites: list[Site], files: dict[int, str]) -> list[str]:
-    """The tables of sites and file names, as check_sites.h declares them."""
-    index = {number: position for position, number in enumerate(sorted(files))}
-    rows = ['\t.section\t.data.rel.ro,"aw"', "\t.p2align\t3", *_exported("cudalab_check_sites")]
+def _tables(sites: list[Site], files: dict[int, str], before: Counts, counts: Counts) -> list[str]:
+    """The tables of sites and file names, as check_sites.h declares them.
+
+    They have sections of their own, which a linker puts together in the order of the files. The
+    first file has their names.
+    """
+    index = {number: counts.files.index(name) for number, name in files.items()}
+    is_first = before == Counts()
+    rows = ['\t.section\tcudalab_sites,"aw"', "\t.p2align\t3"]
+    rows += _exported("cudalab_check_sites") if is_first else []
     for s in sites:
         branch = index.get(s.branch[0], 0), s.branch[1]
         operations = s.floats, s.doubles
@@ -370,15 +402,23 @@ def _tables(sites: list[Site], files: dict[int, str]) -> list[str]:
         rows.append(f"\t.quad\t.Lcudalab_site_{s.number}")
         rows.append("\t.long\t" + ", ".join(map(str, values)))
         rows.append("\t.p2align\t3")
-    rows += [*_exported("cudalab_check_num_sites"), f"\t.quad\t{len(sites)}"]
-    rows += _exported("cudalab_check_files")
-    rows += [f"\t.quad\t.Lcudalab_file_{position}" for position in index.values()]
-    rows += [*_exported("cudalab_check_num_files"), f"\t.quad\t{len(files)}"]
+    rows += ['\t.section\tcudalab_files,"aw"', "\t.p2align\t3"]
+    rows += _exported("cudalab_check_files") if is_first else []
+    new = range(len(before.files), len(counts.files))
+    rows += [f"\t.quad\t.Lcudalab_file_{position}" for position in new]
     rows.append('\t.section\t.rodata.cudalab,"a"')
-    for number, position in index.items():
+    for position in new:
         rows.append(f".Lcudalab_file_{position}:")
-        rows.append("\t.byte\t" + ", ".join(str(byte) for byte in files[number].encode() + b"\0"))
+        name = counts.files[position].encode() + b"\0"
+        rows.append("\t.byte\t" + ", ".join(str(byte) for byte in name))
     return rows
+
+
+def _lengths(counts: Counts) -> list[str]:
+    """How long the tables of all files are."""
+    rows = ['\t.section\t.data.rel.ro,"aw"', "\t.p2align\t3"]
+    rows += [*_exported("cudalab_check_num_sites"), f"\t.quad\t{counts.sites}"]
+    return [*rows, *_exported("cudalab_check_num_files"), f"\t.quad\t{len(counts.files)}"]
 
 
 def _exported(symbol: str) -> list[str]:

@@ -72,6 +72,8 @@ _HOOKS_CLANG = (
     *("-mllvm", "-tsan-distinguish-volatile=1"),
     *("-mllvm", "-tsan-instrument-read-before-write=1"),
 )
+# A section that a linker drops if a file before has one of that name.
+_GROUP = re.compile(r'(\t\.section\t[^,\n]+,"\w*)G(\w*)"(,[@%]\w+(?:,\d+)?),[^,\n]+,comdat')
 _BUILTIN_COPY = re.compile(r"\b__builtin_(mem(?:cpy|move|set))\b")
 # Where a message is; and what begins one, to which notes and source lines that follow belong.
 _WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
@@ -163,40 +165,79 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
     return done
 
 
-def check_library(
-    text: str, label: str, more: tuple[str, ...] = (), libraries: tuple[str, ...] = ()
-) -> Path:
-    """Compile a prepared kernel file with hooks for check mode, and its tables of call sites.
+def check_library(text: str, label: str) -> Path:
+    """Compile a prepared kernel file with hooks for check mode, and its tables of call sites."""
+    return check_files([(text, ())], label)
 
-    Whole programs have `more` flags, and `libraries` beside the runtime.
+
+def check_files(
+    files: Sequence[tuple[str, tuple[str, ...]]], label: str, libraries: tuple[str, ...] = ()
+) -> Path:
+    """Compile texts with hooks for check mode to one library, with its tables of call sites.
+
+    Those of a whole program have flags, one tuple a text, and `libraries` beside the runtime.
     """
-    text = _BUILTIN_COPY.sub(r"\1", text)
-    flags = check_flags(more)
+    texts = [_BUILTIN_COPY.sub(r"\1", text) for text, _ in files]
     runtime = str(check_runtime_library())
-    sources = set(re.findall(r'^#line \d+ "([^"]*)"', text, re.MULTILINE))
-    compiler = find_compiler()
 
     def steps(folder: Path) -> tuple[Step, ...]:
-        compiled, annotated = folder / "kernel.s", folder / "annotated.s"
-        compile_with = (*compiler.compile, *flags, *_searched(flags))
-
-        def add_tables() -> None:
-            from cudalab.backends.cpu import assembly  # noqa: PLC0415 - for check mode only
-
-            listing = compiled.read_text(encoding="utf-8")
-            listing = assembly.annotate(listing, sources, is_program=bool(more))
-            annotated.write_text(listing, encoding="utf-8")
-
+        objects = [str(folder / f"{i}.o") for i in range(len(texts))]
+        inputs = (*objects, *libraries, runtime)
         return (
-            (*compile_with, "-S", str(folder / "source.cpp"), "-o", str(compiled)),
-            add_tables,
-            (*compiler.compile, "-c", str(annotated), "-o", str(folder / "kernel.o")),
-            partial(_link, folder, libraries=(*libraries, runtime)),
+            *_compile_checked(folder, texts, [more for _, more in files]),
+            lambda: find_compiler().link(folder / "library.so", inputs, shared=True),
         )
 
-    depends = (runtime, *libraries)
+    depends = [word for _, more in files for word in (*check_flags(more), "")]
     with stage(f"compiling {label}, instrumented"):
-        return _built(f"{Path(label).stem[:LONGEST_NAME]}-check", text, (*flags, *depends), steps)
+        return _built(
+            f"{Path(label).stem[:LONGEST_NAME]}-check",
+            "\0".join(texts),
+            (*depends, runtime, *libraries),
+            steps,
+        )
+
+
+def _compile_checked(
+    folder: Path, texts: Sequence[str], flags: Sequence[tuple[str, ...]]
+) -> list[Step]:
+    """The steps from texts to objects with tables, which continue each other's."""
+    from cudalab.backends.cpu import assembly  # noqa: PLC0415 - for check mode only
+
+    compile_it, counts = find_compiler().compile, assembly.Counts()
+
+    def annotate(i: int) -> None:
+        nonlocal counts
+        listing = folder / f"{i}.s"
+        rows, counts = assembly.annotate(
+            _kept(listing.read_text(encoding="utf-8")),
+            set(re.findall(r'^#line \d+ "([^"]*)"', texts[i], re.MULTILINE)),
+            is_program=bool(flags[i]),
+            before=counts,
+            is_last=i == len(texts) - 1,
+        )
+        listing.write_text(rows, encoding="utf-8")
+
+    steps: list[Step] = []
+    for i, text in enumerate(texts):
+        source, listing = folder / f"{i}.cpp", str(folder / f"{i}.s")
+        source.write_text(text, encoding="utf-8")
+        all_flags = check_flags(flags[i])
+        options = (*all_flags, *_searched(all_flags), "-S", str(source), "-o", listing)
+        steps += [
+            (*compile_it, *options),
+            partial(annotate, i),
+            (*compile_it, "-c", listing, "-o", str(folder / f"{i}.o")),
+        ]
+    return steps
+
+
+def _kept(listing: str) -> str:
+    """An assembly file whose inline functions a linker keeps, though another file has them, too.
+
+    The tables name places in all of them.
+    """
+    return _GROUP.sub(r'\1\2"\3', listing).replace("gnu_unique_object", "object")
 
 
 def kernel_flags() -> tuple[str, ...]:
