@@ -54,7 +54,7 @@ def notebook(session: nox.Session) -> None:
 @nox.session(venv_backend="venv")
 def package(session: nox.Session) -> None:
     """Build dist/, check its metadata, and use the wheel away from the repository."""
-    built = Path("dist")
+    built = Path("dist").absolute()
     shutil.rmtree(built, ignore_errors=True)
     # The wheel is built from the sdist, so the sdist is complete.
     session.run(sys.executable, "-m", "build", external=True)
@@ -66,3 +66,10 @@ def package(session: nox.Session) -> None:
         session.run("cudalab", "verify", "radixsort", str(SAMPLE), "out.bin")
         code = "import cudalab; print(cudalab.run('table', 3, 0.25, device='cpu'))"
         session.run("python", "-c", code)
+        at = Path.cwd()
+        places = {"PIPX_HOME": at / "pipx", "PIPX_BIN_DIR": at / "bin", "PIPX_MAN_DIR": at / "man"}
+        env = {name: str(path) for name, path in places.items()}
+        wheel = next(built.glob("*.whl"))
+        session.run("pipx", "install", "--quiet", str(wheel), env=env, external=True)
+        session.run("bin/cudalab", "--version", external=True)
+        session.run("test", "-e", "man/man1/cudalab.1", external=True)

@@ -17,7 +17,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
-from tools import results, sanitizers, selftest, translations
+from tools import manual, results, sanitizers, selftest, translations
 from tools.mutants import tables as mutants
 from tools.predict import tables as predict_tables
 from tools.results import table
@@ -478,7 +478,7 @@ def main(arguments: list[str]) -> int:
         if stale and arguments:
             sys.exit(f"{document.name}: stale: {', '.join(stale)}: run `python -m tools.generate`")
         document.write_text(new, encoding="utf-8")
-    for document, new in (*rungs.pages(), *translations.pages()):
+    for document, new in (*rungs.pages(), *translations.pages(), (manual.PAGE, manual.text())):
         old = document.read_text(encoding="utf-8") if document.exists() else ""
         if old != new and arguments:
             name = document.relative_to(results.ROOT)

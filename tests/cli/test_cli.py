@@ -7,6 +7,7 @@ import pty
 import re
 import resource
 import shlex
+import shutil
 import signal
 import struct
 import subprocess
@@ -699,6 +700,25 @@ def test_shells_are_offered_the_names_of_variants(words, offered):
     }
     lines = run(env=env).stdout.decode().split()
     assert lines == [f"plain,{name}" for name in offered]
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not here")
+def test_bash_completes_with_the_file_of_the_wheel():
+    script = """source docs/shell/cudalab.bash
+        COMP_WORDS=(cudalab rad) COMP_CWORD=1
+        _cudalab_completion cudalab
+        echo "${COMPREPLY[@]}"
+    """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PATH": path},
+    )
+    assert (done.stdout, done.stderr) == ("radixsort\n", "")
 
 
 def test_an_input_file_is_named_with_an_option():
