@@ -188,13 +188,18 @@ def widen_pipe(fd: int) -> None:
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
-def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout") -> None:
-    """Write every byte. A closed pipe ends the process by SIGPIPE, like any Unix filter."""
+def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout") -> int:
+    """Write every byte and return their number.
+
+    A closed pipe ends the process by SIGPIPE, like any Unix filter.
+    """
     widen_pipe(fd)
+    total = 0
     try:
         for piece in pieces:
             view = memoryview(piece)
             view = view.cast("B") if view.nbytes else view
+            total += view.nbytes
             while view:
                 view = view[os.write(fd, view) :]
     except OSError as error:
@@ -204,6 +209,7 @@ def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout
             f"{name}: cannot write the answer: {error.strerror}",
             hint="the output is incomplete: do not use it",
         ) from None
+    return total
 
 
 def why_unwritable(path: Path) -> str | None:

@@ -155,18 +155,18 @@ class Stopwatch:
                 return
             yield piece
 
-    def rows(self, launches: list[tuple[str, Timer]]) -> list[tuple[str, float]]:
-        """Stages and their milliseconds; kernels are listed one by one if launches were timed."""
+    def rows(self, launches: list[tuple[str, Timer]]) -> list[tuple[str, int | None, float]]:
+        """Stages or, if launches were timed, kernels with their number; and their milliseconds."""
         kernels: dict[str, list[float]] = {}
         for name, timer in launches:
             kernels.setdefault(name, []).append(timer.ms)
-        rows = []
+        rows: list[tuple[str, int | None, float]] = []
         for stage, ms in self.stages.items():
             if stage == "kernels" and kernels:
-                rows += [(f"{name} x {len(each)}", sum(each)) for name, each in kernels.items()]
+                rows += [(name, len(each), sum(each)) for name, each in kernels.items()]
             else:
-                rows.append((stage, ms))
-        return [*rows, ("total", 1e3 * (time.perf_counter() - self.began))]
+                rows.append((stage, None, ms))
+        return [*rows, ("total", None, 1e3 * (time.perf_counter() - self.began))]
 
 
 class TimedDevice(WrappedDevice):

@@ -17,6 +17,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import documents
 import forking
 from forking import receive_line
 
@@ -64,6 +65,7 @@ def cudalab(
         for stream in (out, err):
             stream.seek(0)
             streams.append(stream.read().decode() if text else stream.read())
+    documents.check_run(words, streams[0], cwd)
     return subprocess.CompletedProcess(words, status, *streams)
 
 

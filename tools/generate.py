@@ -17,7 +17,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
-from tools import manual, results, sanitizers, selftest, translations
+from tools import manual, results, sanitizers, schemas, selftest, translations
 from tools.mutants import tables as mutants
 from tools.predict import tables as predict_tables
 from tools.results import table
@@ -44,6 +44,7 @@ DOCUMENTS = (
     results.ROOT / "docs" / "bench.md",
     results.ROOT / "docs" / "checking.md",
     results.ROOT / "docs" / "commands.md",
+    results.ROOT / "docs" / "json.md",
     results.ROOT / "docs" / "performance" / "README.md",
     results.ROOT / "docs" / "performance" / "cpu.md",
     results.ROOT / "docs" / "performance" / "figures.md",
@@ -439,6 +440,7 @@ PARTS = {
     "samples": samples,
     "world": world.compared,
     "inputs": inputs,
+    "schemas": schemas.listed,
     "loops": loops.compared,
     "small-kernels": loops.beside_pocl,
     "program-loops": program_loops.compared,
@@ -478,7 +480,8 @@ def main(arguments: list[str]) -> int:
         if stale and arguments:
             sys.exit(f"{document.name}: stale: {', '.join(stale)}: run `python -m tools.generate`")
         document.write_text(new, encoding="utf-8")
-    for document, new in (*rungs.pages(), *translations.pages(), (manual.PAGE, manual.text())):
+    written = (*rungs.pages(), *schemas.pages(), *translations.pages())
+    for document, new in (*written, (manual.PAGE, manual.text())):
         old = document.read_text(encoding="utf-8") if document.exists() else ""
         if old != new and arguments:
             name = document.relative_to(results.ROOT)

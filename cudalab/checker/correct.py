@@ -7,6 +7,7 @@ the submission can never see it.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
@@ -336,8 +337,10 @@ def _fail(result: Result, why: Why, says: str) -> None:
     result.status, result.why, result.says = Status.FAILED, why, says
 
 
-def _reported(accuracy: Accuracy) -> ReportedAccuracy:
-    """How close an answer comes to its bound, as the report holds it."""
+def _reported(accuracy: Accuracy) -> ReportedAccuracy | None:
+    """How close an answer comes to its bound, as the report holds it: None without a number."""
+    if not (math.isfinite(accuracy.error) and math.isfinite(accuracy.bound)):
+        return None
     return ReportedAccuracy(
         error=accuracy.error,
         bound=accuracy.bound,

@@ -28,7 +28,6 @@ from cudalab.system import cache, machine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCHEMA = "cudalab-doctor/1"
 GIB = 1 << 30
 MIN_FREE_BYTES = GIB  # of memory, and of the disks where is compiled
 PACKAGES = ("click", "numpy", "rich")
@@ -50,6 +49,15 @@ class Row:
     def mark(self) -> str:
         """The word in front: only what is needed is called missing."""
         return "ok" if self.ok else "MISSING" if self.needed else "no"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """The document of `cudalab doctor`."""
+
+    schema: str = "cudalab-doctor/1"
+    usable: bool  # whether kernels can be computed here
+    checks: list[Row]
 
 
 def rows() -> Iterator[Row]:

@@ -17,6 +17,7 @@ from cudalab.errors import CudalabError, ExitCode
 from cudalab.microscope.remarks import of_findings
 from cudalab.output import sarif as documents
 from cudalab.output.annotations import Annotation, commands
+from cudalab.system import records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ def exit_status(report: Report, style: str = "cudalab") -> int:
 
 def as_json(report: Report) -> str:
     """The complete report."""
-    return json.dumps(report.json(), indent=1) + "\n"
+    return records.text(report.json())
 
 
 def junit(report: Report) -> str:

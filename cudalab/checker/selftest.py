@@ -88,6 +88,51 @@ class Finding:
         return not self.broken and self.passed is self.job.must_pass
 
 
+@dataclass(frozen=True, kw_only=True)
+class VerdictRow:
+    """The verdict on one submission."""
+
+    group: str  # variants, lossy variants, mutants, cheats
+    lab: str
+    name: str
+    what: str
+    accepted: bool
+    right: bool
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """The document of `cudalab selftest`."""
+
+    schema: str = "cudalab-selftest/1"
+    device: str
+    sandbox: str
+    trusted: bool  # whether no verdict is wrong
+    verdicts: list[VerdictRow]
+
+
+def document(results: Sequence[Finding], sandbox: Sandbox, device: str) -> Document:
+    """All verdicts, as data."""
+    return Document(
+        device=device,
+        sandbox=sandbox.kind,
+        trusted=all(one.right for one in results),
+        verdicts=[
+            VerdictRow(
+                group=one.job.group,
+                lab=one.job.lab,
+                name=one.job.name,
+                what=one.job.what,
+                accepted=one.passed,
+                right=one.right,
+                why=one.why,
+            )
+            for one in results
+        ],
+    )
+
+
 def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterator[Job]:
     """Everything to judge for these labs."""
     for name in chosen:

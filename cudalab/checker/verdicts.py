@@ -14,7 +14,9 @@ from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT = "cudalab check 1"
+SCHEMA = "cudalab-check/1"
+# What the document says besides the fields of a report.
+DERIVED = {"schema": str, "passed": bool, "exit_code": int, "points": float, "max_points": float}
 
 ANY_DEVICE = "any"  # for a program, which may use any device of the machine
 
@@ -210,7 +212,7 @@ class Report:
     def json(self) -> dict[str, object]:
         """The document that --json writes and that is stored for a class."""
         derived = {
-            "format": FORMAT,
+            "schema": SCHEMA,
             "passed": self.passed,
             "exit_code": int(self.exit_code),
             "points": round(self.points, 6),

@@ -17,6 +17,7 @@ from cudalab.cli.options import (
     EXISTING,
     MAX_SIZES,
     NEW,
+    OUT,
     CaseCommand,
     Choice,
     FiniteRange,
@@ -25,7 +26,8 @@ from cudalab.cli.options import (
     device_option,
     dist_option,
     exclude,
-    json_file_option,
+    is_stdout,
+    json_option,
     lines,
     options_present,
     quiet_option,
@@ -38,11 +40,12 @@ from cudalab.cli.options import (
 from cudalab.errors import ExitCode, UsageError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from cudalab.bench.document import Document
     from cudalab.bench.suite import Request
+    from cudalab.output.grid import Grid
 
 BASELINES = ("numpy", "cupy", "cub")
 KILL_AFTER_S = 600.0  # for a student's file, whose kernel may never end
@@ -162,10 +165,10 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     "--kill-after",
     f"Abort the run after this time. Default: {KILL_AFTER_S:g} with --kernel, else none.",
 )
-@json_file_option("Write all samples as JSON.", NEW)
-@click.option("--csv", "csv_path", type=NEW, metavar="FILE", help="Write one line for each row.")
+@json_option("Write all samples as JSON; - is stdout, which then has no tables.")
+@click.option("--csv", "csv_path", type=OUT, metavar="FILE", help="Write one line for each row.")
 @click.option(
-    "--markdown", "markdown_path", type=NEW, metavar="FILE", help="Write the tables as Markdown."
+    "--markdown", "markdown_path", type=OUT, metavar="FILE", help="Write the tables as Markdown."
 )
 @click.option(
     "--plot",
@@ -281,8 +284,17 @@ class Files:
 
             check_target(str(self.plot))
 
+    @property
+    def take_stdout(self) -> bool:
+        """Whether one of them is stdout, which then holds nothing else."""
+        return is_stdout(self.json, self.csv, self.markdown)
+
     def save(self, document: Document) -> None:
-        """Write all samples taken so far."""
+        """Write all samples taken so far; stdout gets them once, at the end."""
+        if not is_stdout(self.json):
+            self._save(document)
+
+    def _save(self, document: Document) -> None:
         from cudalab.bench.document import as_json
         from cudalab.formats import save
 
@@ -294,7 +306,7 @@ class Files:
         from cudalab.bench import files, nvbench
         from cudalab.formats import save
 
-        self.save(document)
+        self._save(document)
         if self.csv:
             save(self.csv, files.csv_text(document))
         if self.markdown:
@@ -340,15 +352,17 @@ def run(
         progress.begin("device")
         suite = Suite(opened, selection, progress, files.save, busy)
         progress.hide()
-        terminal.lines(device_lines(suite.document.environment))
+        show = (lambda _: None) if files.take_stdout else terminal.grid
+        if not files.take_stdout:
+            terminal.lines(device_lines(suite.document.environment))
         for table in suite.tables():
             progress.hide()
             for grid in grids.of_table(table, suite.document.environment):
-                terminal.grid(grid)
+                show(grid)
     for grid in grids.summaries(suite.document):
-        terminal.grid(grid)
+        show(grid)
     if before is not None:
-        suite.exit_codes.add(verdicts(before, suite.document, demand))
+        suite.exit_codes.add(verdicts(before, suite.document, demand, show))
     files.finish(suite.document)
     suite.exit_codes.add(files.draw(suite.document))
     return exit_code(suite.exit_codes)
@@ -393,13 +407,15 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
     )
 
 
-def verdicts(old: Document, new: Document, demand: Demand) -> int:
-    """Print the change of each row; return 3 if the new run is not as it must be."""
+def verdicts(
+    old: Document, new: Document, demand: Demand, show: Callable[[Grid], None] | None = None
+) -> int:
+    """Show the change of each row; return 3 if the new run is not as it must be."""
     from cudalab.bench.comparison import compare
     from cudalab.bench.grids import comparison_grid
     from cudalab.output import terminal
 
     comparison = compare(old, new, demand.percent / 100)
-    terminal.grid(comparison_grid(comparison))
+    (show or terminal.grid)(comparison_grid(comparison))
     missed = not comparison.all_same if demand.equivalence else comparison.regressions
     return ExitCode.WRONG_ANSWER if missed else ExitCode.OK

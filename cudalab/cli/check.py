@@ -26,12 +26,13 @@ from cudalab.cli.options import (
     CaseCommand,
     Choice,
     grouped,
-    json_file_option,
+    is_stdout,
+    json_option,
     lines,
     quiet_option,
     variant_option,
 )
-from cudalab.cli.remarks import is_stdout, remark_options
+from cudalab.cli.remarks import remark_options
 from cudalab.errors import HeaderError, UsageError
 from cudalab.output.notes import is_silent
 
@@ -148,7 +149,7 @@ def new(name: str, path: Path) -> None:
     help="Also say how fast a right --kernel would be on this GPU, by the model of "
     "`cudalab predict`: takes up to minutes, and has no effect on points.",
 )
-@json_file_option("Write the whole report as JSON; - is stdout.")
+@json_option("Write the whole report as JSON; - is stdout.")
 @click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML.")
 @click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
 @click.option("--check50", type=OUT, metavar="FILE", help="Write JSON as check50 does.")

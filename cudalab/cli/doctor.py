@@ -3,50 +3,46 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cudalab.cli.inventory import show_check
-from cudalab.cli.options import json_option, lines, print_json, quiet_option
+from cudalab.cli.options import is_stdout, json_option, lines, quiet_option, write_json
 from cudalab.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command(
     "doctor",
     epilog="\n\n".join(
         [
-            lines("Example", "cudalab doctor", "cudalab doctor --json"),
-            lines(
-                "JSON",
-                "schema    cudalab-doctor/1",
-                "usable    whether kernels can be computed here",
-                "checks    part, name, ok, needed, message, cure (the line to type)",
-            ),
+            lines("Example", "cudalab doctor", "cudalab doctor --json -"),
             f"Exit status {ExitCode.NO_DEVICE} if something is missing that every command needs.",
         ]
     ),
 )
-@json_option
+@json_option()
 @quiet_option
-def doctor(*, as_json: bool) -> int:
+def doctor(*, json_path: Path | None) -> int:
     """Look at what cudalab needs of this machine, and print the line that mends what is wrong.
 
     Versions, memory, cache and disks, the compiler of the CPU device, the sandbox of `check` and
     `grade`, and the GPU, from its driver to PyCUDA. `MISSING` is what nothing works without; `no`
     is what only some commands need.
     """
-    from dataclasses import asdict
-
     from cudalab.checker import doctor as checks
 
     found, part, usable = [], "", True
     for row in checks.rows():
-        found.append(asdict(row))
+        found.append(row)
         usable = usable and (row.ok or not row.needed)
-        if not as_json:
+        if not is_stdout(json_path):
             if row.part != part:
                 click.echo(f"{row.part}:" if not part else f"\n{row.part}:")
                 part = row.part
             show_check(row.mark, row.name, row.message, row.cure)
-    if as_json:
-        print_json({"schema": checks.SCHEMA, "usable": usable, "checks": found})
+    write_json(json_path, checks.Document(usable=usable, checks=found))
     return ExitCode.OK if usable else ExitCode.NO_DEVICE

@@ -22,6 +22,7 @@ from cudalab.cli.options import (
     Choice,
     exclude,
     grouped,
+    json_option,
     lines,
     options_present,
     quiet_option,
@@ -104,6 +105,7 @@ class GradeCommand(CaseCommand):
     metavar="NAME",
     help="Judge this submission once more, although it has a result. May be repeated.",
 )
+@json_option("Write the class's results as JSON, too; - is stdout.")
 @judging_options
 @quiet_option
 @click.pass_context
@@ -121,6 +123,7 @@ def grade(
     jobs: int | None,
     scheduler: str | None,
     again: tuple[str, ...],
+    json_path: Path | None,
     **options: Any,
 ) -> int:
     """Judge each submission in FOLDER: files, folders, and archives, one for each student.
@@ -142,7 +145,13 @@ def grade(
         folder,
         out,
         grading.GradeOptions(
-            kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler, again=again
+            kind=kind,
+            command=command,
+            file=file,
+            jobs=jobs,
+            scheduler=scheduler,
+            again=again,
+            json=json_path,
         ),
         judging,
         lab_options,
@@ -161,7 +170,7 @@ def write_for(
     from cudalab.checker.platforms import make
 
     present = options_present()
-    for foreign in ("out", "kind", "command", "file", "jobs", "scheduler", "again"):
+    for foreign in ("out", "kind", "command", "file", "jobs", "scheduler", "again", "json_path"):
         if foreign in present:
             exclude("--make", present[foreign])
     lab = labs.get(ctx.params["name"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,8 +17,8 @@ from cudalab.cli.options import (
     exclude,
     json_option,
     lines,
-    print_json,
     variant_names,
+    write_json,
 )
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from cudalab.cli.documents import DeviceRow, LabRow, VariantRow
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
 
@@ -42,50 +43,38 @@ if TYPE_CHECKING:
                 "cudalab list",
                 "cudalab list radixsort",
                 "cudalab list radixsort | grep shared",
-                "cudalab list radixsort --json",
-            ),
-            lines(
-                "JSON",
-                "labs      name, summary, variants (a number), default (by device),",
-                "          taken (a number of variants: for some inputs instead)",
-                "With LAB: lab, summary and",
-                "variants  name, summary, ladder, order, adds, devices, default (devices),",
-                "          taken (for which inputs instead of the default), computes (values",
-                "          by option), requires, precision, deterministic, file",
+                "cudalab list radixsort --json -",
             ),
         ]
     ),
 )
 @click.argument("lab", required=False, type=Choice(labs.names()))
-@json_option
-def list_variants(lab: str | None, *, as_json: bool) -> None:
+@json_option("Write it as JSON, with all that is known of each variant; - is stdout.")
+def list_variants(lab: str | None, *, json_path: Path | None) -> None:
     """List the labs and the variants that they run by default, or the variants of LAB.
 
     A terminal gets what fits. A pipe gets everything, one line for each.
     """
+    from cudalab.cli.documents import Labs, Variants
     from cudalab.labs import registry
     from cudalab.output import terminal
 
     if lab is None:
         rows = [_summarized(labs.get(name)) for name in labs.names()]
-        if as_json:
-            print_json({"labs": rows})
+        if write_json(json_path, Labs(labs=rows)):
             return
         terminal.catalogue(
             "cudalab list LAB shows a lab's variants, and what the others are for",
             ["lab", "summary", *(f"default on {device}" for device in DEVICES), "others"],
-            [
-                [row["name"], row["summary"], *row["default"].values(), str(row["taken"] or "")]
-                for row in rows
-            ],
+            [[row.name, row.summary, *row.default.values(), str(row.taken or "")] for row in rows],
             droppable=["others", *(f"default on {device}" for device in reversed(DEVICES))],
         )
         return
     variants = by_ladder(registry.variants(labs.get(lab)))
     taken = labs.get(lab).taken
-    if as_json:
-        described = [_described(variant, taken) for variant in variants]
-        print_json({"lab": lab, "summary": labs.summary(lab), "variants": described})
+    described = [_described(variant, taken) for variant in variants]
+    document = Variants(lab=lab, summary=labs.summary(lab), variants=described)
+    if write_json(json_path, document):
         return
     terminal.catalogue(
         f"{lab}: {labs.summary(lab)}",
@@ -101,8 +90,9 @@ def by_ladder(variants: list[Variant]) -> list[Variant]:
     return sorted(variants, key=lambda variant: ladders.index(variant.ladder))
 
 
-def _summarized(lab: Lab) -> dict[str, Any]:
+def _summarized(lab: Lab) -> LabRow:
     """A lab in a line: its default variants are those of its usual case, on a device with all."""
+    from cudalab.cli.documents import LabRow
     from cudalab.labs import registry
 
     def default(device: str) -> str:
@@ -112,33 +102,34 @@ def _summarized(lab: Lab) -> dict[str, Any]:
         except UsageError:
             return ""
 
-    return {
-        "name": lab.name,
-        "summary": labs.summary(lab.name),
-        "variants": len(registry.variants(lab)),
-        "default": {device: default(device) for device in DEVICES},
-        "taken": len(lab.taken),
-    }
+    return LabRow(
+        name=lab.name,
+        summary=labs.summary(lab.name),
+        variants=len(registry.variants(lab)),
+        default={device: default(device) for device in DEVICES},
+        taken=len(lab.taken),
+    )
 
 
-def _described(variant: Variant, taken: Mapping[str, str]) -> dict[str, Any]:
+def _described(variant: Variant, taken: Mapping[str, str]) -> VariantRow:
     from cudalab.backends import able_devices
+    from cudalab.cli.documents import VariantRow
 
-    return {
-        "name": variant.name,
-        "summary": variant.summary,
-        "ladder": variant.ladder,
-        "order": variant.order,
-        "adds": variant.adds,
-        "devices": able_devices(variant.requires),
-        "default": variant.default,
-        "taken": taken.get(variant.name, ""),
-        "computes": variant.applies,
-        "requires": variant.requires,
-        "precision": variant.precision,
-        "deterministic": variant.deterministic,
-        "file": str(variant.path),
-    }
+    return VariantRow(
+        name=variant.name,
+        summary=variant.summary,
+        ladder=variant.ladder,
+        order=variant.order,
+        adds=variant.adds,
+        devices=able_devices(variant.requires),
+        default=list(variant.default),
+        taken=taken.get(variant.name, ""),
+        computes={axis: list(values) for axis, values in variant.applies.items()},
+        requires=list(variant.requires),
+        precision=variant.precision,
+        deterministic=variant.deterministic,
+        file=str(variant.path),
+    )
 
 
 def _row(variant: Variant, taken: Mapping[str, str]) -> list[str]:
@@ -219,21 +210,12 @@ def _show_tiers(lab: Lab, variant: Variant) -> None:
 
 
 @click.command(
-    epilog="\n\n".join(
-        [
-            lines(
-                "Example",
-                "cudalab device",
-                "cudalab device cuda",
-                "cudalab device --why             # the part of `cudalab doctor` about the GPU",
-                "cudalab device --measure mygpu.toml",
-            ),
-            lines(
-                "JSON",
-                "devices   name, available, and",
-                "          properties (numbers by name), or reason and hint",
-            ),
-        ]
+    epilog=lines(
+        "Example",
+        "cudalab device",
+        "cudalab device cuda",
+        "cudalab device --why             # the part of `cudalab doctor` about the GPU",
+        "cudalab device --measure mygpu.toml",
     )
 )
 @click.argument(
@@ -252,13 +234,14 @@ def _show_tiers(lab: Lab, variant: Variant) -> None:
     metavar="FILE.toml",
     help="Measure the GPU for a minute and write its file for `cudalab predict --gpu FILE.toml`.",
 )
-@json_option
-def device(name: str | None, *, why: bool, measured: Path | None, as_json: bool) -> int:
+@json_option()
+def device(name: str | None, *, why: bool, measured: Path | None, json_path: Path | None) -> int:
     """Print the properties of the devices."""
+    from cudalab.cli.documents import Devices
     from cudalab.output import terminal
     from cudalab.output.labels import labelled
 
-    chosen = {"--why": why, "--measure": measured, "--json": as_json}
+    chosen = {"--why": why, "--measure": measured, "--json": json_path}
     named = [option for option, value in chosen.items() if value]
     if len(named) > 1 or (why and name):
         exclude(named[0], named[1] if len(named) > 1 else str(name))
@@ -267,23 +250,23 @@ def device(name: str | None, *, why: bool, measured: Path | None, as_json: bool)
     if measured:
         return _measure(name, measured)
     described = _properties(name)
-    if as_json:
-        print_json({"devices": described})
+    if write_json(json_path, Devices(devices=described)):
         return ExitCode.OK
     for one in described:
-        title = f"{one['name']} device"
-        if one["available"]:
-            terminal.properties(title, labelled(one["properties"]))
+        title = f"{one.name} device"
+        if one.available:
+            terminal.properties(title, labelled(one.properties))
         else:
-            click.echo("\n  ".join(filter(None, (f"{title}: {one['reason']}", one["hint"]))))
+            click.echo("\n  ".join(filter(None, (f"{title}: {one.reason}", one.hint))))
     return ExitCode.OK
 
 
-def _properties(name: str | None) -> list[dict[str, Any]]:
+def _properties(name: str | None) -> list[DeviceRow]:
     """The properties of one device, or of each kind, or why there is none of it."""
     from cudalab.backends import open_device
+    from cudalab.cli.documents import DeviceRow
 
-    described: list[dict[str, Any]] = []
+    described: list[DeviceRow] = []
     for each in [name] if name else DEVICES:
         try:
             with open_device(each) as opened:
@@ -291,10 +274,10 @@ def _properties(name: str | None) -> list[dict[str, Any]]:
         except NoDeviceError as error:
             if name:
                 raise
-            reason = {"reason": error.message, "hint": error.hint or ""}
-            described.append({"name": each, "available": False, **reason})
+            hint = error.hint or ""
+            described.append(DeviceRow(name=each, available=False, reason=error.message, hint=hint))
         else:
-            described.append({"name": each, "available": True, "properties": properties})
+            described.append(DeviceRow(name=each, available=True, properties=properties))
     return described
 
 

@@ -18,14 +18,18 @@ from cudalab.cli.failures import within
 from cudalab.cli.options import (
     DEVICE,
     EXISTING,
+    JSON,
+    JSON_HELP,
     QUIET,
     SECONDS,
     Distribution,
     case_options,
     exclude,
+    is_stdout,
     lines,
     shape,
     variant_names,
+    write_json,
 )
 from cudalab.errors import CudalabError, ExitCode, InputError, KernelError, UsageError
 from cudalab.output import notes, progress
@@ -33,10 +37,10 @@ from cudalab.output import notes, progress
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cudalab.backends.base import Device
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
-    from cudalab.runner import Stopwatch
 
 OWN_KERNEL_KILL_AFTER_S = 300.0
 FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
@@ -52,6 +56,12 @@ OUTPUT = click.Option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write this file instead of stdout; it is replaced only when the answer is complete.",
+)
+VERDICT_AS_JSON = click.Option(["--json", "json_path"], **JSON, help=JSON_HELP)
+ABOUT_AS_JSON = click.Option(
+    ["--json", "json_path"],
+    **JSON,
+    help="Write what was done as JSON; - is stdout, if -o names a file.",
 )
 RUN_OPTIONS: list[click.Parameter] = [
     click.Option(
@@ -76,6 +86,7 @@ RUN_OPTIONS: list[click.Parameter] = [
     INPUT,
     OUTPUT,
     click.Option(["--time"], is_flag=True, help="Print the time of each stage on stderr."),
+    ABOUT_AS_JSON,
     click.Option(
         ["--threads"],
         type=click.IntRange(min=1),
@@ -135,6 +146,7 @@ def run_lab(
     input: Path | None,  # noqa: A002 - the option's name
     output: Path | None,
     time: bool,
+    json_path: Path | None,
     threads: int | None,
     kill_after: float | None,
     **options: Any,
@@ -152,9 +164,22 @@ def run_lab(
     if selected:
         registry.check_applies(selected, lab, case)
     usage = f"redirect it: cudalab {lab.name} < in.bin > out.bin, or name files with -i and -o"
-    with open_input(input, usage) as source, open_output(output, usage) as target:
+    with (
+        open_input(input, usage) as source,
+        open_about(json_path, output) as about,
+        open_output(output, usage) as target,
+    ):
         work = partial(
-            compute, lab, selected, case, device, threads, source=source, target=target, time=time
+            compute,
+            lab,
+            selected,
+            case,
+            device,
+            threads,
+            source=source,
+            target=target,
+            about=about,
+            time=time,
         )
         try:
             status = within(kill_after, work)
@@ -179,6 +204,7 @@ def compute(
     *,
     source: tuple[int, str],
     target: tuple[int, str],
+    about: int | None,
     time: bool,
 ) -> int:
     """Run `variant`, or the device's default, from one file descriptor to another."""
@@ -189,6 +215,7 @@ def compute(
     from cudalab.runner import Stopwatch, TimedDevice, run
 
     watch = Stopwatch(shown=not time)
+    sent = 0
     stream = InputStream(*source)
     inputs = lab.read(stream, case)
     with ExitStack() as stack:
@@ -198,13 +225,13 @@ def compute(
             notes.note("no GPU here: running on the CPU device")
         variant = variant or registry.choose(lab, inputs, case, opened)
         registry.check_features(variant, opened.name, opened.features)
-        timed = TimedDevice(opened, open_meter(opened)) if time else None
+        timed = TimedDevice(opened, open_meter(opened)) if time or about is not None else None
         used = timed or opened
         answer = run(lab, variant, used, inputs, case, watch=watch)
         for text in answer.notes:
             notes.say(text)
         with watch("write"):
-            write_all(target[0], watch.pieces(answer.pieces(), "to host"), target[1])
+            sent = write_all(target[0], watch.pieces(answer.pieces(), "to host"), target[1])
         lab.finish(answer.array, case)
         if stream.trailing_bytes():
             click.echo(
@@ -214,17 +241,58 @@ def compute(
             )
         if timed:
             watch.take("write", "to host", watch.stages["to host"])
-            print_times(watch, timed)
+            rows = watch.rows(timed.launches)
+            if time:
+                print_times(rows, timed.how)
+            if about is not None:
+                stages = [(*row, timed.how.get(row[0], "")) for row in rows]
+                amounts = (stream.offset, sent)
+                describe(about, lab, variant, case, opened, amounts, stages, answer.notes)
     return ExitCode.OK
 
 
-def print_times(watch: Stopwatch, timed: Any) -> None:
+def print_times(rows: list[tuple[str, int | None, float]], how: dict[str, str]) -> None:
     """Print one line for each stage on stderr, and how the host ran each kernel."""
-    for stage, ms in watch.rows(timed.launches):
-        click.echo(f"{stage:<32}{ms:>14,.3f} ms", err=True)
-    for name, how in timed.how.items():
-        if how:
-            click.echo(f"{name}: {how}", err=True)
+    for name, launches, ms in rows:
+        title = name if launches is None else f"{name} x {launches}"
+        click.echo(f"{title:<32}{ms:>14,.3f} ms", err=True)
+    for name, words in how.items():
+        if words:
+            click.echo(f"{name}: {words}", err=True)
+
+
+def describe(
+    about: int,
+    lab: Lab,
+    variant: Variant,
+    case: Case,
+    device: Device,
+    num_bytes: tuple[int, int],
+    stages: list[tuple[str, int | None, float, str]],
+    remarks: list[str],
+) -> None:
+    """Write the document of --json: what ran where, on how many bytes, and each stage's time."""
+    from cudalab.bench.suite import shown_case
+    from cudalab.cli.documents import Ran, StageRow
+    from cudalab.formats import write_all
+    from cudalab.system.records import text
+
+    document = Ran(
+        lab=lab.name,
+        case=shown_case(lab, case),
+        variant=variant.name,
+        file=str(variant.path),
+        device=device.name,
+        device_name=device.info().name,
+        input_bytes=num_bytes[0],
+        answer_bytes=num_bytes[1],
+        stages=[
+            StageRow(name=name, launches=launches, ms=ms, how=how)
+            for name, launches, ms, how in stages
+        ],
+        notes=remarks,
+    )
+    write_all(about, [text(document).encode()], "--json")
 
 
 @contextmanager
@@ -265,6 +333,23 @@ def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
+def open_about(path: Path | None, output: Path | None) -> Iterator[int | None]:
+    """Yield a file descriptor for the document of --json; a failed run leaves no file."""
+    if path is None:
+        yield None
+    elif not is_stdout(path):
+        from cudalab.formats import output_file
+
+        with output_file(path) as fd:
+            yield fd
+    elif output is None or is_stdout(output):
+        raise UsageError("--json -: stdout is for the binary data", hint="name a file with -o")
+    else:
+        with prints_to_stderr() as fd:
+            yield fd
+
+
+@contextmanager
 def prints_to_stderr() -> Iterator[int]:
     """Send what kernels print to stderr; yield a file descriptor of stdout for the answer."""
     answer = os.dup(1)
@@ -300,6 +385,7 @@ def gen_command(lab: Lab) -> click.Command:
             help="The same seed gives the same bytes everywhere.",
         ),
         OUTPUT,
+        ABOUT_AS_JSON,
     ]
     return click.Command(
         lab.name,
@@ -316,10 +402,21 @@ def gen_command(lab: Lab) -> click.Command:
 
 
 def generate(
-    lab: Lab, *, n: Size | None, dist: str, seed: int, output: Path | None, **case: Any
+    lab: Lab,
+    *,
+    n: Size | None,
+    dist: str,
+    seed: int,
+    output: Path | None,
+    json_path: Path | None,
+    **options: Any,
 ) -> None:
     """Generate an input; a failure leaves no partial file."""
+    from cudalab.bench.suite import shown_case
+    from cudalab.cli.documents import Generated
     from cudalab.formats import write_all
+    from cudalab.labs.sizes import in_words
+    from cudalab.system.records import text
 
     if n is None:
         raise UsageError(
@@ -328,8 +425,21 @@ def generate(
         )
     command = shlex.join(["cudalab", *sys.argv[1:]])
     usage = f"redirect it: {command} > in.bin, or name a file with -o"
-    with open_output(output, usage) as (fd, name), progress.stage("generating the input"):
-        write_all(fd, lab.generate(lab.complete(case), n, dist, seed), name)
+    case = lab.complete(options)
+    with open_about(json_path, output) as about, open_output(output, usage) as (fd, name):
+        with progress.stage("generating the input"):
+            sent = write_all(fd, lab.generate(case, n, dist, seed), name)
+        if about is not None:
+            document = Generated(
+                lab=lab.name,
+                case=shown_case(lab, case),
+                size=in_words(n, ","),
+                dist=dist,
+                seed=seed,
+                bytes=sent,
+                file=name,
+            )
+            write_all(about, [text(document).encode()], "--json")
 
 
 def verify_command(lab: Lab) -> click.Command:
@@ -341,6 +451,7 @@ def verify_command(lab: Lab) -> click.Command:
             *case_options(lab),
             click.Argument(["input"], type=EXISTING, metavar="IN"),
             click.Argument(["answer"], type=FILE_OR_STDIN, metavar="OUT"),
+            VERDICT_AS_JSON,
         ],
         short_help=labs.summary(lab.name),
         help='Check the answer OUT ("-": stdin) to the input IN against a reference on the host.',
@@ -352,12 +463,30 @@ def verify_command(lab: Lab) -> click.Command:
     )
 
 
-def verify_answer(lab: Lab, *, input: Path, answer: Path, **case: Any) -> None:  # noqa: A002
+def verify_answer(
+    lab: Lab,
+    *,
+    input: Path,  # noqa: A002 - the argument's name
+    answer: Path,
+    json_path: Path | None,
+    **options: Any,
+) -> None:
     """Print "correct" on stdout; a wrong answer is an error that says what is wrong."""
+    from cudalab.bench.suite import shown_case
+    from cudalab.cli.documents import Verified
+    from cudalab.errors import WrongAnswer
     from cudalab.formats import InputStream
     from cudalab.verify import verify
 
+    case = lab.complete(options)
+    document = partial(Verified, lab=lab.name, case=shown_case(lab, case))
     working = progress.stage("comparing with the reference")
-    with open_input(input) as source, open_input(answer) as output, working:
-        verified = verify(lab, InputStream(*source), InputStream(*output), lab.complete(case))
-    click.echo(f"correct: {verified.size:,} element" + ("s" if verified.size != 1 else ""))
+    try:
+        with open_input(input) as source, open_input(answer) as output, working:
+            size = verify(lab, InputStream(*source), InputStream(*output), case).size
+    except WrongAnswer as error:
+        wrong = document(correct=False, elements=None, message=error.message, hint=error.hint or "")
+        write_json(json_path, wrong)
+        raise
+    if not write_json(json_path, document(correct=True, elements=size, message="", hint="")):
+        click.echo(f"correct: {size:,} element" + ("s" if size != 1 else ""))

@@ -15,44 +15,40 @@ from cudalab.cli.options import (
     exclude,
     json_option,
     lines,
-    print_json,
     quiet_option,
     seed_option,
     threads_option,
+    write_json,
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cudalab.labs.inputs import Size
 
 
 @click.command(
     "explain",
-    epilog="\n\n".join(
-        [
-            lines("Example", "cudalab explain", "cudalab explain banks"),
-            lines("JSON", "topics    name, summary"),
-        ]
-    ),
+    epilog=lines("Example", "cudalab explain", "cudalab explain banks"),
 )
 @click.argument("topic", required=False, type=Choice(explain.TOPICS), metavar="[TOPIC]")
-@json_option
-def explain_topic(topic: str | None, *, as_json: bool) -> None:
+@json_option("Write the list of topics as JSON; - is stdout.")
+def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
     """Explain a topic of the course, with computed drawings and the commands that show it.
 
     Without TOPIC: list the topics.
     """
+    from cudalab.cli.documents import Topic, Topics
     from cudalab.output import terminal
 
     if topic:
-        if as_json:
+        if json_path:
             exclude("TOPIC", "--json")
         terminal.explanation(explain.summary(topic), explain.page(topic))
         return
-    topics = [{"name": each, "summary": explain.summary(each)} for each in explain.TOPICS]
-    if as_json:
-        print_json({"topics": topics})
-    else:
-        rows = [list(each.values()) for each in topics]
+    topics = [Topic(name=each, summary=explain.summary(each)) for each in explain.TOPICS]
+    if not write_json(json_path, Topics(topics=topics)):
+        rows = [[each.name, each.summary] for each in topics]
         terminal.catalogue("cudalab explain TOPIC", ["topic", "summary"], rows)
 
 

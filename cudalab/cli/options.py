@@ -19,7 +19,7 @@ from cudalab.labs import sizes as parsers
 from cudalab.output import notes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from _typeshed import DataclassInstance
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 Group = TypeVar("Group", bound="DataclassInstance")
 
 ALL = "all"
-CASE_OF = "cudalab: the lab whose case is chosen"  # a key of click's ctx.meta
+CASE_OF = "cudalab: the lab whose case is chosen"  # keys of click's ctx.meta
+STDOUT_OF = "cudalab: the option whose document stdout is"
 MAX_SIZES = 64
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 MAX_SECONDS = 10**6  # in milliseconds it still fits the int of poll()
@@ -64,7 +65,7 @@ SECONDS = FiniteRange(min=0, min_open=True, max=MAX_SECONDS)
 
 
 class OutputFile(click.Path):
-    """A file that is written at the end, but checked at once."""
+    """A file that is written at the end, but checked at once; stdout holds one document only."""
 
     def __init__(self, *, allow_dash: bool = False) -> None:
         super().__init__(dir_okay=False, writable=True, allow_dash=allow_dash, path_type=Path)
@@ -74,10 +75,23 @@ class OutputFile(click.Path):
         from cudalab.formats import why_unwritable  # noqa: PLC0415 - brings NumPy
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if str(path) == "-":
+            self._take_stdout(param, ctx)
+            return path
         reason = why_unwritable(path)
         if reason:
             self.fail(f"{path}: {reason}", param, ctx)
         return path
+
+    def _take_stdout(self, param: click.Parameter | None, ctx: click.Context | None) -> None:
+        """Fail if stdout is for something else, or has been promised to another option."""
+        if not self.allow_dash:
+            self.fail("a file is needed here, not stdout", param, ctx)
+        if ctx is None or param is None:
+            return
+        other = ctx.meta.setdefault(STDOUT_OF, param.opts[0])
+        if other != param.opts[0]:
+            self.fail(f"stdout is for {other} already; name a file", param, ctx)
 
 
 NEW = OutputFile()
@@ -107,24 +121,34 @@ threads_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data."
 )
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON on stdout, with the keys listed below."
-)
 dist_option = click.option(
     "--dist", metavar="NAME", help="Distribution of the data. Default: the lab's first."
 )
 
 
-def print_json(document: Mapping[str, Any]) -> None:
-    """Print a document that other programs read."""
-    import json  # noqa: PLC0415 - for few commands
-
-    click.echo(json.dumps(document, indent=1))
+JSON: dict[str, Any] = {"type": OUT, "metavar": "FILE"}
+JSON_HELP = "Write it as JSON; - is stdout."
 
 
-def json_file_option(help_text: str, path: OutputFile = OUT) -> Decorator:
-    """Make the option --json FILE."""
-    return click.option("--json", "json_path", type=path, metavar="FILE", help=help_text)
+def json_option(help_text: str = JSON_HELP) -> Decorator:
+    """Make the option --json FILE; docs/json.md describes the documents."""
+    return click.option("--json", "json_path", **JSON, help=help_text)
+
+
+def write_json(path: Path | None, document: Any) -> bool:
+    """Write a document, if a file is named; return whether it is stdout, which holds no more."""
+    if path is None:
+        return False
+    from cudalab.formats import save  # noqa: PLC0415 - brings NumPy
+    from cudalab.system.records import text  # noqa: PLC0415 - as above
+
+    save(path, text(document))
+    return is_stdout(path)
+
+
+def is_stdout(*paths: Path | None) -> bool:
+    """Whether one of the files is stdout, which then holds nothing else."""
+    return any(str(path) == "-" for path in paths)
 
 
 def variant_option(help_text: str) -> Decorator:

@@ -6,7 +6,6 @@ Nothing heavy is imported before it runs.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,15 +24,16 @@ from cudalab.cli.options import (
     Sizes,
     dist_option,
     exclude,
-    json_file_option,
+    is_stdout,
+    json_option,
     lines,
     quiet_option,
     seconds_option,
     seed_option,
     variants_option,
+    write_json,
 )
 from cudalab.cli.profile import PROFILE_KILL_AFTER_S, choose
-from cudalab.cli.remarks import is_stdout
 from cudalab.errors import CudalabError, install_command
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class _LabName(Choice):
 )
 @dist_option
 @seed_option
-@json_file_option("Write all times, limits and counts as JSON; - is stdout.")
+@json_option("Write all times, limits and counts as JSON; - is stdout.")
 @click.option("--html", "html_path", type=OUT, metavar="FILE", help="Write one page for a browser.")
 @seconds_option(
     "--kill-after",
@@ -132,7 +132,7 @@ def predict(
     def run() -> int:
         from cudalab.formats import save
         from cudalab.output import terminal
-        from cudalab.predict import gpus, show
+        from cudalab.predict import gpus, ladder, show
         from cudalab.predict.page import page
 
         predictions = predict_sizes(
@@ -144,17 +144,15 @@ def predict(
             dist,
             seed,
             options,
-            beside=kernel is not None and not is_stdout(json_path, None),
+            beside=kernel is not None and not is_stdout(json_path),
         )
         rungs = [rung for each in predictions for rung in each.rungs]
         if all(rung.failed for rung in rungs):
             raise CudalabError("\n".join(dict.fromkeys(rung.failed for rung in rungs)))
-        if not is_stdout(json_path, None):
+        if not is_stdout(json_path):
             for each in predictions:
                 terminal.grid(show.grid(each))
-        if json_path:
-            document = [each.to_json() for each in predictions]
-            save(json_path, json.dumps(document, indent=1) + "\n")
+        write_json(json_path, ladder.Predictions(predictions=predictions))
         if html_path:
             save(html_path, page(predictions, gpus.load(gpu)))
         return 0

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -24,13 +23,15 @@ from cudalab.cli.options import (
     Choice,
     exclude,
     grouped,
-    json_file_option,
+    is_stdout,
+    json_option,
     lines,
     quiet_option,
     seconds_option,
     variants_option,
+    write_json,
 )
-from cudalab.cli.remarks import is_stdout, remark_options, write_remarks
+from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.cli.subject import Subject, check_data, data_options
 from cudalab.errors import UsageError
 from cudalab.output.notes import note
@@ -93,7 +94,7 @@ PROFILE_KILL_AFTER_S = 300.0  # for a student's file
     is_flag=True,
     help="Show both devices side by side; needs Nsight Compute.",
 )
-@json_file_option("Write every count as JSON; - is stdout.")
+@json_option("Write every count as JSON; - is stdout.")
 @click.option("--html", "html_path", type=OUT, metavar="FILE", help="Write one page for a browser.")
 @remark_options()
 @seconds_option(
@@ -179,9 +180,7 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
             show(one)
         if options.compare_devices:
             terminal.grid(compare.grid(*profiles))
-    if options.json_path:
-        text = json.dumps(to_json(*map(document, profiles)), indent=1)
-        save(options.json_path, text + "\n")
+    write_json(options.json_path, to_json(*map(document, profiles)))
     if options.html_path:
         from cudalab.microscope.page import page
 

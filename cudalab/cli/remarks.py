@@ -38,11 +38,6 @@ def remark_options(path: OutputFile = OUT, *, where: str = "stdout") -> Decorato
     return add
 
 
-def is_stdout(*paths: Path | None) -> bool:
-    """Whether one of the files is stdout, which then holds nothing else."""
-    return any(str(path) == "-" for path in paths)
-
-
 def write_remarks(
     remarks: Sequence[Annotation], tool: str, *, sarif: Path | None, github: bool
 ) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,8 @@ from cudalab.cli.options import (
     Sizes,
     device_option,
     dist_option,
-    json_file_option,
+    is_stdout,
+    json_option,
     lines,
     quiet_option,
     refuse_measuring,
@@ -31,8 +33,6 @@ from cudalab.cli.options import (
 from cudalab.errors import ExitCode, InputError, UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cudalab.bench.document import Document, Table
     from cudalab.bench.suite import Request
     from cudalab.labs.base import Lab
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     metavar="GPU",
     help="Add the times that `cudalab predict` expects on this GPU, labelled as a model's.",
 )
-@json_file_option("Write the measurements as JSON, too.", NEW)
+@json_option("Write the measurements as JSON, too; - is stdout, if -o names a file.")
 @click.option(
     "--n", "sizes", type=Sizes(), metavar="SIZES", help="Sizes, as for bench. Default: three."
 )
@@ -134,6 +134,8 @@ def report(
 
     if output and output.suffix.lower() not in (".md", ".html", ".htm"):
         raise UsageError(f"{output}: a report is a file called .md or .html")
+    if is_stdout(json_path) and not output:
+        raise UsageError("--json -: stdout is for the report", hint="name its file with -o")
     lab = labs.get(name)
     if gpu:
         load_gpu(gpu)  # an unknown name is an error before anything is measured
@@ -201,7 +203,7 @@ def measure(
     codes: set[int] = set()
 
     def save_so_far(latest: Document) -> None:
-        if json_path:
+        if json_path and not is_stdout(json_path):
             save(json_path, as_json(replace(latest, tables=measured + latest.tables)))
 
     with opened_alone(device, threads) as (opened, busy), live.BenchProgress() as progress:
@@ -216,6 +218,8 @@ def measure(
             measured += suite.document.tables
             document = replace(suite.document, tables=measured)
     assert document is not None
+    if is_stdout(json_path):
+        save(Path("-"), as_json(document))
     return document, exit_code(codes)
 
 

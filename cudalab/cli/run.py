@@ -13,12 +13,13 @@ from typing import Any, NoReturn
 import click
 
 from cudalab.cli.options import (
-    NEW,
     device_option,
-    json_file_option,
+    is_stdout,
+    json_option,
     lines,
     quiet_option,
     seconds_option,
+    write_json,
 )
 from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
@@ -100,8 +101,10 @@ class RunCommand(click.Command):
     help="Compile the program for the CPU device and say how each of its kernels runs there, and "
     "why, instead of running it.",
 )
-@json_file_option("Write what --sanitize or --profile shows as JSON.", NEW)
-@remark_options(NEW, where="stderr")
+@json_option(
+    "Write what --sanitize or --profile shows as JSON; with - the program's output goes to stderr."
+)
+@remark_options(where="stderr")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
 @quiet_option
 @click.pass_context
@@ -228,11 +231,11 @@ def observed(
     leaks: bool,
     kill_after: float | None,
 ) -> int:
-    """Run the instrumented program; the report, or what stands in its place, goes to stderr."""
-    import json
-    from dataclasses import asdict
+    """Run the instrumented program; the report, or what stands in its place, goes to stderr.
 
-    from cudalab.formats import save
+    Stdout is the program's, unless a file of the report is.
+    """
+    from cudalab.cli.lab import prints_to_stderr
     from cudalab.microscope import document
     from cudalab.microscope.remarks import of_profile
     from cudalab.program import instrumented, observe, reports
@@ -243,30 +246,32 @@ def observed(
     part = instrumented.Part(files=sources, sources=len(files), options=options)
     library = instrumented.build([part])
     name, label = Path(files[0]).stem, sources[0].label
-    status, trace = observe.observe(
-        library,
-        [name, *arguments],
-        detect=sanitize,
-        count=not sanitize,
-        kill_after=kill_after or observe.KILL_AFTER_S,
-    )
+    alone = is_stdout(forms.json, forms.sarif)
+    with prints_to_stderr() if alone else contextlib.nullcontext():
+        status, trace = observe.observe(
+            library,
+            [name, *arguments],
+            detect=sanitize,
+            count=not sanitize,
+            kill_after=kill_after or observe.KILL_AFTER_S,
+        )
+    shown = not (forms.github or alone)
     with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
         if sanitize:
             rows = reports.finding_rows(name, sources, trace)
             found = reports.verdict(rows, trace, leaks=leaks)
             clean = found.clean
             remarks, tool = reports.remarks(found, label), "run --sanitize"
-            content = asdict(reports.document(name, label, found, trace))
-            if not forms.github:
+            content: Any = reports.document(name, label, found, trace)
+            if shown:
                 reports.sanitized(name, found, trace)
         else:
             clean, whole = True, reports.profile_of(name, sources, trace)
             remarks, tool = of_profile(whole), "run --profile"
             content = document.to_json(document.document(whole))
-            if not forms.github:
+            if shown:
                 reports.profiled(name, whole, trace)
-        if forms.json:
-            save(forms.json, json.dumps(content, indent=1) + "\n")
+        write_json(forms.json, content)
         write_remarks(remarks, tool, sarif=forms.sarif, github=forms.github)
     if not clean:
         return ExitCode.WRONG_ANSWER

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +21,15 @@ from cudalab.cli.options import (
     CaseCommand,
     Choice,
     exclude,
-    json_file_option,
+    is_stdout,
+    json_option,
     lines,
     quiet_option,
     seconds_option,
     variant_option,
+    write_json,
 )
-from cudalab.cli.remarks import is_stdout, remark_options, write_remarks
+from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.cli.subject import Subject, check_data, data_options
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError
 
@@ -69,7 +70,7 @@ FULL_SPEED_S = 15.0  # for a kernel without the instrument, compiling included
     metavar="N",
     help="Number of orders of blocks and warps to run: the usual one, then shuffled ones.",
 )
-@json_file_option("Write all findings as JSON; - is stdout.")
+@json_option("Write all findings as JSON; - is stdout.")
 @remark_options()
 @seconds_option(
     "--kill-after",
@@ -100,7 +101,6 @@ def sanitize(
     and threads.
     """
     from cudalab.bench import suite
-    from cudalab.formats import save
     from cudalab.labs import registry
     from cudalab.microscope.remarks import of_findings
 
@@ -128,8 +128,7 @@ def sanitize(
     status, document = watched(subject, inputs[:1] if data else inputs, orders, kill_after)
     if status:
         return status
-    if json_path:
-        save(json_path, json.dumps(asdict(document), indent=1) + "\n")
+    write_json(json_path, document)
     if not (github or is_stdout(json_path, sarif)):
         show_findings(document)
     remarks = of_findings(document.findings, document.file)

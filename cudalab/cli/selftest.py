@@ -6,12 +6,17 @@ Nothing heavy is imported before it runs.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cudalab import labs
 from cudalab.cli.judging import LAB, sandbox_option
-from cudalab.cli.options import device_option, lines, quiet_option
+from cudalab.cli.options import device_option, json_option, lines, quiet_option, write_json
 from cudalab.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command(
@@ -28,8 +33,9 @@ from cudalab.errors import ExitCode
 )
 @device_option()
 @sandbox_option("Sandbox to test.")
+@json_option("Write all verdicts as JSON; - is stdout.")
 @quiet_option
-def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
+def selftest(*, names: tuple[str, ...], device: str, sandbox: str, json_path: Path | None) -> int:
     """Test the checker on this machine, with submissions whose verdicts are known.
 
     All variants must be accepted; kernels with mistakes and programs that cheat or attack must be
@@ -57,6 +63,10 @@ def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
         results = tests.run(jobs, box, device, usable_cores(), show_progress)
     wrong = [one for one in results if not one.right]
     leaks = tests.leaks(results)
+    accepted = sandbox == "auto" or len(wrong) > len(leaks)
+    status = ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK
+    if write_json(json_path, tests.document(results, box, device)):
+        return status
     terminal.table(
         "Cheats and mistakes",
         ["verdict", "lab", "submission", "what it does", "why"],
@@ -78,5 +88,4 @@ def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
         if one.job.must_pass
     )
     terminal.lines(tests.summary(results, box, device))
-    accepted = sandbox == "auto" or len(wrong) > len(leaks)
-    return ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK
+    return status

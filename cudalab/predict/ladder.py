@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cpu.device import CpuDevice
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from cudalab.predict.counts import Counts, Generated
     from cudalab.predict.gpus import Gpu
 
-SCHEMA = "cudalab-predict/1"
 # The time is within this factor of the prediction for nine of ten rungs of the H100's ladders.
 INTERVAL, INTERVAL_WITHOUT_NVCC = 1.5, 4.0
 TIE = 1.1  # rungs closer than this have no winner
@@ -55,9 +54,8 @@ class Rung:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """The document of `cudalab predict --json`."""
+    """One lab's rungs at one size on one GPU."""
 
-    schema: str = SCHEMA
     gpu: str
     assumed: list[str]  # the numbers of the GPU's file that nobody measured or documented
     lab: str
@@ -68,9 +66,13 @@ class Prediction:
     rungs: list[Rung]
     notes: list[str]
 
-    def to_json(self) -> dict[str, Any]:
-        """The document as JSON."""
-        return asdict(self)
+
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """The document of `cudalab predict`: one prediction for each size."""
+
+    schema: str = "cudalab-predict/1"
+    predictions: list[Prediction]
 
 
 def predict(

@@ -1,13 +1,14 @@
-"""Dataclasses from parsed JSON, read strictly: errors name the wrong place in the file.
+"""Dataclasses from parsed JSON, read strictly, and back: errors name the wrong place in the file.
 
-The fields and their types are the schema: an object has these keys and no others. The reverse is
-`dataclasses.asdict`.
+The fields and their types are the schema: an object has these keys and no others.
+`python -m tools.generate` writes it as a JSON Schema into `cudalab/schemas/`.
 """
 
 from __future__ import annotations
 
+import json
 import types
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, asdict, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -25,6 +26,14 @@ def read(kind: type[Record], value: object, where: str = "") -> Record:
     """Turn a value from JSON into a dataclass. InputError names the first wrong place."""
     record: Record = _object(kind, value, where)
     return record
+
+
+def text(document: Any) -> str:
+    """The JSON of a document: a dataclass, or plain data. Nothing in it is beyond JSON."""
+    plain = (
+        asdict(document) if is_dataclass(document) and not isinstance(document, type) else document
+    )
+    return json.dumps(plain, indent=1, allow_nan=False) + "\n"
 
 
 def _object(kind: Any, value: object, where: str) -> Any:

@@ -748,7 +748,7 @@ def test_testlib_exit_status():
 def test_json_comes_back():
     report = a_report(passed(), failed())
     value = json.loads(outputs.as_json(report))
-    assert value["format"] == verdicts.FORMAT
+    assert value["schema"] == verdicts.SCHEMA
     assert value["exit_code"] == 3
     assert (value["points"], value["max_points"]) == (1, 3)
     assert verdicts.from_json(value) == report

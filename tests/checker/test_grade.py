@@ -18,6 +18,7 @@ import zipfile
 from contextlib import suppress
 from pathlib import Path
 
+import documents
 import pytest
 
 from cudalab import labs
@@ -223,7 +224,7 @@ def test_summary(tmp_path):
     wanted = simple(folder, 3)
     (folder / "=evil.py").write_text("<script>1</script>")
     (folder / "empty").mkdir()
-    assert grade(folder, out)[0] == 0
+    assert grade(folder, out, "--json", tmp_path / "class.json")[0] == 0
     with (out / "results.csv").open() as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
     assert {name: rows[name]["passed"] == "1" for name in wanted} == wanted
@@ -233,8 +234,13 @@ def test_summary(tmp_path):
     text = (out / "summary.html").read_text()
     assert "<svg" in text
     assert "<script>1" not in text
-    report = json.loads((out / "reports" / "s00.json").read_text())
+    report = documents.checked((out / "reports" / "s00.json").read_text(), "check")
     assert verdicts.from_json(report).passed
+    whole = documents.checked((tmp_path / "class.json").read_text(), "grade")
+    found = {one["name"]: one for one in whole["submissions"]}
+    assert {name: found[name]["verdict"]["passed"] for name in wanted} == wanted
+    assert found["s00"]["similar_to"]
+    assert whole["passed"] == sum(wanted.values())
 
 
 def test_one_grader_at_a_time(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import documents
 import pytest
 from command import cudalab
 
@@ -43,12 +44,16 @@ def test_every_cheat_says_what_it_does():
     assert all(job.what and job.needs in ("", "sandbox", "timing", "alone") for job in cheats)
 
 
-def test_a_small_lab_holds():
+def test_a_small_lab_holds(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
-    done = cudalab("selftest", "--device", "cpu", "--lab", "transpose", text=True, env=env)
+    words = ("--device", "cpu", "--lab", "transpose", "--json", tmp_path / "verdicts.json")
+    done = cudalab("selftest", *words, text=True, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 of 2 mutants rejected" in done.stdout
     assert "No verdict was wrong" in done.stdout
+    document = documents.checked((tmp_path / "verdicts.json").read_text(), "selftest")
+    assert document["trusted"]
+    assert {one["accepted"] for one in document["verdicts"] if one["group"] == "mutants"} == {False}
 
 
 @pytest.mark.parametrize(

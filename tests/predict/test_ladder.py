@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 from types import SimpleNamespace
 
+import documents
 import numpy as np
 import pytest
 from command import cudalab
@@ -164,7 +165,7 @@ def test_counts_are_those_of_the_accesses(predicted):
 def test_without_nvcc_the_table_says_so(predicted):
     assert any("no nvcc here" in one for one in predicted.notes)
     assert not predicted.rungs[0].compiled
-    assert records.read(ladder.Prediction, predicted.to_json()) == predicted
+    assert records.read(ladder.Prediction, asdict(predicted)) == predicted
 
 
 def test_another_gpu_needs_no_counting(predicted, monkeypatch):
@@ -214,8 +215,7 @@ def test_json_on_stdout_is_all():
     words = ("--variants", "naive", "--n", "64,128", "--gpu", "h100", "--json", "-")
     done = cudalab("predict", "transpose", *words)
     assert done.returncode == 0, done.stderr.decode()
-    small, large = json.loads(done.stdout)
-    assert small["schema"] == ladder.SCHEMA
+    small, large = documents.checked(done.stdout, "predict")["predictions"]
     assert (small["size"], large["size"]) == ("64", "128")
     assert small["rungs"][0]["ms"] < large["rungs"][0]["ms"]
 

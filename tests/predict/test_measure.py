@@ -167,7 +167,7 @@ def test_a_file_is_written_and_read(device, monkeypatch, tmp_path):
     ("words", "status", "message"),
     [
         (("cpu", "--measure", "-"), 2, "--measure is for GPUs"),
-        (("--measure", "-", "--json"), 2, "--json"),
+        (("--measure", "-", "--json", "-"), 2, "--json"),
     ],
 )
 def test_mistakes(words, status, message):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -19,6 +18,7 @@ from cudalab.checker.submit import predicting
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel
 from cudalab.cli.report import predict
 from cudalab.predict import gpus, ladder
+from cudalab.system import records
 
 T4 = gpus.load("t4")
 
@@ -54,7 +54,7 @@ def test_what_the_model_does_not_know_is_not_said(monkeypatch):
         prediction = ladder.Prediction(
             gpu="", assumed=[], lab="reduce", case={}, size="1", rungs=rungs, notes=[]
         )
-        data = json.dumps([prediction.to_json()]).encode()
+        data = records.text(ladder.Predictions(predictions=[prediction])).encode()
         mine = SimpleNamespace(lab=lab, predicted=lambda *_: data if rungs else b"{")
         return predicting.remarks(mine, lab.complete({}), T4, None)
 

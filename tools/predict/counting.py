@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,9 +21,16 @@ from cudalab.labs.sizes import in_words
 from cudalab.predict import growth, ladder
 from cudalab.predict.counts import Generated
 from cudalab.predict.ladder import Prediction, Rung
-from cudalab.system import records
 from tools import results
-from tools.predict.stored import FITTED_ON, FOLDER, gpu_of, number_of, size_of, targets
+from tools.predict.stored import (
+    FITTED_ON,
+    FOLDER,
+    gpu_of,
+    number_of,
+    prediction_of,
+    size_of,
+    targets,
+)
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
@@ -122,7 +129,7 @@ def count_targets() -> None:
         if (name, variant) in able and number_of(size_text) < known[name]:
             jobs.append(Job(name, variant, 1, size_of(size_text)))
     ladders = _ladders({job: predicted([document["gpu"]], job)[0] for job in jobs})
-    rows = [_short(each.to_json()) for each in documents(document["gpu"], ladders)]
+    rows = [_short(asdict(each)) for each in documents(document["gpu"], ladders)]
     head = {name: document[name] for name in ("gpu", "date", "commit")}
     path = FOLDER / f"{FITTED_ON}.json"
     results.write_rows(path, head, document["predictions"] + rows, "predictions")
@@ -140,9 +147,9 @@ def again(name: str) -> None:
     gpu = gpu_of(document["gpu"])
     rows = []
     for each in document["predictions"]:
-        one = records.read(Prediction, each)
+        one = prediction_of(each)
         rungs = [ladder.timed(rung, gpu) if rung.kernels else rung for rung in one.rungs]
-        rows.append(_short(replace(one, rungs=rungs).to_json()))
+        rows.append(_short(asdict(replace(one, rungs=rungs))))
     head = {"gpu": document["gpu"], "date": results.today(), "commit": commit()}
     results.write_rows(path, head, rows, "predictions")
 
@@ -217,7 +224,7 @@ def write(gpu_name: str, name: str, ladders: dict[tuple[str, Size], list[Rung]])
 
 def _write(path: Path, gpu_name: str, ladders: dict[tuple[str, Size], list[Rung]]) -> None:
     head = {"gpu": gpu_name, "date": results.today(), "commit": commit()}
-    rows = [_short(each.to_json()) for each in documents(gpu_name, ladders)]
+    rows = [_short(asdict(each)) for each in documents(gpu_name, ladders)]
     results.write_rows(path, head, rows, "predictions")
 
 

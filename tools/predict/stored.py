@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
 from cudalab.bench.document import load
@@ -37,6 +37,11 @@ class Pair:
     measured_s: float
 
 
+def prediction_of(row: dict[str, Any]) -> Prediction:
+    """A stored prediction; older ones have a key `schema` each."""
+    return records.read(Prediction, {key: row[key] for key in row if key != "schema"})
+
+
 def gpu_of(name: str) -> Gpu:
     """A GPU by the name of its file, such as "h200", or a part of it: "h200:88"."""
     file, _, part = name.partition(":")
@@ -57,7 +62,7 @@ def pairs(name: str, *, today: bool = False) -> tuple[Gpu, list[Pair]]:
     stored, times = results.read(path), measured(name)
     result = []
     for document in stored["predictions"]:
-        each = records.read(Prediction, document)
+        each = prediction_of(document)
         for rung in each.rungs:
             key = each.lab, each.size, rung.variant
             if rung.kernels and key in times:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab import __version__
 from cudalab.checker import cases
-from cudalab.checker.grading import batch, store, summary, unpack
+from cudalab.checker.grading import batch, document, store, summary, unpack
 from cudalab.checker.grading.task import Task
 from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.errors import ExitCode, NoDeviceError, UsageError, nearest
 from cudalab.formats import save
 from cudalab.labs import registry
+from cudalab.system import records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,7 @@ class GradeOptions:
     jobs: int | None
     scheduler: str | None
     again: tuple[str, ...] = ()  # names
+    json: Path | None = None  # for the class's document
 
 
 def grade(
@@ -88,7 +89,8 @@ def grade(
                 cluster.run(results, entries, task, options.scheduler, show_progress)
             else:
                 batch.run(results, entries, task, options.jobs or usable_cores(), show_progress)
-        return _sum_up(lab, results, out, sandbox, changed)
+        assert task.judging.seed is not None
+        return _sum_up(lab, results, out, sandbox, changed, task.judging.seed, options.json)
 
 
 def _task(
@@ -143,7 +145,13 @@ def _task(
 
 
 def _sum_up(
-    lab: Lab, results: Store, out: Path, sandbox: sandboxes.Sandbox, changed: Sequence[str]
+    lab: Lab,
+    results: Store,
+    out: Path,
+    sandbox: sandboxes.Sandbox,
+    changed: Sequence[str],
+    seed: int,
+    json_path: Path | None,
 ) -> int:
     from cudalab.output import terminal  # noqa: PLC0415 - as above
 
@@ -156,8 +164,22 @@ def _sum_up(
     folder = out / "reports"
     folder.mkdir(exist_ok=True)
     for name, report in reports.items():
-        save(folder / f"{_file_name(name)}.json", json.dumps(report.json(), indent=1) + "\n")
+        save(folder / f"{_file_name(name)}.json", records.text(report.json()))
     unjudged = [row for row in rows if row.state not in (store.DONE, store.REMOVED)]
+    status = ExitCode.ERROR if unjudged else ExitCode.OK
+    if json_path:
+        whole = document.Class(
+            lab=lab.name,
+            seed=seed,
+            sandbox=sandbox.kind,
+            judged=len(reports),
+            passed=sum(report.passed for report in reports.values()),
+            judged_again=list(changed),
+            submissions=document.submissions(rows, reports, pairs),
+        )
+        save(json_path, records.text(whole))
+        if str(json_path) == "-":
+            return status
     removed = [row.name for row in rows if row.state == store.REMOVED]
     remaining = len(rows) - len(removed)
     passed = sum(report.passed for report in reports.values())
@@ -173,7 +195,7 @@ def _sum_up(
         lines.append(f"removed before they were judged: {', '.join(removed)}")
     lines += [f"not judged: {row.name}: {row.problem}" for row in unjudged[:10]]
     terminal.lines(lines)
-    return ExitCode.ERROR if unjudged else ExitCode.OK
+    return status
 
 
 def _file_name(name: str) -> str:

@@ -48,8 +48,8 @@ def remarks(submission: Kernel, case: Case, gpu: Gpu, reference: str | None) -> 
 def _read(data: bytes) -> Rung | None:
     """The only rung of the prediction in JSON; the submission has run in its process."""
     with suppress(ValueError, CudalabError):
-        (document,) = json.loads(data)
-        (rung,) = records.read(ladder.Prediction, document).rungs
+        (prediction,) = records.read(ladder.Predictions, json.loads(data)).predictions
+        (rung,) = prediction.rungs
         return rung
     return None
 
