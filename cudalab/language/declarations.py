@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope, Type, pointer_to
 from cudalab.language.specifiers import (
     CLASS_KEYS,
+    DEDUCED,
     Specifiers,
     end_of_name,
     named,
@@ -16,6 +17,7 @@ from cudalab.language.specifiers import (
 from cudalab.language.syntax import (
     ASSEMBLY,
     ATTRIBUTES,
+    BEHIND_PARAMETERS,
     KEYWORDS,
     POINTERS,
     QUALIFIERS,
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cudalab.language.declarators import Declarators
+
+# What may begin a declaration with arguments of its own.
+_WITH_ARGUMENTS = ATTRIBUTES | DEDUCED | KEYWORDS | {"explicit"}
 
 
 class Declarations:
@@ -67,6 +72,10 @@ class Declarations:
             return Node("linkage", i, inner.last, [inner])
         if text in ("static_assert", *ASSEMBLY):
             return Node("assembly", i, min(words.end_of(i, end) + 1, end), text=text)
+        if words.kinds[i] == "name" and texts[i + 1] == "(" and text not in _WITH_ARGUMENTS:
+            behind = words.behind(i + 1, end)
+            if words.kinds[behind] == "name" and texts[behind] not in BEHIND_PARAMETERS:
+                return Node("macro", i, behind, text=text)  # which stands for declarations
         return self.simple(i, end, scope)
 
     def _template(self, i: int, end: int, scope: Scope) -> Node:

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope, Type, pointer_to
 from cudalab.language.specifiers import Specifiers, end_of_name, named, specifiers
-from cudalab.language.syntax import ATTRIBUTES, KEYWORDS, POINTERS, QUALIFIERS, Words
+from cudalab.language.syntax import (
+    ATTRIBUTES,
+    BEHIND_PARAMETERS,
+    KEYWORDS,
+    POINTERS,
+    QUALIFIERS,
+    Words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cudalab.language.expressions import Expressions
-
-_BEHIND_PARAMETERS = frozenset({"const", "volatile", "override", "final", "mutable", "&", "try"})
 
 
 class Declarators:
@@ -170,7 +175,7 @@ class Declarators:
         words, texts, inside = self.words, self.words.texts, self.words.texts[paren + 1]
         behind = words.behind(paren, end)
         after = texts[behind]
-        if after in ("{", "->") or after in _BEHIND_PARAMETERS or inside in (")", "."):
+        if after in ("{", "->") or after in BEHIND_PARAMETERS or inside in (")", "."):
             return True
         in_block = any(each.kind == "block" for each in scope.enclosing())
         if not in_block and (after == ":" or scope.kind == "class"):
@@ -196,9 +201,10 @@ class Declarators:
         close = words.behind(paren, end)
         outer = self._scope_of(name, scope)
         inner = Scope("function", outer)
-        types = self.parameters(paren + 1, close - 1, inner)
+        node.at, node.text = paren, name
+        node.parameters = self.parameters(paren + 1, close - 1, inner)
         k = close
-        while texts[k] in _BEHIND_PARAMETERS or texts[k] in ATTRIBUTES or texts[k] == "throw":
+        while texts[k] in BEHIND_PARAMETERS or texts[k] in ATTRIBUTES or texts[k] == "throw":
             k = words.behind(k + 1, end) if texts[k + 1] == "(" else k + 1
         if texts[k] == "->":
             found = specifiers(words, k + 1, end, inner)
@@ -208,7 +214,9 @@ class Declarators:
                 result = replace(result, is_reference=result.is_reference or texts[k] == "&")
                 k += 1
         short = name.rpartition("::")[2]
-        declared = Name(short, "function", result, parameters=tuple(types))
+        declared = Name(
+            short, "function", result, parameters=tuple(each.type for each in node.parameters)
+        )
         if outer is scope or "::" not in name:
             self.declare(node, declared, scope)
         else:
@@ -224,13 +232,7 @@ class Declarators:
         if texts[k] != "{":
             node.words |= {"function"}
             return words.end_of(k, end, ",;") if texts[k] != "=" else words.end_of(k, end)
-        node.kind, node.text, node.at, node.type, node.scope = (
-            "function",
-            name,
-            paren,
-            result,
-            inner,
-        )
+        node.kind, node.type, node.scope = "function", result, inner
         node.last = words.behind(k, end)
         while texts[node.last] == "catch" and node.last < end:  # of a function that is a try
             node.last = words.behind(words.behind(node.last + 1, end), end)
@@ -249,16 +251,16 @@ class Declarators:
             return found.scope
         return Scope("template", found.scope, scope.names)
 
-    def parameters(self, i: int, end: int, scope: Scope) -> list[Type]:
-        """Declare parameters in `scope`; their types."""
-        words, types = self.words, []
-        while i < end:
+    def parameters(self, i: int, end: int, scope: Scope) -> list[Node]:
+        """Declare parameters in `scope`."""
+        words, nodes = self.words, list[Node]()
+        while i < end and words.texts[i : i + 2] != ["void", ")"]:
             found = specifiers(words, i, end, scope)
             last, depth = max(found.last, i), 0
             while last < end and (words.texts[last] != "," or depth):
                 angle = words.angle(last, end)
                 last = angle or words.skip(last, end)
-            node = Node("parameter", i, last)
+            node = Node("parameter", i, last, at=found.last)
             type_ = found.type or UNKNOWN
             if found.type is not None:
                 self.read(node, found, last, scope, only=True)
@@ -266,7 +268,7 @@ class Declarators:
                 type_ = node.names[-1].type if node.names[-1].kind == "variable" else UNKNOWN
             elif "*" in words.texts[found.last : last]:
                 type_ = pointer_to(type_)
-            if words.texts[i : i + 2] != ["void", ")"]:
-                types.append(type_)
+            node.type, node.last = type_, last
+            nodes.append(node)
             i = last + 1
-        return types
+        return nodes

@@ -7,12 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.language.structure import top_level, without_template
 from cudalab.language.tokens import OPENING, closing, closing_angle, end_of_expression, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from cudalab.language.structure import Declared
     from cudalab.language.tokens import Token
 
 SIGNS = frozenset("+-*/%&|^<>=")
@@ -29,7 +29,7 @@ class File(NamedTuple):
 
     tokens: list[Token]  # without directives
     directives: list[Token]
-    functions: list[tuple[int, int]]
+    functions: list[Declared]
 
 
 @dataclass
@@ -62,7 +62,7 @@ def find_shared(files: Sequence[File], functions: Sequence[DeviceFunction]) -> N
     """Let functions know which of their names may stand for shared memory."""
     outside: set[str] = set()
     for file in files:
-        inside = {i for start, end in file.functions for i in range(start, end)}
+        inside = {i for each in file.functions for i in range(*each.body)}
         shared = _shared_names(file.tokens, 0, len(file.tokens))
         outside |= {name for i, name in shared if i not in inside}
         for directive in file.directives:
@@ -115,21 +115,16 @@ def split(tokens: list[Token], start: int, end: int) -> list[tuple[int, int]]:
 class DeviceFunction:
     """A device function: tokens[start] is the bracket that opens its body."""
 
-    def __init__(self, tokens: list[Token], start: int, end: int) -> None:
-        self.tokens, self.start, self.end = tokens, start, end
-        begin = start
-        while begin and tokens[begin - 1].text not in (";", "}", "{"):
-            begin -= 1
-        self.head = {token.text for token in tokens[begin:start]}
-        first = without_template(tokens, begin, start)
-        opening = next((i for i in top_level(tokens, first, start) if tokens[i].text == "("), start)
-        self.name = tokens[opening - 1].text
-        self.parameters = split(tokens, opening + 1, closing(tokens, opening) or start)
+    def __init__(self, tokens: list[Token], declared: Declared) -> None:
+        self.tokens, (self.start, self.end) = tokens, declared.body
+        self.head = {token.text for token in tokens[declared.first : self.start]}
+        self.name = declared.node.text.rpartition("::")[2]
+        self.parameters = [(each.first, each.last) for each in declared.node.parameters]
         self.names = [
             next((t.text for t in reversed(tokens[a:b]) if t.kind == "name"), "")
             for a, b in self.parameters
         ]
-        self.shared = {name for _, name in _shared_names(tokens, start, end)}
+        self.shared = {name for _, name in _shared_names(tokens, self.start, self.end)}
         if not self.is_kernel:  # whose parameters point to global memory
             self.shared |= {
                 name

@@ -28,8 +28,11 @@ from cudalab.language.device_functions import (
     find_shared,
     split,
 )
+from cudalab.language.scopes import Scope
 from cudalab.language.structure import scan
+from cudalab.language.syntax import Words
 from cudalab.language.tokens import OPENING, Lines, closing, tokenize
+from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,15 +70,18 @@ class _Statement:
 
 def edits(files: Sequence[File]) -> list[list[Edit]]:
     """The edits for the device functions of files, a list for each of the files."""
-    words = {token.text for file in files for token in file.tokens}
-    words |= {"volatile" for file in files for each in file.directives if "__shared__" in each.text}
-    if not words & {"__shared__", "volatile"}:
+    if not _may_share(files):
         return [[] for _ in files]
-    functions = [
-        [_Function(file.tokens, start, end) for start, end in file.functions] for file in files
-    ]
+    functions = [[_Function(file.tokens, each) for each in file.functions] for file in files]
     find_shared(files, [each for own in functions for each in own])
     return [[edit for each in own for edit in each.edits()] for own in functions]
+
+
+def _may_share(files: Sequence[File]) -> bool:
+    """Whether functions may have memory that the lanes of a warp share."""
+    words = {token.text for file in files for token in file.tokens}
+    words |= {"volatile" for file in files for each in file.directives if "__shared__" in each.text}
+    return bool(words & {"__shared__", "volatile"})
 
 
 def applied(text: str) -> str:
@@ -83,7 +89,11 @@ def applied(text: str) -> str:
     both = tokenize(text)
     tokens = [token for token in both if token.kind != "directive"]
     directives = [token for token in both if token.kind == "directive"]
-    file = File(tokens, directives, scan(tokens, Lines(text)).device_functions)
+    file = File(tokens, directives, [])
+    if _may_share([file]):
+        words = Words(tokens, directives)
+        root = Reader(words).file(Scope("namespace"))
+        file = File(tokens, directives, scan(root, words, Lines(text)).device_functions)
     pieces, end = [], 0
     for start, stop, written in sorted(edits([file])[0]):
         pieces += [text[end:start], written]

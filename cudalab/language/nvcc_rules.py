@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.errors import KernelCompileError
+from cudalab.language.scopes import Node, Scope
 from cudalab.language.source import blank_comments, place
-from cudalab.language.structure import kind_of_brace, top_level, without_template
-from cudalab.language.tokens import CLOSING, OPENING, Token, closing, tokenize
+from cudalab.language.syntax import Words
+from cudalab.language.tokens import tokenize
+from cudalab.language.tree import Reader
 from cudalab.system import elf
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ _NOT_PLAIN = frozenset(
     {"template", "constexpr", "consteval", "constinit", "operator", "using", "typedef", "friend"}
     | {"static_assert", "struct", "class", "union", "enum", "concept", "namespace", "asm"}
 )
-# After these words a name is used; after any other word it is declared.
-_BEFORE_A_USE = frozenset({"return", "else", "case", "do", "goto", "throw", "and", "or", "not"})
 # Functions of the C++ library for the host only, unlike its mathematical functions.
 _ALGORITHMS = frozenset({"min", "max", "clamp", "swap", "sort", "fill", "copy", "accumulate"})
 
@@ -89,123 +88,92 @@ def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
 # Functions and variables of the host -------------------------------------------------------------
 
 
-@dataclass
-class _Names:
+class _File:
     """The names that a file declares outside functions and classes."""
 
-    functions: set[str] = field(default_factory=set)  # of the host
-    variables: set[str] = field(default_factory=set)  # of the host
-    others: set[str] = field(default_factory=set)  # declared in any other way
-    device_code: list[tuple[int, int]] = field(default_factory=list)  # parameters and body
+    def __init__(self, text: str, macros: set[str]) -> None:
+        tokens = tokenize(text)
+        directives = [token for token in tokens if token.kind == "directive"]
+        self.macros = macros | {m[1] for each in directives if (m := _MACRO.match(each.text))}
+        self.changes = [each.start for each in directives if _CHANGES.match(each.text)]
+        self.words = Words([each for each in tokens if each.kind != "directive"], directives)
+        self.functions: set[str] = set()  # of the host
+        self.variables: set[str] = set()  # of the host
+        self.others: set[str] = set()  # declared in any other way
+        self.device_code: list[Node] = []  # functions
+        root = Reader(self.words).file(Scope("namespace"))
+        for node in _outside_classes(root):
+            self._note(node)
+
+    def _note(self, node: Node) -> None:
+        """Add what a declaration declares."""
+        texts = self.words.texts
+        inner = node.children[0] if node.kind == "template" and node.children else node
+        body = next((each for each in node.children if each.kind == "block"), None)
+        head = body.first if body and node.kind == "function" else node.last
+        words = set(texts[node.first : head])
+        in_front = set(texts[node.first : node.at])
+        plain = not (
+            node.kind not in ("function", "declaration")
+            or words & _NOT_PLAIN
+            or in_front & self.macros
+            or self._may_change(node.first, head)
+        )
+        arrays = {
+            texts[k]
+            for k in range(node.first, head)
+            if self.words.kinds[k] == "name" and texts[k + 1] == "["
+        }
+        for name in inner.names:
+            if not plain or words & _ON_DEVICE:
+                self.others.add(name.name)
+            elif node.kind == "function":
+                self.functions.add(name.name)
+            elif name.name in arrays or (
+                name.kind == "variable" and not words & {"const", "extern"}
+            ):
+                self.variables.add(name.name)
+        on_device = words & {"__global__", "__device__"} and "__host__" not in words
+        if (
+            plain
+            and on_device
+            and node.kind == "function"
+            and not self._may_change(head, node.last)
+        ):
+            self.device_code.append(node)
+
+    def _may_change(self, first: int, last: int) -> bool:
+        """Whether a preprocessor condition or a macro may change the tokens."""
+        begin, end = self.words.tokens[first].start, self.words.tokens[last - 1].end
+        return any(begin < each < end for each in self.changes)
+
+
+def _outside_classes(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        if child.kind in ("namespace", "linkage"):
+            yield from _outside_classes(child)
+        else:
+            yield child
 
 
 def _host_only(text: str, macros: set[str]) -> Iterator[str]:
     """Report host functions and variables that plain kernels and device functions use."""
-    tokens = tokenize(text)
-    macros |= {m[1] for t in tokens if t.kind == "directive" and (m := _MACRO.match(t.text))}
-    names = _declared(tokens, macros)
-    functions = names.functions - names.others - macros
-    variables = names.variables - names.others - macros
-    host_names = functions | variables | {"std"}
-    for start, end in names.device_code:
-        uses = [i for i in range(start, end) if tokens[i].text in host_names]
-        local = {tokens[i].text for i in uses if _is_declared(tokens, i)}
-        for i in uses:
-            name, after = tokens[i].text, tokens[i + 1].text
-            if name in local or not _is_evaluated(tokens, i):
+    file = _File(text, macros)
+    functions = file.functions - file.others - file.macros
+    variables = file.variables - file.others - file.macros
+    for function in file.device_code:
+        calls = {
+            call.children[0] for call in function.of_kind("call", "construct") if call.children
+        }
+        unevaluated = {name for one in function.of_kind("sizeof") for name in one.of_kind("name")}
+        for node in function.of_kind("name"):
+            name, _, algorithm = node.text.partition("::")
+            if node in unevaluated or node.scope is None or node.scope.is_local(name, node.first):
                 continue
-            at = f"{place(text, tokens[i].start)}: error:"
-            if name in functions and after == "(":
+            at = f"{place(text, file.words.tokens[node.first].start)}: error:"
+            if node.text in functions and node in calls:
                 yield f"{at} calls {name}, a host function: declare it __device__"
-            elif name in variables:
+            elif node.text in variables:
                 yield f"{at} uses {name}, a host variable: declare it __device__ or __constant__"
-            elif name == "std" and tokens[i + 2].text in _ALGORITHMS and tokens[i + 3].text == "(":
-                called = tokens[i + 2].text
-                yield f"{at} calls std::{called}, a host function: leave out std::"
-
-
-def _declared(tokens: list[Token], macros: set[str]) -> _Names:
-    """Walk over the declarations outside functions and classes."""
-    names = _Names()
-    start = i = 0
-    while i < len(tokens):
-        text = tokens[i].text
-        if tokens[i].kind == "directive" and start == i:
-            start = i + 1
-        elif text == ";":
-            _note(tokens, start, i, None, macros, names)
-            start = i + 1
-        elif text == "}":
-            start = i + 1
-        elif text == "{":
-            kind = kind_of_brace(tokens, start, i)
-            end = i if kind == "namespace" else closing(tokens, i)
-            if end is None:
-                break
-            if kind == "function":
-                _note(tokens, start, i, end, macros, names)
-            if kind in ("namespace", "function"):
-                start = end + 1
-            i = end
-        i += 1
-    return names
-
-
-def _note(
-    tokens: list[Token], start: int, end: int, body_end: int | None, macros: set[str], names: _Names
-) -> None:
-    """Add the declaration in tokens[start:end], which a function's body may follow."""
-    top = top_level(tokens, without_template(tokens, start, end), end)
-    first = next((i for i in top if tokens[i].text in ("(", "=", "[", "{", ",")), end)
-    name, follows = tokens[first - 1], tokens[first].text
-    if first - start < 2 or name.kind != "name" or tokens[first - 2].text == "::":
-        return
-    words = {token.text for token in tokens[start:end]}
-    in_front = {token.text for token in tokens[start : first - 1]}
-    plain = not (words & _NOT_PLAIN or in_front & macros or _may_change(tokens, start, end))
-    if not plain or words & _ON_DEVICE:
-        names.others.add(name.text)
-    elif follows == "(" and body_end:
-        names.functions.add(name.text)
-    elif follows == "[" or (follows != "(" and not words & {"const", "extern"}):
-        names.variables.add(name.text)
-    on_device = words & {"__global__", "__device__"} and "__host__" not in words
-    if plain and on_device and body_end and not _may_change(tokens, end, body_end):
-        names.device_code.append((first, body_end))
-
-
-def _may_change(tokens: list[Token], start: int, end: int) -> bool:
-    """Whether a preprocessor condition or a macro may change tokens[start:end]."""
-    return any(t.kind == "directive" and _CHANGES.match(t.text) for t in tokens[start:end])
-
-
-def _is_declared(tokens: list[Token], i: int) -> bool:
-    """Whether tokens[i] may be the name in a declaration."""
-    before = tokens[i - 1]
-    if before.kind == "name":
-        return before.text not in _BEFORE_A_USE
-    if before.text in ("*", "&", ">"):
-        return tokens[i - 2].kind == "name" or tokens[i - 2].text in ("*", "&", ">")
-    if before.text in (",", "["):
-        within = _enclosing(tokens, i)
-        return tokens[within].text == "{" or tokens[within - 1].text in ("for", "auto", "&")
-    return False
-
-
-def _enclosing(tokens: list[Token], i: int) -> int:
-    """The index of the bracket that encloses tokens[i]."""
-    depth = 0
-    while i > 0:
-        i -= 1
-        depth += (tokens[i].text in CLOSING) - (tokens[i].text in OPENING)
-        if depth < 0:
-            break
-    return i
-
-
-def _is_evaluated(tokens: list[Token], i: int) -> bool:
-    """Whether tokens[i] is evaluated: not a member, not qualified, and no operand of `sizeof`."""
-    unevaluated = ("sizeof", "decltype", "alignof")
-    if tokens[i - 1].text in (".", "->", "::", *unevaluated):
-        return False
-    return tokens[_enclosing(tokens, i) - 1].text not in unevaluated
+            elif name == "std" and algorithm in _ALGORITHMS and node in calls:
+                yield f"{at} calls std::{algorithm}, a host function: leave out std::"

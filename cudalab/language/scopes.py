@@ -237,6 +237,11 @@ class Scope:
             scope = scope.parent
         return None
 
+    def is_local(self, name: str, position: int) -> bool:
+        """Whether a name is declared around a position, but in no namespace."""
+        around = (scope for scope in self.enclosing() if scope.kind != "namespace")
+        return any(scope.member(name, position) is not None for scope in around)
+
     def inner(self, name: str, kind: str) -> Scope:
         """The scope of the namespace or class of this name, which is made once."""
         for each in self.names.get(name, ()):
@@ -269,6 +274,7 @@ class Node:
     scope: Scope | None = None  # in which it stands; of a function, its parameters'
     words: frozenset[str] = frozenset()  # of a declaration, such as __global__
     names: list[Name] = field(default_factory=list)  # that it declares
+    parameters: list[Node] = field(default_factory=list)  # of a function
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, in the order of the text."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cudalab.language.syntax import Words
 
 CLASS_KEYS = frozenset({"class", "struct", "union", "enum"})
-_DEDUCED = frozenset({"decltype", "__typeof__", "typeof", "__decltype"})
+DEDUCED = frozenset({"decltype", "__typeof__", "typeof", "__decltype"})
 
 
 @dataclass
@@ -122,7 +122,7 @@ def specifiers(  # noqa: C901, PLR0912 - a kind of word each
         elif text in BASIC:
             basics.append(text)
             i += 1
-        elif text in _DEDUCED and texts[i + 1] == "(":
+        elif text in DEDUCED and texts[i + 1] == "(":
             behind = words.behind(i + 1, end)
             type_, spelled, certain = UNKNOWN, words.text(i, behind), True
             i = behind

@@ -1,29 +1,21 @@
-"""The declarations of a .cu file: its functions, kernels and device variables."""
+"""What a file declares outside of functions: functions, kernels and device variables."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING
 
-from cudalab.language.tokens import Lines, Token, closing, closing_angle
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-_ATTRIBUTES = frozenset(
-    {
-        "__launch_bounds__",
-        "__attribute__",
-        "__declspec",
-        "__align__",
-        "__maxnreg__",
-        "__cluster_dims__",
-        "__block_size__",
-        "alignas",
-        "decltype",
-        "noexcept",
-    }
-)
-_CLASSES = frozenset({"class", "struct", "union", "enum"})
-_NO_PARAMETER_NAMES = frozenset(
-    {"int", "float", "double", "char", "bool", "long", "short", "unsigned", "signed", "void"}
-)
+    from cudalab.language.scopes import Node
+    from cudalab.language.syntax import Words
+    from cudalab.language.tokens import Lines
+
+_DEVICE = frozenset({"__global__", "__device__"})
+_VARIABLES = ("__managed__", "__constant__", "__device__")
+# A constant may be read by the host, and is stored elsewhere.
+_STORED_ELSEWHERE = frozenset({"extern", "const", "constexpr", "inline", "__shared__"})
 _QUALIFIERS = frozenset({"const", "__restrict__", "__restrict", "restrict", "volatile", "struct"})
 
 
@@ -33,13 +25,26 @@ class Kernel:
 
     name: str
     scope: str  # `outer::inner::`, for a kernel defined by its qualified name
+    types: tuple[str, ...]  # its parameters'
     is_template: bool
+    is_inside: bool  # of a namespace or class
     has_defaults: bool
-    signature: str  # its parameters' types
-    references: int  # a bit for each parameter, set for a reference
     bounds: str  # the first argument of __launch_bounds__, or nothing
     body_end: int | None = None  # the closing brace's position in the text; None without a body
     line: int = 0
+
+    @property
+    def signature(self) -> str:
+        """The types in the same form for all declarations of a kernel."""
+        return ", ".join(
+            " ".join(word for word in type_.split() if word not in _QUALIFIERS)
+            for type_ in self.types
+        )
+
+    @property
+    def references(self) -> int:
+        """A bit for each parameter, set for a reference."""
+        return sum(1 << i for i, type_ in enumerate(self.types) if type_.endswith("&"))
 
 
 @dataclass
@@ -47,197 +52,99 @@ class Structure:
     """The declarations in one file; numbers are indices of tokens."""
 
     kernels: list[Kernel] = field(default_factory=list)
-    device_functions: list[tuple[int, int]] = field(default_factory=list)
+    device_functions: list[Declared] = field(default_factory=list)
     functions: list[tuple[int, int]] = field(default_factory=list)
     _: KW_ONLY
     variables: list[int] = field(default_factory=list)  # words such as `__device__`, to be replaced
     host_functions: set[str] = field(default_factory=set)  # names; a kernel may have one of them
 
 
-def scan(tokens: list[Token], lines: Lines) -> Structure:
-    """Walk over the declarations; `tokens` hold no directives."""
+@dataclass(frozen=True)
+class Declared:
+    """A declaration outside of functions, or a lambda expression in one."""
+
+    node: Node
+    first: int  # with the head of a template
+    _: KW_ONLY
+    is_inside: bool
+
+    @property
+    def body(self) -> tuple[int, int]:
+        """The braces of a function's body; twice the end of the declaration without one."""
+        body = next((each for each in self.node.children if each.kind == "block"), None)
+        return (body.first, body.last - 1) if body else (self.node.last, self.node.last)
+
+
+def scan(root: Node, words: Words, lines: Lines) -> Structure:
+    """The structure of a file that has been read."""
     structure = Structure()
-    start = i = 0
-    while i < len(tokens):
-        text = tokens[i].text
-        if text == ";":
-            _declaration(tokens, start, i, lines, structure)
-            start = i + 1
-        elif text == "}":
-            start = i + 1
-        elif text == "{":
-            kind = kind_of_brace(tokens, start, i)
-            end = closing(tokens, i) if kind in ("function", "initializer") else i
-            if end is None:
-                break
-            if kind == "function":
-                _function(tokens, start, i, end, lines, structure)
-            if kind != "initializer":  # which belongs to the same declaration
-                start = end + 1
-            i = end
-        i += 1
+    for each in _declared(root, None, is_inside=False):
+        node, (brace, end) = each.node, each.body
+        is_function = node.kind in ("function", "lambda")
+        if is_function:
+            structure.functions.append((brace, end))
+            if not _DEVICE.isdisjoint(words.texts[each.first : brace]):
+                structure.device_functions.append(each)
+        if "__global__" in node.words:
+            structure.kernels.append(_kernel(each, words, lines))
+        elif node.kind == "function" or "function" in node.words:
+            structure.host_functions |= {name.name for name in node.names}
+        elif node.kind == "declaration" and each.first == node.first:
+            first = next((part.last for part in node.children if part.kind == "class"), node.first)
+            texts = words.texts[first : node.last]
+            word = next((word for word in _VARIABLES if word in texts), None)
+            if word is not None and _STORED_ELSEWHERE.isdisjoint(texts):
+                structure.variables.append(first + texts.index(word))
     return structure
 
 
-def without_template(tokens: list[Token], start: int, end: int) -> int:
-    """The index after `template <...>`, if the declaration begins with it."""
-    while start + 1 < end and tokens[start].text == "template" and tokens[start + 1].text == "<":
-        angle = closing_angle(tokens, start + 1)
-        if angle is None:
-            break
-        start = angle + 1
-    return start
+def _declared(node: Node, first: int | None, *, is_inside: bool) -> Iterator[Declared]:
+    """Walk over the declarations in a node; `first` is where a template begins around it."""
+    for child in node.children:
+        begin = child.first if first is None else first
+        if child.kind in ("namespace", "class"):
+            named = is_inside or bool(child.text)
+            yield from _declared(child, None, is_inside=named)
+        elif child.kind in ("linkage", "template"):
+            outer = begin if child.kind == "template" else None
+            yield from _declared(child, outer, is_inside=is_inside)
+        elif child.kind in ("function", "declaration", "lambda"):
+            yield Declared(child, begin, is_inside=is_inside)
+            if child.kind == "declaration":
+                yield from _declared(child, None, is_inside=is_inside)
+        elif child.kind == "initializer":
+            yield from _declared(child, None, is_inside=is_inside)
 
 
-def top_level(tokens: list[Token], start: int, end: int) -> list[int]:
-    """The indices outside brackets, including the opening brackets themselves."""
-    indices, i = [], start
-    while i < end:
-        text = tokens[i].text
-        attribute = text in _ATTRIBUTES and i + 1 < end and tokens[i + 1].text == "("
-        if not attribute:
-            indices.append(i)
-        skip = i + 1 if attribute else i
-        if tokens[skip].text in ("(", "[", "{"):
-            i = closing(tokens, skip) or end
-        i += 1
-    return indices
-
-
-def kind_of_brace(tokens: list[Token], start: int, brace: int) -> str:
-    """The kind of block that `{` opens: a namespace, class, function or initializer."""
-    start = without_template(tokens, start, brace)
-    top = [tokens[i] for i in top_level(tokens, start, brace)]
-    texts = [token.text for token in top]
-    if "namespace" in texts or (texts[:1] == ["extern"] and len(top) == 2):
-        return "namespace"
-    if "(" in texts and ("=" not in texts or tokens[brace - 1].text == ")"):
-        return "function"
-    if "=" not in texts and _CLASSES & set(texts):
-        return "class"
-    return "initializer" if texts else "function"
-
-
-def _function(
-    tokens: list[Token], start: int, brace: int, end: int, lines: Lines, structure: Structure
-) -> None:
-    texts = {token.text for token in tokens[start:brace]}
-    structure.functions.append((brace, end))
-    if {"__global__", "__device__"} & texts:
-        structure.device_functions.append((brace, end))
-    if "__global__" in texts:
-        kernel = _kernel(tokens, start, brace, tokens[end].end, lines)
-        if kernel:
-            structure.kernels.append(kernel)
-    else:
-        _host_function(tokens, start, brace, structure)
-
-
-def _host_function(tokens: list[Token], start: int, end: int, structure: Structure) -> None:
-    for i in top_level(tokens, without_template(tokens, start, end), end):
-        if tokens[i].text == "(":
-            structure.host_functions.add(tokens[i - 1].text)
-            return
-
-
-def _declaration(
-    tokens: list[Token], start: int, end: int, lines: Lines, structure: Structure
-) -> None:
-    """Note a kernel's declaration or a device variable."""
-    texts = [token.text for token in tokens[start:end]]
-    if "__global__" in texts:
-        kernel = _kernel(tokens, start, end, None, lines)
-        if kernel:
-            structure.kernels.append(kernel)
-        return
-    if not {"__device__", "__constant__", "__managed__"} & set(texts):
-        _host_function(tokens, start, end, structure)
-        return
-    if {"extern", "template", "const", "constexpr", "inline", "__shared__", "using"} & set(texts):
-        return  # a constant may be read by the host, and is stored elsewhere
-    top = top_level(tokens, start, end)
-    for i in top:
-        if tokens[i].text == "=" or (tokens[i].text == "(" and tokens[i + 1].text == "*"):
-            break
-        if tokens[i].text == "(":
-            return  # a function
-    word = next(each for each in ("__managed__", "__constant__", "__device__") if each in texts)
-    variable = next((i for i in top if tokens[i].text == word), None)
-    if variable is not None:
-        structure.variables.append(variable)
-
-
-def _kernel(
-    tokens: list[Token], start: int, end: int, body_end: int | None, lines: Lines
-) -> Kernel | None:
-    """Read the declaration of a `__global__` function in tokens[start:end]."""
-    after = without_template(tokens, start, end)
-    explicit = tokens[start].text == "template"
-    while after < end and tokens[after].text != "__global__":  # past a macro that stands before it
-        after += 1
+def _kernel(each: Declared, words: Words, lines: Lines) -> Kernel:
+    """Read the declaration of a `__global__` function."""
+    node, texts = each.node, words.texts
+    short = node.text.rpartition("::")[2]
+    named = next(k for k in range(node.at - 1, node.first, -1) if texts[k] == short)
     bounds = ""
-    for i in range(start, end):
-        if tokens[i].text == "__launch_bounds__":
-            bounds = _first_argument(tokens, i + 1)
-    for i in top_level(tokens, after, end):
-        if tokens[i].text != "(" or i == 0:
-            continue
-        name = i - 1
-        if tokens[name].text == ">":  # a specialization
-            explicit = True
-            while name > after and tokens[name].text != "<":
-                name -= 1
-            name -= 1
-        close = closing(tokens, i)
-        if tokens[name].kind != "name" or close is None:
-            return None
-        params = tokens[i + 1 : close]
-        types = _types(params)
-        scope = name
-        while scope > after + 1 and tokens[scope - 1].text == "::":
-            scope -= 2
-        return Kernel(
-            name=tokens[name].text,
-            scope="".join(token.text for token in tokens[scope:name]),
-            is_template=explicit,
-            has_defaults=any(token.text == "=" for token in params),
-            signature=", ".join(types),
-            references=sum(1 << i for i, written in enumerate(types) if written.endswith("&")),
-            bounds=bounds,
-            body_end=body_end,
-            line=lines[tokens[name].start],
-        )
-    return None
+    if "__launch_bounds__" in texts[each.first : node.at]:
+        at = texts.index("__launch_bounds__", each.first) + 2
+        bounds = " ".join(texts[at : words.end_of(at, node.at, ",")])
+    return Kernel(
+        name=short,
+        scope=node.text.removesuffix(short),
+        types=tuple(type_of_parameter(words, parameter) for parameter in node.parameters),
+        is_template=each.first != node.first or ">" in texts[named : node.at],
+        is_inside=each.is_inside or "::" in node.text,
+        has_defaults=any("=" in texts[one.first : one.last] for one in node.parameters),
+        bounds=bounds,
+        body_end=words.tokens[node.last - 1].end if node.kind == "function" else None,
+        line=lines[words.tokens[named].start],
+    )
 
 
-def _first_argument(tokens: list[Token], opening: int) -> str:
-    close = closing(tokens, opening)
-    if close is None:
-        return ""
-    words, i = [], opening + 1
-    while i < close and tokens[i].text != ",":
-        end = closing(tokens, i) if tokens[i].text in ("(", "[", "{") else i
-        words += [token.text for token in tokens[i : (end or i) + 1]]
-        i = (end or i) + 1
-    return " ".join(words)
-
-
-def _types(params: list[Token]) -> list[str]:
-    """The parameters' types, in the same form for all declarations of a kernel."""
-    types: list[str] = []
-    words: list[str] = []
-    depth = 0
-    for token in [*params, Token("sign", ",", 0, 0)]:
-        depth += (token.text in ("(", "[", "<", "{")) - (token.text in (")", "]", ">", "}"))
-        if token.text != "," or depth > 0:
-            words.append(token.text)
-            continue
-        if "=" in words:
-            words = words[: words.index("=")]
-        words = [word for word in words if word not in _QUALIFIERS]
-        named = len(words) > 1 and words[-1].isidentifier() and words[-2] != "::"
-        if named and words[-1] not in _NO_PARAMETER_NAMES:
-            words.pop()
-        types.append(" ".join(words))
-        words = []
-    return types
+def type_of_parameter(words: Words, parameter: Node) -> str:
+    """The words of a parameter without its name and its default."""
+    texts = words.texts[parameter.first : parameter.last]
+    texts = texts[: texts.index("=")] if "=" in texts else texts
+    for name in parameter.names[-1:]:
+        if name.name in texts:
+            texts.reverse()
+            texts.remove(name.name)
+            texts.reverse()
+    return " ".join(texts)

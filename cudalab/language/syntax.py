@@ -26,6 +26,7 @@ KEYWORDS = set_of(
     "public private protected asm __asm__ __asm static_cast reinterpret_cast const_cast "
     "dynamic_cast this co_await co_return co_yield static_assert concept requires"
 )
+BEHIND_PARAMETERS = frozenset({"const", "volatile", "override", "final", "mutable", "&", "try"})
 POINTERS = set_of("* & const volatile __restrict__ __restrict restrict")
 ASSEMBLY = frozenset({"asm", "__asm__", "__asm"})
 _OPERATORS = sorted(

@@ -83,19 +83,21 @@ class Reader:
     def _lambda(self, i: int, end: int, scope: Scope) -> Node:
         """[captures] (parameters) { body }"""
         words, texts, k = self.words, self.words.texts, self.words.behind(i, end)
-        inner, device = Scope("function", scope), set[str]()
+        inner, device, parameters = Scope("function", scope), set[str](), list[Node]()
         while k < end and texts[k] not in ("{", ";", ")", "}"):
             device |= {texts[k]} & {"__device__", "__host__"}
             if texts[k] == "(" and texts[k - 1] not in ATTRIBUTES:
                 behind = words.behind(k, end)
-                self.declarators.parameters(k + 1, behind - 1, inner)
+                parameters = self.declarators.parameters(k + 1, behind - 1, inner)
                 k = behind
             else:
                 k = words.skip(k, end)
         if texts[k] != "{":
             return Node("unknown", i, max(words.behind(i, end), i + 1), scope=scope)
         body = self._block(k, words.behind(k, end), inner)
-        return Node("lambda", i, body.last, [body], scope=inner, words=frozenset(device))
+        node = Node("lambda", i, body.last, [body], scope=inner, words=frozenset(device))
+        node.parameters = parameters
+        return node
 
     def _block(self, i: int, end: int, scope: Scope) -> Node:
         """{ statements }"""

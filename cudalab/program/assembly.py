@@ -35,7 +35,7 @@ def rewrite(parsed: Parsed, tokens: list[Token], pasted: Pasted) -> None:
 
 
 def _in_device_code(parsed: Parsed, i: int) -> bool:
-    return any(a < i < b for a, b in parsed.structure.device_functions)
+    return any(a < i < b for a, b in (each.body for each in parsed.structure.device_functions))
 
 
 def _assembly(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.language.structure import Structure, scan
+from cudalab.language.structure import Structure
 from cudalab.language.tokens import Lines, Token, tokenize
 from cudalab.program.refusals import Lacking
 
@@ -31,7 +31,7 @@ class Parsed:
     tokens: list[Token]  # without directives
     directives: list[Token]
     lines: Lines
-    structure: Structure
+    structure: Structure = field(default_factory=Structure)  # once its tree is read
     edits: list[tuple[int, int, str]] = field(default_factory=list)
     lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
     head: str = ""  # directives that come first
@@ -68,11 +68,8 @@ class Parsed:
 
 
 def parse(file: File) -> Parsed:
-    """Read the declarations of a file."""
+    """Read the tokens of a file."""
     tokens = tokenize(file.text)
     code = [token for token in tokens if token.kind != "directive"]
     directives = [token for token in tokens if token.kind == "directive"]
-    lines = Lines(file.text)
-    return Parsed(
-        file=file, tokens=code, directives=directives, lines=lines, structure=scan(code, lines)
-    )
+    return Parsed(file=file, tokens=code, directives=directives, lines=Lines(file.text))

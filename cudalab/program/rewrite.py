@@ -82,6 +82,7 @@ def edited(
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
     parsed = [parse(file) for file in files]
+    read = trees.read(parsed)
     removed.tell(() if refused else parsed)  # once, though the texts may be made again
     kernels: dict[str, list[Kernel]] = {}
     for each in parsed:
@@ -131,7 +132,6 @@ def edited(
     if lacking:
         raise refusal(lacking, parsed)
     _rewrite_steps(parsed)
-    read = trees.read(parsed)
     if whole_tiles:
         tiles.rewrite(parsed, read)
     exact_arithmetic.rewrite(parsed, read, refused)

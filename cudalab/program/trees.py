@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import Node, Scope
+from cudalab.language.structure import scan
 from cudalab.language.syntax import Words
 from cudalab.language.tree import Reader
 from cudalab.program import arithmetic
@@ -35,6 +36,7 @@ def read(parsed: Sequence[Parsed]) -> Trees:
     bodies: list[list[Node]] = [[] for _ in parsed]
     for i in _in_order(parsed):
         root = Reader(words[i]).file(scope)
+        parsed[i].structure = scan(root, words[i], parsed[i].lines)
         bodies[i] = list(arithmetic.device_functions(root, words[i], marks))
     return Trees(scope=scope, words=words, macros=defined, bodies=bodies)
 

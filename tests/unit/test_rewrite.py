@@ -5,6 +5,7 @@ import pytest
 from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, opening_angle, tokenize
+from cudalab.program import trees
 from cudalab.program.files import File, gather
 from cudalab.program.parsed import parse
 from cudalab.program.rewrite import rewrite
@@ -197,7 +198,9 @@ def test_kernels_are_found():
     __attribute__((noinline)) __global__ void second() {} }
     struct S { int f() const { return 1; } }; __global__ void last(S s = S{1}) {}
     """
-    kernels = parse(File("a.cu", "a.cu", text)).structure.kernels
+    parsed = parse(File("a.cu", "a.cu", text))
+    trees.read([parsed])
+    kernels = parsed.structure.kernels
     assert [kernel.name for kernel in kernels] == ["t", "plain", "inner", "second", "last"]
     assert [kernel.is_template for kernel in kernels] == [True, False, False, False, False]
     assert [kernel.bounds for kernel in kernels] == ["N * 2", "", "BLOCK", "", ""]

@@ -244,6 +244,11 @@ def test_heads_of_functions():
     assert not list(root.of_kind("unknown"))
 
 
+def test_a_macro_may_stand_for_a_function_before_another_one():
+    root, _ = tree("GETTER(id)\n__device__ int f() { return 1; }\n__align__(8) int x;\n")
+    assert [node.kind for node in root.children] == ["macro", "function", "declaration"]
+
+
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_children_are_within_their_parents_one_after_the_other(path):
     root, code = tree(path.read_text())
