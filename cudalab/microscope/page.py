@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cudalab.output.grid import Grid
 
 STEPS_DRAWN = 64
+PLAYED_BANKS = 32  # of a warp's request; the rule for half warps has no picture
 RIGHT = ' class="r"'
 USEFUL = "useful %"  # the column with bars
 HOT = 0.1  # a wasteful line with at least this share of a kernel's passes is marked
@@ -48,6 +50,8 @@ A <b>pass</b> moves 128 bytes: a wavefront of shared memory, or four 32-byte sec
 memory. <b>sectors</b>: a request of one warp, in parentheses the fewest for its bytes.
 <b>banks</b>: the worst request's conflict. <b>meet</b>: the most lanes of one atomic that hit the
 same word. <b>split</b>: of the warps that reached a branch, those that took both sides.</p>
+<p>The slider below a line goes through its steps, in the first block traced: above are the 32 lanes
+of a warp, hollow if they take no part, below the banks or the 32-byte sectors that they use.</p>
 <p class="keys"><kbd>n</kbd> <kbd>p</kbd> next and previous line by cost, <kbd>t</kbd> to the
 top.</p>"""
 
@@ -62,7 +66,7 @@ def page(profiles: Sequence[Profile]) -> str:
         prefix = f"d{number}-"
         if len(profiles) > 1:
             body.append(f"<h2>{escaped(one.device)} device: {escaped(one.device_name)}</h2>")
-        body += [_summary(one, prefix), *(_variant(v, prefix) for v in one.variants)]
+        body += [_summary(one, prefix), *(_variant(v, prefix, one.banks) for v in one.variants)]
         body += [f'<p class="soft">{escaped(note)}</p>' for note in one.notes]
     case = ", ".join(f"{axis} {value}" for axis, value in first.case.items())
     subtitle = [first.input, case, BANKS[first.banks], f"{first.device}: {first.device_name}"]
@@ -98,7 +102,7 @@ def _meters(grid: Grid) -> dict[tuple[int, int], str]:
     }
 
 
-def _variant(variant: VariantProfile, prefix: str) -> str:
+def _variant(variant: VariantProfile, prefix: str, banks: int) -> str:
     conflict = variant.worst_conflict
     yes = " yes" if conflict and conflict[1].conflict_degree_max > 1 else ""
     verdict = variant.verdict
@@ -106,20 +110,20 @@ def _variant(variant: VariantProfile, prefix: str) -> str:
         f'<section><h2 id="{escaped(prefix + variant.name)}">{escaped(variant.name)}</h2>',
         f'<p class="soft">{escaped(variant.summary)}.</p>',
         f'<p class="answer{yes}">{escaped(verdict[:1].upper() + verdict[1:])}.</p>',
-        *(_kernel(variant, kernel) for kernel in variant.kernels),
+        *(_kernel(variant, kernel, banks) for kernel in variant.kernels),
         "</section>",
     ]
     return "\n".join(parts)
 
 
-def _kernel(variant: VariantProfile, kernel: KernelProfile) -> str:
+def _kernel(variant: VariantProfile, kernel: KernelProfile, banks: int) -> str:
     head = f"{annotate.launch(kernel)}, {annotate.traced(kernel)}"
     grid = annotate.access_grid(variant, kernel)
     return "\n".join(
         [
             f'<h3 class="kernel">{escaped(kernel.name)}<small>{escaped(head)}</small></h3>',
             _tiles(kernel),
-            *_source(variant, kernel),
+            *_source(variant, kernel, banks),
             f"<details><summary>{len(grid.rows)} accesses to memory, one by one</summary>",
             web.table(replace(grid, title=""), _meters(grid)),
             "</details>",
@@ -160,7 +164,7 @@ def _tiles(kernel: KernelProfile) -> str:
     return f'<dl class="tiles">{"".join(cells)}</dl>'
 
 
-def _source(variant: VariantProfile, kernel: KernelProfile) -> Iterable[str]:
+def _source(variant: VariantProfile, kernel: KernelProfile, banks: int) -> Iterable[str]:
     """The kernel's source files, with bars and numbers beside the lines."""
     lines = kernel.lines()
     whole = sum(line.passes for line in lines.values())
@@ -181,10 +185,12 @@ def _source(variant: VariantProfile, kernel: KernelProfile) -> Iterable[str]:
             last = row.line
             line = by_place.get((listing.label, row.line))
             rows.append(_row(row.line, line, text[row.line - 1], columns, whole, peak))
+            is_played = line and line.passes > HOT * whole and banks == PLAYED_BANKS
+            played = _played(line) if line and is_played else []
+            below = [*map(_steps, _changing(line)), *map(_player, played)]
             rows += [
-                f'<tr><td class="no" colspan="{len(heads)}"></td>'
-                f'<td class="src">{_steps(access)}</td></tr>'
-                for access in _changing(line)
+                f'<tr><td class="no" colspan="{len(heads)}"></td><td class="src">{part}</td></tr>'
+                for part in below
             ]
         yield (
             f'<div class="scroll code"><table><thead><tr>{head}'
@@ -246,6 +252,39 @@ def _steps(access: Access) -> str:
         for degree in degrees[:STEPS_DRAWN]
     )
     return f'<span class="steps">{bars}</span> <span class="c">conflict degree by step</span>'
+
+
+def _played(line: Line) -> list[Access]:
+    """Accesses that change from step to step or waste passes, without repeats."""
+    result: dict[object, Access] = {}
+    for access in line.accesses:
+        wasteful = (
+            access.conflict_degree_max > 1
+            if access.space == "shared"
+            else access.sectors > access.ideal_sectors
+        )
+        if (
+            access.addresses
+            and access.space in ("shared", "global")
+            and (wasteful or len(access.steps) > 1)
+        ):
+            result.setdefault((access.space, access.addresses), access)
+    return list(result.values())
+
+
+def _player(access: Access) -> str:
+    """A slider over an access's steps; web.js draws which bank or sector each lane goes to."""
+    steps = [
+        {"requests": step.requests, "lanes": lanes}
+        for step, lanes in zip(access.steps, access.addresses, strict=True)
+    ][:STEPS_DRAWN]
+    shown = {"shared": access.space == "shared", "bytes": access.bytes_per_lane, "steps": steps}
+    what = " ".join(filter(None, [access.kind, access.space, access.buffer]))
+    return (
+        f"<div class=\"player\" data-access='{escaped(json.dumps(shown, separators=(',', ':')))}'"
+        f' hidden><label>{escaped(what)} <input type="range" min="1" max="{len(steps)}" value="1">'
+        '</label> <output></output><svg viewBox="0 0 648 140" role="img"></svg></div>'
+    )
 
 
 def _highlighted(text: str) -> list[str]:

@@ -358,6 +358,7 @@ def merged_access(parts: Sequence[Access]) -> Access:
         same_address_max=max(part.same_address_max for part in parts),
         same_address_mean=mean("same_address_mean"),
         steps=next((part.steps for part in parts if part.steps), ()),
+        addresses=next((part.addresses for part in parts if part.steps), ()),
     )
 
 

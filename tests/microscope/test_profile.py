@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html.parser
+import itertools
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import shutil
 import struct
 import sys
 import time
+from collections import Counter
 
 import pytest
 from command import cudalab
@@ -417,12 +419,42 @@ def test_a_file_of_ones_own(tmp_path):
     assert done.returncode == 2
 
 
-def test_the_page_is_written_whole(tmp_path):
+def words_in_a_bank(lanes, width):
+    """The most words that one of 32 banks has to give, from the addresses of a request."""
+    words = {
+        word
+        for address in lanes
+        if address is not None
+        for word in range(address // 4, (address + width - 1) // 4 + 1)
+    }
+    return max(Counter(word % 32 for word in words).values())
+
+
+def test_the_page_is_written_whole_and_has_the_addresses_that_conflict(tmp_path):
     page = tmp_path / "page.html"
-    done = run("transpose", "--n", 64, "--variants", "tiled", "--html", page)
+    done = run("reduce", "--n", 4096, "--variants", "interleaved_strided", "--html", page)
     assert done.returncode == 0, done.stderr
-    assert page.read_text(encoding="utf-8").endswith("</html>\n")
+    text = page.read_text(encoding="utf-8")
+    assert text.endswith("</html>\n")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    played = [json.loads(one) for one in re.findall(r"data-access='([^']*)'", html.unescape(text))]
+    load, store = (one["steps"] for one in played)
+    assert [words_in_a_bank(step["lanes"], 4) for step in load] == list(LADDER)
+    # Thread t of the first warp stores values[2 * s * t], for s = 1, 2, 4, ..., 128.
+    strides = {
+        after - before
+        for step in store
+        for before, after in itertools.pairwise(step["lanes"])
+        if None not in (before, after)
+    }
+    assert strides == {4 * 2 * s for s in (1, 2, 4, 8, 16, 32, 64)}
+    assert [32 - step["lanes"].count(None) for step in store] == [32, 32, 32, 16, 8, 4, 2, 1]
+
+
+def test_the_old_rule_has_no_sliders(tmp_path):
+    page = tmp_path / "page.html"
+    assert run("transpose", "--n", 64, "--banks", 16, "--html", page).returncode == 0
+    assert "data-access=" not in page.read_text(encoding="utf-8")
 
 
 def test_the_old_rule_is_no_rule_of_a_gpu():
@@ -464,7 +496,7 @@ class Checker(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
-        if tag not in ("meta", "br", "wbr", "link", "img"):
+        if tag not in ("meta", "br", "wbr", "link", "img", "input"):
             self.open.append(tag)
         if "id" in given:
             self.ids.add(given["id"])

@@ -91,7 +91,10 @@ class AccessRow(ctypes.Structure):
 class StepRow(ctypes.Structure):
     """cudalab::StepRow of check_count.h."""
 
-    _fields_ = tuple(_fields(U32, "row interval requests wavefronts ideal sectors"))
+    _fields_ = (
+        *_fields(U32, "row interval requests wavefronts ideal sectors lanes unused"),
+        ("address", U64 * 32),
+    )
 
 
 class BranchRow(ctypes.Structure):
@@ -323,7 +326,15 @@ def _access(rows: list[Any], steps: list[Any], names: Names) -> Access:
             )
             for step in steps
         ),
+        addresses=tuple(_addresses(step) for step in steps),
     )
+
+
+def _addresses(step: Any) -> tuple[int | None, ...]:
+    """The byte that each lane accesses in a step's first request: see Access.addresses."""
+    active = [step.address[lane] if step.lanes >> lane & 1 else None for lane in range(32)]
+    low = min(address for address in active if address is not None) // 128 * 128
+    return tuple(None if address is None else address - low for address in active)
 
 
 def branches(sites: Iterable[Any], rows: Iterable[Any], names: Names) -> tuple[Branch, ...]:

@@ -166,7 +166,8 @@ EXPORT const unsigned* cudalab_layout(unsigned* count) {
                    &A::ideal_sectors, &A::wavefronts, &A::ideal_wavefronts, &A::degree_sum,
                    &A::same_sum, &A::lines, &A::partial);
         layout.add(&StepRow::row, &StepRow::interval, &StepRow::requests, &StepRow::wavefronts,
-                   &StepRow::ideal, &StepRow::sectors);
+                   &StepRow::ideal, &StepRow::sectors, &StepRow::lanes, &StepRow::unused,
+                   &StepRow::address);
         layout.add(&BranchRow::executions, &BranchRow::divergent, &BranchRow::lanes_first,
                    &BranchRow::lanes_second);
         typedef FindingRow F;

@@ -152,6 +152,8 @@ struct AccessRow {
 };
 struct StepRow {  // consecutive requests with the same cost, of the first block traced
     unsigned row, interval, requests, wavefronts, ideal, sectors;
+    unsigned lanes, unused;  // mask of the first request, and its addresses
+    uint64_t address[32];
 };
 struct BranchRow {  // by site
     uint64_t executions, divergent, lanes_first, lanes_second;
@@ -210,11 +212,11 @@ struct Counts {
         row.partial += cost.partial;
         if (cost.degree > row.degree_max) row.degree_max = cost.degree;
         if (cost.same_address > row.same_max) row.same_max = cost.same_address;
-        if (with_steps) add_step(index, interval, cost);
+        if (with_steps) add_step(index, interval, cost, r);
     }
 
   private:
-    void add_step(unsigned row, unsigned interval, const Cost& cost) {
+    void add_step(unsigned row, unsigned interval, const Cost& cost, const Request& r) {
         if (last_step[row] != ~0u) {
             StepRow& last = steps[last_step[row]];
             if (last.interval == interval && last.wavefronts == cost.wavefronts &&
@@ -226,7 +228,13 @@ struct Counts {
         if (num_steps[row] == MAX_STEPS) return;
         ++num_steps[row];
         last_step[row] = (unsigned)steps.count;
-        steps.add({row, interval, 1, cost.wavefronts, cost.ideal, cost.sectors});
+        StepRow step = {row,     interval, 1, cost.wavefronts, cost.ideal, cost.sectors,
+                        r.lanes, 0,        {}};
+        for (unsigned left = r.lanes; left; left &= left - 1) {
+            const unsigned lane = __builtin_ctz(left);
+            step.address[lane] = r.address[lane];
+        }
+        steps.add(step);
     }
 };
 
