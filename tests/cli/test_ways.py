@@ -24,14 +24,14 @@ def test_both_ways_print_the_same():
     assert outcome(binary, "1") == outcome(binary, "0")
     status, printed, messages = outcome(binary, "1")
     assert status == 0
-    assert printed.count("cudaSuccess") == 20
+    assert printed.count("cudaSuccess") == 21
     assert "block (0,0,0): thread (33,0,0): " in messages
-    assert "ways.cu:289: " in messages
+    assert "ways.cu:304: " in messages
     reasons = loops.stored(binary).reasons
     assert {name for name, reason in reasons.items() if reason} == {
         *("waits", "lanes"),
     }
-    assert len(reasons) == 17
+    assert len(reasons) == 18
 
 
 def test_random_kernels_with_groups_give_the_same_bytes():

@@ -266,6 +266,21 @@ static void fold_all() {
     folds<unsigned, 4, true><<<4, THREADS>>>((unsigned*)numbers, (unsigned*)results);
 }
 
+// A loop of a thread that begins with a vote, in one of the block. Threads have left before.
+__global__ void begins(const int* in, int* out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const bool leaves = threadIdx.x == 40;
+    const unsigned here = __ballot_sync(0xffffffffu, !leaves);
+    if (leaves) return;
+    int sum = in[i];
+    for (int round = 0; round < 3; ++round) {
+        for (unsigned left = __ballot_sync(here, sum & 1); left; left &= left - 1)
+            sum += __shfl_sync(here, sum, __ffs(left) - 1);
+        if (round == 2) break;
+    }
+    out[i] = sum;
+}
+
 // What keeps its fibers.
 __device__ volatile int flag;
 __global__ void waits(int* out) {
@@ -337,6 +352,8 @@ int main() {
     show("folds");
     chains<<<4, THREADS>>>(numbers, results, THREADS);
     show("chains");
+    begins<<<4, THREADS>>>(numbers, results);
+    show("begins");
     void* only[] = {&results};
     cudaLaunchCooperativeKernel((void*)grid_wide, dim3(4), dim3(THREADS), only);
     show("a whole grid");

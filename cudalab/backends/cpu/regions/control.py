@@ -150,9 +150,9 @@ def _refuse(body: Body, statement: Statement, level: Level, what: str) -> None:
         raise NotCoveredError(f"{word.place}: {word.text} in a {what} that not all lanes may take")
 
 
-def _hoisted(body: Body, condition: Words) -> Words:
-    """Make the calls of a condition in which threads meet; what is left of it."""
-    pieces, rest = body.hoisted(condition)
+def _hoisted(body: Body, words: Words) -> Words:
+    """Make the calls of an expression in which threads meet; what is left of it."""
+    pieces, rest = body.hoisted(words)
     for piece in pieces:
         body.call(piece)
     return rest
@@ -247,7 +247,7 @@ def _begin(body: Body, first: Words) -> None:
     semicolon = first[-1]._replace(text=";", kind="sign")
     declared = locals_of(first)
     if declared and not all(map(body.facts.is_scalar, declared)):
-        for local in declared:
+        for local in locals_of(_hoisted(body, first)):
             body.keep_local(local)
         body.flush()
     else:
