@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEVICE = frozenset({"__global__", "__device__"})
 _STREAMS = frozenset({"cout", "cerr", "clog", "std::cout", "std::cerr", "std::clog"})
 _SAFE_PLACES = 31  # every integer that is shifted has as many
-# Operands behind which `::cudalab::by +` needs no brackets.
+# Operands behind which `::cudalab::cudalab_by +` needs no brackets.
 _PRIMARY = frozenset({"name", "literal", "group", "call", "index", "member", "named_cast"})
 # What has statements, or parts that are looked at like one.
 _CONTAINERS = frozenset({"block", "if", "for", "while", "switch", "do", "function", "lambda"})
@@ -108,14 +108,14 @@ class _Writer:
         if name is not None and name.is_bit_field:  # which has no references
             self._insert(left.first, "+")
         if right.kind in _PRIMARY:
-            self._insert(right.first, "::cudalab::by + ")
+            self._insert(right.first, "::cudalab::cudalab_by + ")
         else:
-            self._wrap(right, "::cudalab::by + (")
+            self._wrap(right, "::cudalab::cudalab_by + (")
 
     def _division(self, node: Node) -> None:
         left, right = node.children
         if _may_be_integer(type_of(left)) and _may_be_zero(right):
-            self._insert(right.first, "::cudalab::zero_too ->* ")
+            self._insert(right.first, "::cudalab::cudalab_zero_too ->* ")
 
     # Conversions ----------------------------------------------------------------------------------
 
@@ -128,14 +128,14 @@ class _Writer:
             return
         if node.kind == "cast" and node.text:
             value = node.children[0]
-            self._replace(first, value.first, f"::cudalab::cast<{node.text}>(")
+            self._replace(first, value.first, f"::cudalab::cudalab_cast<{node.text}>(")
             self._insert_behind(value.last, ")")
         elif node.kind == "named_cast" and node.text == "static_cast" and node.type.text:
             spelled = words.text(first + 2, node.at - 1)
             if "&" not in spelled:
-                self._replace(first, node.at, f"::cudalab::cast<{spelled}>")
+                self._replace(first, node.at, f"::cudalab::cudalab_cast<{spelled}>")
         elif node.kind == "construct" and words.texts[node.at] == "(" and node.text:
-            self._replace(first, node.at, f"::cudalab::cast<{node.text}>")
+            self._replace(first, node.at, f"::cudalab::cudalab_cast<{node.text}>")
 
     def _initializer(self, node: Node) -> None:
         """T name = value, T name(value)"""
@@ -150,7 +150,7 @@ class _Writer:
     def _convert(self, value: Node, to: Type) -> None:
         """Let a value become a `to`, as it does in an initialization."""
         if to.text and not to.is_reference and _needs_conversion(value, to):
-            self._wrap(value, f"::cudalab::fit<{to.text}>(")
+            self._wrap(value, f"::cudalab::cudalab_fit<{to.text}>(")
 
     def _assignment(self, node: Node) -> None:
         """Target = value, target += value, target <<= value"""
@@ -161,10 +161,10 @@ class _Writer:
         if sign in ("<<=", ">>=", "/=", "%="):
             if sign in ("<<=", ">>="):
                 wrap = _may_be_integer(type_) and _is_place(value)
-                opening = "::cudalab::by + ("
+                opening = "::cudalab::cudalab_by + ("
             else:
                 wrap = self.divisions and _may_be_integer(type_) and _may_be_zero(value)
-                opening = "::cudalab::zero_too ->* ("
+                opening = "::cudalab::cudalab_zero_too ->* ("
             if wrap and bits is not None and bits.is_bit_field:
                 text = words.text(target.first, target.last)
                 self._replace(node.at, behind, f"= +{text} {sign[:-1]} {opening}")
@@ -179,14 +179,14 @@ class _Writer:
         type_text = type_.text if type_.kind == "integer" and type_.text else f"decltype({written})"
         if sign == "=":
             if not any(target.of_kind("lambda", "unknown", "block")):
-                self._wrap(value, f"::cudalab::fit<{type_text}>(")
+                self._wrap(value, f"::cudalab::cudalab_fit<{type_text}>(")
         elif sign in ("+=", "-=", "*=", "/="):
             if bits is not None and bits.is_bit_field:
-                opening = f"= ::cudalab::fit<{type_text}>({written} {sign[0]} ("
+                opening = f"= ::cudalab::cudalab_fit<{type_text}>({written} {sign[0]} ("
                 self._replace(node.at, behind, opening)
                 self._insert_behind(value.last, "))")
             else:
-                self._insert(target.first, "::cudalab::into(")
+                self._insert(target.first, "::cudalab::cudalab_into(")
                 self._insert_behind(target.last, ")")
 
     def _call(self, node: Node) -> None:
@@ -202,7 +202,7 @@ class _Writer:
         if vector is None or callee.kind != "name" or not callee.text.startswith("make_"):
             return
         if any(_needs_conversion(value, vector.element or UNKNOWN) for value in values):
-            self._replace(callee.first, callee.last, f"::cudalab::make<{vector.text}>")
+            self._replace(callee.first, callee.last, f"::cudalab::cudalab_make<{vector.text}>")
 
     # Text -----------------------------------------------------------------------------------------
 

@@ -271,6 +271,6 @@ def _call_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) ->
     arguments, numbers = _instance(launch, kernel) or ("", "")
     fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
     block = f"{before}{name}_cudalab_all{arguments}(cudalab_b{numbers}, cudalab_a...);"
-    loops = f"[=](::cudalab::Block& cudalab_b, auto&... cudalab_a) {{ {block} }}"
-    both = f"::cudalab::two_ways<{str(flat).lower()}>({fibers}, {loops})"
+    loops = f"[=](auto& cudalab_b, auto&... cudalab_a) {{ {block} }}"
+    both = f"::cudalab::cudalab_two_ways<{str(flat).lower()}>({fibers}, {loops})"
     file.edits[launch.edit] = (start, end, text.replace(fibers, both))

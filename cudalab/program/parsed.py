@@ -48,7 +48,9 @@ class Parsed:
         """Let a function refuse to run, of which one line has no GPU's arithmetic."""
         if line not in self.refused:
             label = self.file.label.replace("\\", "\\\\").replace('"', '\\"')
-            self.replace(position, position, f' ::cudalab::refuse_arithmetic("{label}:{line}");')
+            self.replace(
+                position, position, f' ::cudalab::cudalab_refuse_arithmetic("{label}:{line}");'
+            )
             self.refused.append(line)
 
     def place(self, position: int) -> str:

@@ -277,7 +277,7 @@ def _enlist_kernels(
             parsed.replace(
                 kernel.body_end,
                 kernel.body_end,
-                f" static ::cudalab::Enlisted cudalab_enlisted_{kernel.name}_{kernel.line}"
+                f" static ::cudalab::cudalab_kernel cudalab_enlisted_{kernel.name}_{kernel.line}"
                 f'({written}, "{kernel.name}"{bounds});',
             )
     tokens = parsed.tokens
@@ -292,7 +292,9 @@ def _enlist_kernels(
             written = parsed.file.text[tokens[first].start : tokens[angle].end]
             name = _quoted(parsed.file.text[tokens[i].start : tokens[angle].end])
             parsed.replace(
-                tokens[first].start, tokens[angle].end, f"::cudalab::enlisted({written}, {name})"
+                tokens[first].start,
+                tokens[angle].end,
+                f"::cudalab::cudalab_enlisted({written}, {name})",
             )
 
 
@@ -318,9 +320,10 @@ def _rewrite_macro(parsed: Parsed, directive: Token, known: _Known, pasted: Past
 def _rewrite_launches(
     parsed: Parsed, tokens: list[Token], known: _Known, quoted: dict[str, str]
 ) -> None:
-    """Turn `k<<<config>>>(args)` into cudalab::launch(k, call of k, "k", Config(config))(args).
+    """Turn `k<<<config>>>(args)` into cudalab_typed_call(k, call of k, "k", config)(args).
 
-    A kernel that may be overloaded or a template is launched by launch_any. Pointers have no call.
+    A kernel that may be overloaded or a template is launched by cudalab_any_call. Pointers have no
+    call.
     """
     for i in range(1, len(tokens) - 2):
         if any(tokens[i + j].text != "<" for j in range(3)):
@@ -342,7 +345,7 @@ def _rewrite_launches(
         ):
             kernel = f"::{kernel}"
         launch = _launch(parsed, tokens[begin:i], kernel, known)
-        if "launch_any" in launch and tokens is parsed.tokens:
+        if "cudalab_any_call" in launch and tokens is parsed.tokens:
             last = (opening_angle(tokens, i - 1) or 1) if tokens[i - 1].text == ">" else i
             where = Launch(
                 edit=len(parsed.edits),
@@ -354,7 +357,7 @@ def _rewrite_launches(
         parsed.replace(
             tokens[begin].start,
             tokens[i + 2].end,
-            f"{launch}, {name}, ::cudalab::Config(",
+            f"{launch}, {name}, ::cudalab::cudalab_config(",
             "\n" if tokens is parsed.tokens else "\\\n",
         )
         parsed.replace(tokens[end].start, tokens[end + 2].end, "))")
@@ -363,13 +366,13 @@ def _rewrite_launches(
 def _launch(parsed: Parsed, tokens: list[Token], kernel: str, known: _Known) -> str:
     """The beginning of a launch, as far as it depends on what is known of the kernel."""
     if _is_pointer(tokens):
-        return f"::cudalab::launch({kernel}"  # evaluated at the launch
+        return f"::cudalab::cudalab_typed_call({kernel}"  # evaluated at the launch
     call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}"
     if kernel.removeprefix("::") in known.exact:
         if kernel in known.qualified and not qualified.is_hidden(kernel, _function(parsed, tokens)):
             kernel = known.qualified[kernel]
             call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ ({kernel})(cudalab_a...); }}"
-        return f"::cudalab::launch({kernel}, {call}"
+        return f"::cudalab::cudalab_typed_call({kernel}, {call}"
     last = len(tokens) - 1
     if tokens[last].text == ">":
         last = (opening_angle(tokens, last) or 1) - 1
@@ -380,7 +383,7 @@ def _launch(parsed: Parsed, tokens: list[Token], kernel: str, known: _Known) -> 
     if name not in known.defaults:
         typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({kernel}))"
         call = f"{typed} {{ return cudalab_t({kernel}); }}, {call}"
-    return f"::cudalab::launch_any{f'<{references}>' if references else ''}({call}"
+    return f"::cudalab::cudalab_any_call{f'<{references}>' if references else ''}({call}"
 
 
 def _function(parsed: Parsed, place: list[Token]) -> list[Token]:

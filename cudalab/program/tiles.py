@@ -101,7 +101,7 @@ class _Finder:
             return False
         shares = ", ".join(f"(void*)&{name}" for name in outer)
         text = f" {{ void* const cudalab_shares[] = {{{shares}}};"
-        text += " ::cudalab::Meeting cudalab_meeting(cudalab_shares);"
+        text += " ::cudalab::cudalab_lanes cudalab_meeting(cudalab_shares);"
         text += " while (cudalab_meeting.begins()) {"
         for i, name in enumerate(outer):
             text += f" ::nvcuda::wmma::Borrowed<decltype({name})> cudalab_{name}"

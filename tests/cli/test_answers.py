@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cudalab import program
 from cudalab.backends.cpu.compiler import check_flags, kernel_flags
 from cudalab.backends.cpu.flags import PART, PROGRAM, RUNTIME
 from cudalab.errors import KernelCompileError
@@ -97,6 +98,14 @@ def test_names_written_beside_a_program_s_own_are_marked():
     unmarked = re.compile(r"(?<![\w:])(?!cudalab_)(?:[a-zA-Z]\w*|\})_(?![\w{])")
     found = {match[0] for each in written for match in unmarked.finditer(each)}
     assert found == {"make_"}  # how CUDA's own make_float2 begins
+
+
+def test_no_macro_of_a_program_has_a_name_that_is_put_into_its_text():
+    written = re.compile(r"::cudalab::(?!cudalab_)(\w+)")
+    folder = Path(program.__file__).parent
+    found = {name for file in folder.glob("*.py") for name in written.findall(file.read_text())}
+    # These stand behind the program's text, where its macros are no longer defined.
+    assert found == {"AddLoops", "BlockLauncher"}
 
 
 def test_no_memory_has_two_names_in_a_program(tmp_path):

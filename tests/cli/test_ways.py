@@ -26,7 +26,7 @@ def test_both_ways_print_the_same():
     assert status == 0
     assert printed.count("cudaSuccess") == 21
     assert "block (0,0,0): thread (33,0,0): " in messages
-    assert "ways.cu:304: " in messages
+    assert "ways.cu:321: " in messages
     reasons = loops.stored(binary).reasons
     assert {name for name, reason in reasons.items() if reason} == {
         *("waits", "lanes"),

@@ -245,11 +245,11 @@ def test_kernels_of_whole_programs_go_through_loops_in_step():
     text = """# 1 "k.cu"
     template <typename T, int WIDTH = 16>
     __global__ void k(const T* a, T* out, int n) {
-        const int x = ::cudalab::fit<int>(blockIdx.x * WIDTH + threadIdx.x);
+        const int x = ::cudalab::cudalab_fit<int>(blockIdx.x * WIDTH + threadIdx.x);
         if (x < n) {
             T sum = 0;
-            for (int i = 0; i < n; i++) ::cudalab::into(sum) += a[i * n + x];
-            out[x] = ::cudalab::fit<decltype(out[x])>(sum);
+            for (int i = 0; i < n; i++) ::cudalab::cudalab_into(sum) += a[i * n + x];
+            out[x] = ::cudalab::cudalab_fit<decltype(out[x])>(sum);
         }
     }"""
     written = loops(text, is_program=True)

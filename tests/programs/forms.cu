@@ -171,7 +171,7 @@ int main() {
     show("defaults");
     overloaded<<<1, N>>>(d);
     show("overloaded");
-    nothing<<<1, 1>>>(0);
+    nothing<<<1>>>(0);  // of one thread
     nothing<<<1, 1>>>(NULL);
     nothing<<<1, 1>>>(nullptr);
     scale<<<1, N>>>(d, 3);

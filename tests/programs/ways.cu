@@ -7,6 +7,22 @@
 
 namespace cg = cooperative_groups;
 
+// Macros with names that the text put into a program has had.
+#define ANY 7
+#define ALL 8
+#define COUNT 9
+#define Block 10
+#define by blockIdx.y
+#define Config(x) (x + 1)
+#define cast(x) (x + 1)
+#define enlisted(x) (x + 1)
+#define fit(x) (x + 1)
+#define into(x) (x + 1)
+#define launch(x) (x + 1)
+#define launch_any(x) (x + 1)
+#define make(x) (x + 1)
+#define two_ways(x) (x + 1)
+
 #define THREADS 96
 #ifndef TURNS
 #define TURNS 3
@@ -272,7 +288,8 @@ __global__ void begins(const int* in, int* out) {
     const bool leaves = threadIdx.x == 40;
     const unsigned here = __ballot_sync(0xffffffffu, !leaves);
     if (leaves) return;
-    int sum = in[i];
+    int sum = in[i] + __syncthreads_count(i & 1) - (int)(1.5f * by) + (in[i] >> (in[i] & 63));
+    sum += __syncthreads_or(i == 5) + 2 * __syncthreads_and(i < 90), sum *= 1.5f;
     for (int round = 0; round < 3; ++round) {
         for (unsigned left = __ballot_sync(here, sum & 1); left; left &= left - 1)
             sum += __shfl_sync(here, sum, __ffs(left) - 1);

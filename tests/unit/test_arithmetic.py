@@ -15,25 +15,31 @@ def body(statement, before=""):
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        ("a[0] = (int)f;", "a[0] = ::cudalab::cast<int>(f);"),
-        ("n = 2 * f;", "n = ::cudalab::fit<int>(2 * f);"),
-        ("const unsigned i = f, j = n;", "const unsigned i = ::cudalab::fit<unsigned>(f), j = n;"),
-        ("n += f;", "::cudalab::into(n) += f;"),
+        ("a[0] = (int)f;", "a[0] = ::cudalab::cudalab_cast<int>(f);"),
+        ("n = 2 * f;", "n = ::cudalab::cudalab_fit<int>(2 * f);"),
+        (
+            "const unsigned i = f, j = n;",
+            "const unsigned i = ::cudalab::cudalab_fit<unsigned>(f), j = n;",
+        ),
+        ("n += f;", "::cudalab::cudalab_into(n) += f;"),
         (
             "for (;;) ((int*)a)[n] = b[n];",
-            "for (;;) ((int*)a)[n] = ::cudalab::fit<int>(b[n]);",
+            "for (;;) ((int*)a)[n] = ::cudalab::cudalab_fit<int>(b[n]);",
         ),
-        ("*a = b[n];", "*a = ::cudalab::fit<int>(b[n]);"),
-        ("b[(int)b[0] + n] = 1;", "b[::cudalab::cast<int>(b[0]) + n] = 1;"),
-        ("g(static_cast<int>(f), int(f));", "g(::cudalab::cast<int>(f), ::cudalab::cast<int>(f));"),
-        ("b[0] = (float)(int)f;", "b[0] = (float)::cudalab::cast<int>(f);"),
-        ("g(-(int)-f * n);", "g(-::cudalab::cast<int>(-f) * n);"),
-        ("g(make_uchar4(f, f, f, 0));", "g(::cudalab::make<uchar4>(f, f, f, 0));"),
-        ("n = 1 << n - 1;", "n = 1 << ::cudalab::by + (n - 1);"),
-        ("n >>= n, n = 0;", "n >>= ::cudalab::by + (n), n = 0;"),
+        ("*a = b[n];", "*a = ::cudalab::cudalab_fit<int>(b[n]);"),
+        ("b[(int)b[0] + n] = 1;", "b[::cudalab::cudalab_cast<int>(b[0]) + n] = 1;"),
+        (
+            "g(static_cast<int>(f), int(f));",
+            "g(::cudalab::cudalab_cast<int>(f), ::cudalab::cudalab_cast<int>(f));",
+        ),
+        ("b[0] = (float)(int)f;", "b[0] = (float)::cudalab::cudalab_cast<int>(f);"),
+        ("g(-(int)-f * n);", "g(-::cudalab::cudalab_cast<int>(-f) * n);"),
+        ("g(make_uchar4(f, f, f, 0));", "g(::cudalab::cudalab_make<uchar4>(f, f, f, 0));"),
+        ("n = 1 << n - 1;", "n = 1 << ::cudalab::cudalab_by + (n - 1);"),
+        ("n >>= n, n = 0;", "n >>= ::cudalab::cudalab_by + (n), n = 0;"),
         (
             "if (n < n >> n) n = 1 << 40;",
-            "if (n < n >> ::cudalab::by + n) n = 1 << ::cudalab::by + 40;",
+            "if (n < n >> ::cudalab::cudalab_by + n) n = 1 << ::cudalab::cudalab_by + 40;",
         ),
     ],
 )
@@ -61,8 +67,8 @@ def test_what_has_one_stays(statement):
 def test_divisions_where_no_processor_stops_at_zero(monkeypatch):
     assert body("n = a[0] / n % 7;") == "n = a[0] / n % 7;"
     monkeypatch.setenv("CXX", "aarch64-linux-gnu-g++")
-    assert body("n = a[0] / n % 7;") == "n = a[0] / ::cudalab::zero_too ->* n % 7;"
-    assert body("n %= n - 1;") == "n %= ::cudalab::zero_too ->* (n - 1);"
+    assert body("n = a[0] / n % 7;") == "n = a[0] / ::cudalab::cudalab_zero_too ->* n % 7;"
+    assert body("n %= n - 1;") == "n %= ::cudalab::cudalab_zero_too ->* (n - 1);"
 
 
 def test_host_code_stays():
@@ -78,34 +84,35 @@ def test_names_of_types_and_constants_are_known():
 
 def test_an_object_of_a_class_is_no_conversion():
     before = "typedef int Sum;\ntypedef Reduction<int> Reduce;"
-    assert body("a[0] = Sum(f);", before).endswith("::cudalab::cast<Sum>(f);")
+    assert body("a[0] = Sum(f);", before).endswith("::cudalab::cudalab_cast<Sum>(f);")
     assert "cast" not in body("a[0] = Reduce(memory).all(n);", before)
 
 
 def test_arguments_of_the_programs_own_functions():
     before = "__device__ int g(float x, unsigned char c) { return c; }"
-    assert body("g(f, f);", before) == "g(f, ::cudalab::fit<unsigned char>(f));"
+    assert body("g(f, f);", before) == "g(f, ::cudalab::cudalab_fit<unsigned char>(f));"
 
 
 def test_lambda_expressions_for_the_device():
     text = "void f() { g([=] __device__ (float x) { return (int)x; }); }"
     made = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0]
-    assert "{ return ::cudalab::cast<int>(x); }" in made
+    assert "{ return ::cudalab::cudalab_cast<int>(x); }" in made
 
 
 def test_functions_that_return_integers():
     text = "template <class T> __device__ T f(float x) { return x; }"
     rewritten = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0]
-    assert "{ return ::cudalab::fit<T>(x); }" in rewritten
+    assert "{ return ::cudalab::cudalab_fit<T>(x); }" in rewritten
 
 
 def test_bit_fields_have_no_references():
     before = "struct Bits { unsigned low : 4, high : 28; };"
     assert body("Bits s; s.low += f;", before) == (
-        "Bits s; s.low = ::cudalab::fit<unsigned>(s.low + ( f));"
+        "Bits s; s.low = ::cudalab::cudalab_fit<unsigned>(s.low + ( f));"
     )
     assert body("Bits s; s.low <<= n; n = s.high >> n;", before) == (
-        "Bits s; s.low = +s.low << ::cudalab::by + ( n); n = +s.high >> ::cudalab::by + n;"
+        "Bits s; s.low = +s.low << ::cudalab::cudalab_by + ( n);"
+        " n = +s.high >> ::cudalab::cudalab_by + n;"
     )
 
 

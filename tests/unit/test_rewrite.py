@@ -75,7 +75,7 @@ def test_lines():
 
 KERNEL = "__global__ void k(int *a, int n);\n"
 CLOSURE = "[=](auto&... cudalab_a) CUDALAB_CLOSURE { k(cudalab_a...); }"
-CALL = f'::cudalab::launch(k, {CLOSURE}, "k", ::cudalab::Config('
+CALL = f'::cudalab::cudalab_typed_call(k, {CLOSURE}, "k", ::cudalab::cudalab_config('
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_expression_that_is_launched(kernel, prefix):
     closure = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}"
     call = f'{typed}, {closure}, "{kernel}"'
     assert rewritten(f"{prefix}{kernel}<<<1, 2>>>(x)") == (
-        f"{prefix}::cudalab::launch_any({call}, ::cudalab::Config(1, 2))(x)"
+        f"{prefix}::cudalab::cudalab_any_call({call}, ::cudalab::cudalab_config(1, 2))(x)"
     )
 
 
@@ -132,7 +132,8 @@ def test_expression_that_is_launched(kernel, prefix):
 )
 def test_pointer_that_is_launched(pointer, prefix):
     assert rewritten(f"{prefix}{pointer}<<<1, 2>>>(x)") == (
-        f'{prefix}::cudalab::launch({pointer}, "{pointer}", ::cudalab::Config(1, 2))(x)'
+        f'{prefix}::cudalab::cudalab_typed_call({pointer}, "{pointer}",'
+        " ::cudalab::cudalab_config(1, 2))(x)"
     )
 
 
@@ -164,7 +165,7 @@ def test_launch_in_a_macro():
     text = "#define GO(k, ...) \\\n  k \\\n  <<<1, \\\n 2>>>(__VA_ARGS__)\nint x;\n"
     lines = rewritten(text).splitlines()
     assert all(line.endswith("\\") for line in lines[:3])
-    assert "{ k(cudalab_a...); }, #k, ::cudalab::Config(" in "".join(lines)
+    assert "{ k(cudalab_a...); }, #k, ::cudalab::cudalab_config(" in "".join(lines)
     assert lines[4] == "int x;"
 
 
@@ -178,13 +179,13 @@ def test_launch_in_a_macro():
     ],
 )
 def test_launches_by_their_arguments(declarations):
-    assert "launch_any([=]" in rewritten(f"{declarations} void f() {{ k<<<1, 1>>>(p); }}")
+    assert "cudalab_any_call([=]" in rewritten(f"{declarations} void f() {{ k<<<1, 1>>>(p); }}")
 
 
 def test_a_kernel_declared_twice_is_one():
     text = "__global__ void k(const int *__restrict__ a, unsigned);\n"
     text += "__global__ void k(const int *a, unsigned n) {}\nvoid f() { k<<<1, 1>>>(p, 1); }\n"
-    assert "launch(k, [=]" in rewritten(text)
+    assert "cudalab_typed_call(k, [=]" in rewritten(text)
 
 
 # Declarations ------------------------------------------------------------------------------------
@@ -211,15 +212,15 @@ def test_kernels_are_found():
 def test_kernels_are_enlisted_behind_their_bodies():
     text = rewritten("__global__ void __launch_bounds__(64) k(int *a) {\n}\nint x;\n")
     assert text.splitlines()[1] == (
-        '} static ::cudalab::Enlisted cudalab_enlisted_k_1(k, "k", (unsigned)(64));'
+        '} static ::cudalab::cudalab_kernel cudalab_enlisted_k_1(k, "k", (unsigned)(64));'
     )
 
 
 def test_instance_of_a_template_is_enlisted_where_its_address_is_taken():
     text = "template <int N> __global__ void t(int *a) {}\nvoid f() { g((void *)t<4>, &t<8>); }\n"
     assert rewritten(text).splitlines()[1] == (
-        'void f() { g((void *)::cudalab::enlisted(t<4>, "t<4>"), '
-        '::cudalab::enlisted(&t<8>, "t<8>")); }'
+        'void f() { g((void *)::cudalab::cudalab_enlisted(t<4>, "t<4>"), '
+        '::cudalab::cudalab_enlisted(&t<8>, "t<8>")); }'
     )
 
 
@@ -316,7 +317,7 @@ def test_kernel_of_a_header_is_known_in_the_program(tmp_path):
     (tmp_path / "k.cuh").write_text("__global__ void k(int *a);\n")
     main = tmp_path / "main.cu"
     main.write_text('#include "k.cuh"\nvoid f() { k<<<1, 1>>>(0); }\n')
-    assert "launch(k, [=]" in rewrite(gather([str(main)], []), ["0.cpp", "1.cpp"])[0]
+    assert "cudalab_typed_call(k, [=]" in rewrite(gather([str(main)], []), ["0.cpp", "1.cpp"])[0]
 
 
 def test_any_bytes_in_comments_survive(tmp_path):

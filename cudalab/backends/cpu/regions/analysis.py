@@ -35,7 +35,7 @@ _BRANCHING = frozenset({"if", "for", "while", "switch"})
 _SMALL = 128  # elements of an array that a region copies
 _CHEAP = frozenset({"min", "max", "static_cast", "sizeof"})
 # What program/arithmetic.py puts before the variable of an assignment.
-INTO = ("::", "cudalab", "::", "into", "(")
+INTO = ("::", "cudalab", "::", "cudalab_into", "(")
 
 
 class Facts:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.writer import Piece
 
 _INTEGERS = frozenset({"int", "unsigned", "long", "size_t", "uint32_t", "int32_t", "uint64_t"})
-_COMPUTING = re.compile(r"if|into|fit|sizeof|\w+_cast|f?min|f?max|f(?:abs|min|max)f?|fmaf?|__ldg")
+_COMPUTING = re.compile(
+    r"if|cudalab_into|cudalab_fit|sizeof|\w+_cast|f?min|f?max|f(?:abs|min|max)f?|fmaf?|__ldg"
+)
 _NOT_PLAIN = frozenset(
     {
         "for",

@@ -31,7 +31,7 @@ _LEAVING = frozenset({"break", "continue", "return"})
 # What stands before a bracket in code that only computes: functions without effects, and types.
 _PURE = re.compile(
     r"if|for|return|sizeof|decltype|\w+_cast|unsigned|int|float|double|\w+_t|make_\w+[1-4]|__\w+_as_\w+"
-    r"|fit|into|abs|f?min|f?max|f(?:abs|min|max)f?|fmaf?|r?sqrtf?|__ldg|__f\w+_r[nzud]"
+    r"|cudalab_fit|cudalab_into|abs|f?min|f?max|f(?:abs|min|max)f?|fmaf?|r?sqrtf?|__ldg|__f\w+_r[nzud]"
 )
 _NOT_PURE = frozenset({"asm", "__asm__", "volatile", "switch", "new", "delete", "->", "static"})
 

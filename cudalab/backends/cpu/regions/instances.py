@@ -69,7 +69,7 @@ def _are_template_arguments(words: Words, names: set[str]) -> bool:
     """Whether one of `names` may stand between `<` and `>`, not those of our own conversions."""
     return any(
         word.text == "<"
-        and words[i - 1].text != "fit"
+        and words[i - 1].text != "cudalab_fit"
         and names & set(texts(words[i : close_angle(words, i) or i]))
         for i, word in enumerate(words)
     )

@@ -182,7 +182,7 @@ def without_defaults(template: Words) -> Words:
 
 def declaration(kernel: Function) -> str:
     """The declaration of the function for a whole block that a kernel becomes."""
-    parameters = ["::cudalab::Block&"]
+    parameters = ["::cudalab::cudalab_block&"]
     for each in kernel.parameters:
         default = f" = {spaced(each.default)}" if each.default else ""
         parameters.append(spaced(each.words) + default)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 # What program/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
 _OWN = frozenset(
-    {"cast", "fit", "make", "into", "by", "zero_too", "saturated", "DynamicShared", "from_bits"}
+    {f"cudalab_{name}" for name in ("cast", "fit", "make", "into", "by", "zero_too")}
+    | {"saturated", "DynamicShared", "from_bits"}
     | {"to_bits", "Target", "Places", "rank_in", "ranks_of", "lanes_of_tile"}
     | {"lane_at", "lane_below", "lane_above", "lane_across"}
     | {"in_cooperative_launch"}

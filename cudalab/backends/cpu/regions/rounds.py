@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Functions that the compiler has vector instructions for.
 _COMPUTING = re.compile(
-    r"if|while|for|into|fit|sizeof|decltype|\w+_cast|f?min|f?max|f?abs|fabsf|f(?:min|max)f|fmaf?|sqrtf?|__ldg"
+    r"if|while|for|cudalab_into|cudalab_fit|sizeof|decltype|\w+_cast|f?min|f?max|f?abs|fabsf|f(?:min|max)f|fmaf?|sqrtf?|__ldg"
 )
 _NOT_PLAIN = frozenset({"switch", "return", "goto", "do", "asm", "volatile", "static", "new"})
 _LOOPS = frozenset({"for", "while", "do"})

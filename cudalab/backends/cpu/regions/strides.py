@@ -175,7 +175,7 @@ def _signs(words: Words, outside: list[int]) -> list[int]:
 
 def _after_cast(words: Words) -> int:
     """The index behind a cast at the beginning; 0 if there is none."""
-    if texts(words[:4]) == ["::", "cudalab", "::", "fit"]:  # a GPU's conversion, in whole programs
+    if texts(words[:4]) == ["::", "cudalab", "::", "cudalab_fit"]:
         return (close_angle(words, 4) or 0) + 1
     if words[0].text == "static_cast":
         return (close_angle(words, 1) or 0) + 1

@@ -154,7 +154,7 @@ void tell_of_division(const char* file, int line) {
              "integer division by zero, which gives a number with all bits set on a GPU");
 }
 
-void refuse_arithmetic(const char* place) {
+void cudalab_refuse_arithmetic(const char* place) {
     fflush(stdout);
     fprintf(stderr,
             "Error: %s: not supported on the CPU device: the conversions or shifts of this "

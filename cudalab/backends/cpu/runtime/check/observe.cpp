@@ -115,7 +115,7 @@ void watch_for_crashes() {}
 void tell_of_division(const char*, int) {
     if (in_kernel()) cudalab_check_division();
 }
-void refuse_arithmetic(const char* place) {
+void cudalab_refuse_arithmetic(const char* place) {
     fflush(stdout);
     fprintf(stderr,
             "Error: %s: not supported on the CPU device: the conversions or shifts of this "

@@ -10,17 +10,23 @@
 // A barrier's place is its line and, since a line or a macro may have several, its number among all
 // in the text. Both travel as one number: 20 bits for the line.
 #define __syncthreads() __syncthreads_at(__COUNTER__)
-#define __syncthreads_count(predicate) __syncthreads_vote(::cudalab::COUNT, predicate, __COUNTER__)
-#define __syncthreads_and(predicate) __syncthreads_vote(::cudalab::ALL, predicate, __COUNTER__)
-#define __syncthreads_or(predicate) __syncthreads_vote(::cudalab::ANY, predicate, __COUNTER__)
+#define __syncthreads_count(...) __syncthreads_counted(__VA_ARGS__, __COUNTER__)
+#define __syncthreads_and(...) __syncthreads_all(__VA_ARGS__, __COUNTER__)
+#define __syncthreads_or(...) __syncthreads_any(__VA_ARGS__, __COUNTER__)
 
 inline void __syncthreads_at(int number, CUDALAB_HERE) {
     ::cudalab::cudalab_block_barrier(file, line | (number & 0x7ff) << 20);
 }
-inline int __syncthreads_vote(::cudalab::BlockOp op, int predicate, int number, CUDALAB_HERE) {
-    ::cudalab::cudalab_block_vote(op, predicate, file, line | (number & 0x7ff) << 20);
-    return (int)::cudalab::current.block_vote;
-}
+#define CUDALAB_BLOCK_VOTE(name, op)                                  \
+    inline int name(int predicate, int number, CUDALAB_HERE) {        \
+        ::cudalab::cudalab_block_vote(::cudalab::op, predicate, file, \
+                                      line | (number & 0x7ff) << 20); \
+        return (int)::cudalab::current.block_vote;                    \
+    }
+CUDALAB_BLOCK_VOTE(__syncthreads_counted, COUNT)
+CUDALAB_BLOCK_VOTE(__syncthreads_all, ALL)
+CUDALAB_BLOCK_VOTE(__syncthreads_any, ANY)
+#undef CUDALAB_BLOCK_VOTE
 inline void __syncwarp(unsigned mask = 0xffffffffu, CUDALAB_HERE) {
     ::cudalab::cudalab_warp_op(::cudalab::SYNC, mask, 0, 0, file, line);
 }

@@ -340,15 +340,15 @@ template <class... P>
 inline cudaError_t cudaLaunchKernel(void (*function)(P...), dim3 grid, dim3 block, void** args,
                                     size_t shared = 0, cudaStream_t stream = nullptr,
                                     CUDALAB_HERE) {
-    return cudaLaunchKernel((const void*)cudalab::enlisted(function, "kernel"), grid, block, args,
-                            shared, stream, file, line);
+    return cudaLaunchKernel((const void*)cudalab::cudalab_enlisted(function, "kernel"), grid, block,
+                            args, shared, stream, file, line);
 }
 template <class... P>
 inline cudaError_t cudaLaunchCooperativeKernel(void (*function)(P...), dim3 grid, dim3 block,
                                                void** args, size_t shared = 0,
                                                cudaStream_t stream = nullptr, CUDALAB_HERE) {
-    return cudaLaunchCooperativeKernel((const void*)cudalab::enlisted(function, "kernel"), grid,
-                                       block, args, shared, stream, file, line);
+    return cudaLaunchCooperativeKernel((const void*)cudalab::cudalab_enlisted(function, "kernel"),
+                                       grid, block, args, shared, stream, file, line);
 }
 namespace cudalab {
 inline Config config_of(const cudaLaunchConfig_t* given, const char* file, int line) {
@@ -372,6 +372,7 @@ template <class... P>
 inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*function)(P...),
                                       typename cudalab::AsIs<P>::type... arguments) {
     void* args[] = {(void*)&arguments..., nullptr};
-    return cudaLaunchKernelExC(config, (const void*)cudalab::enlisted(function, "kernel"), args);
+    return cudaLaunchKernelExC(config, (const void*)cudalab::cudalab_enlisted(function, "kernel"),
+                               args);
 }
 #pragma GCC visibility pop

@@ -39,7 +39,7 @@ CUDALAB_INLINE T from_half(float value) {
 // (T)value. Bit-fields have no other references than constant ones; classes may convert only
 // objects that are not constant.
 template <class T, class E>
-CUDALAB_INLINE T cast(const E& value) {
+CUDALAB_INLINE T cudalab_cast(const E& value) {
     if constexpr (saturates<T, E>)
         return saturated<Bare<T>>((Bare<E>)value);
     else if constexpr (is_half<T, E>)
@@ -52,23 +52,23 @@ CUDALAB_INLINE T cast(const E& value) {
 
 // A value on its way to an object of type T: converted if that is an integer, else as it is.
 template <class T, class E>
-CUDALAB_INLINE typename std::enable_if<std::is_integral<Bare<T>>::value, Bare<T>>::type fit(
+CUDALAB_INLINE typename std::enable_if<std::is_integral<Bare<T>>::value, Bare<T>>::type cudalab_fit(
     const E& value) {
-    return ::cudalab::cast<Bare<T>>(value);
+    return ::cudalab::cudalab_cast<Bare<T>>(value);
 }
 template <class T, class E>
-CUDALAB_INLINE typename std::enable_if<!std::is_integral<Bare<T>>::value, E&&>::type fit(
+CUDALAB_INLINE typename std::enable_if<!std::is_integral<Bare<T>>::value, E&&>::type cudalab_fit(
     E&& value) {
     return static_cast<E&&>(value);
 }
 
 // A vector such as uchar4.
 template <class V, class... E>
-CUDALAB_INLINE V make(const E&... values) {
-    return {cast<decltype(V::x)>(values)...};
+CUDALAB_INLINE V cudalab_make(const E&... values) {
+    return {cudalab_cast<decltype(V::x)>(values)...};
 }
 
-// into(object) += value
+// cudalab_into(object) += value
 template <class T>
 struct Target {
     T& object;
@@ -87,7 +87,7 @@ struct Target {
 #undef CUDALAB_UPDATE
 };
 template <class T>
-CUDALAB_INLINE Target<T> into(T& object) {
+CUDALAB_INLINE Target<T> cudalab_into(T& object) {
     return {object};
 }
 
@@ -103,7 +103,7 @@ struct By {
         return {count};
     }
 };
-constexpr By by{};
+constexpr By cudalab_by{};
 template <class N, class M>
 CUDALAB_INLINE auto operator+(Places<N> places, M more) {
     return Places<decltype(places.count + more)>{places.count + more};
@@ -157,7 +157,7 @@ CUDALAB_INLINE decltype(auto) operator>>=(T& value, Places<N> places) {
 }
 
 // Ends a program whose kernel needs a conversion or a shift that the compiler has refused.
-void refuse_arithmetic(const char* place);
+void cudalab_refuse_arithmetic(const char* place);
 
 // A divisor that may be zero: `a / zero_too ->* b`, for processors that go on with another value
 // than a GPU does. (`->*` binds more tightly than `/`.)
@@ -176,7 +176,7 @@ struct ZeroToo {
         return {value, file, line};
     }
 };
-#define zero_too                           \
+#define cudalab_zero_too                   \
     ZeroToo {                              \
         __builtin_FILE(), __builtin_LINE() \
     }

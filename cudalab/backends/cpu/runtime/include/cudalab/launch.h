@@ -1,7 +1,8 @@
 // kernel<<<grid, block, shared, stream>>>(arguments), in the rewriter's form:
-// cudalab::launch(kernel, call, "kernel", cudalab::Config(grid, block, shared, stream))(arguments)
-// or, where the arguments may decide which kernel it is,
-// cudalab::launch_any(typed, call, "kernel", cudalab::Config(grid, block, shared,
+// Names in what is put into a program's text begin so that none of its macros has them.
+// cudalab::cudalab_typed_call(kernel, call, "kernel", cudalab::cudalab_config(grid, block, shared,
+// stream))(arguments) or, where the arguments may decide which kernel it is,
+// cudalab::cudalab_any_call(typed, call, "kernel", cudalab::cudalab_config(grid, block, shared,
 // stream))(arguments)
 #pragma once
 
@@ -32,10 +33,11 @@ struct Config {
     const char* file;
     int line;
     bool cooperative = false;
-    Config(dim3 grid_, dim3 block_, size_t shared_ = 0, cudaStream_t stream_ = nullptr,
+    Config(dim3 grid_, dim3 block_ = 1, size_t shared_ = 0, cudaStream_t stream_ = nullptr,
            CUDALAB_HERE)
         : grid(grid_), block(block_), shared(shared_), stream(stream_), file(file), line(line) {}
 };
+typedef Config cudalab_config;
 
 // A kernel whose address the host can name: what cudaLaunchKernel and cudaFuncSetAttribute need.
 struct Function {
@@ -93,7 +95,7 @@ struct TwoWays {
     }
 };
 template <bool flat, class F, class L>
-inline TwoWays<flat, F, L> two_ways(F fibers, L loops) {
+inline TwoWays<flat, F, L> cudalab_two_ways(F fibers, L loops) {
     return {fibers, loops};
 }
 template <class F>
@@ -101,6 +103,7 @@ struct IsTwoWays : std::false_type {};
 template <bool flat, class F, class L>
 struct IsTwoWays<TwoWays<flat, F, L>> : std::true_type {};
 struct Block;  // regions.h, which is read behind the kernels
+typedef Block cudalab_block;
 template <class F>
 struct BlockOf {
     typedef Block type;
@@ -210,20 +213,20 @@ struct AnyCall {
                                              typename std::decay<A>::type>::type;
 };
 template <class F, class... P>
-inline auto launch(void (*address)(P...), F call, const char* name, Config config) {
+inline auto cudalab_typed_call(void (*address)(P...), F call, const char* name, Config config) {
     if constexpr ((has_copies<P> || ...))
         return TypedCall<void (*)(P...), P...>{address, address, name, config};
     else
         return TypedCall<F, P...>{address, call, name, config};
 }
 template <class... P>
-inline TypedCall<void (*)(P...), P...> launch(void (*pointer)(P...), const char* name,
-                                              Config config) {
+inline TypedCall<void (*)(P...), P...> cudalab_typed_call(void (*pointer)(P...), const char* name,
+                                                          Config config) {
     return {pointer, pointer, name, config};
 }
 
 template <unsigned references = 0, class F>
-inline AnyCall<references, F> launch_any(F call, const char* name, Config config) {
+inline AnyCall<references, F> cudalab_any_call(F call, const char* name, Config config) {
     return {call, name, config, Untyped()};
 }
 
@@ -235,9 +238,9 @@ struct Typed {
     }
 };
 template <unsigned references = 0, class T, class F>
-inline auto launch_any(T typed, F call, const char* name, Config config) {
+inline auto cudalab_any_call(T typed, F call, const char* name, Config config) {
     if constexpr (std::is_invocable<T, Typed>::value)
-        return launch(typed(Typed()), call, name, config);
+        return cudalab_typed_call(typed(Typed()), call, name, config);
     else
         return AnyCall<references, F, T>{call, name, config, typed};
 }
@@ -252,8 +255,8 @@ struct AddLoops {
 
 // The object that the rewriter adds after a kernel's definition.
 template <class... P>
-struct Enlisted : Function {
-    Enlisted(void (*kernel_)(P...), const char* name, unsigned max_threads_ = 0) {
+struct cudalab_kernel : Function {
+    cudalab_kernel(void (*kernel_)(P...), const char* name, unsigned max_threads_ = 0) {
         address = (const void*)kernel_;
         kernel = Entry<void (*)(P...), P...>::kernel(name);
         max_threads = max_threads_;
@@ -262,9 +265,9 @@ struct Enlisted : Function {
 };
 // An instance of a kernel template whose address is taken.
 template <class... P>
-inline auto enlisted(void (*kernel)(P...), const char* name) -> void (*)(P...) {
+inline auto cudalab_enlisted(void (*kernel)(P...), const char* name) -> void (*)(P...) {
     if (!find_function((const void*)kernel))
-        new (malloc(sizeof(Enlisted<P...>))) Enlisted<P...>(kernel, name);
+        new (malloc(sizeof(cudalab_kernel<P...>))) cudalab_kernel<P...>(kernel, name);
     return kernel;
 }
 

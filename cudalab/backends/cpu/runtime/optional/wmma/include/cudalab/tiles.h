@@ -70,6 +70,7 @@ class Meeting {
     bool is_alone();  // where lanes are missing, each works by itself, and no product is allowed
     bool ends(const char* file, int line);
 };
+typedef Meeting cudalab_lanes;  // in a program's text, whose macros may have other names
 
 extern __thread bool lanes_are_missing;  // in the meeting of the running thread
 
