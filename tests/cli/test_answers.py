@@ -4,6 +4,7 @@ What surrounds a kernel decides what an optimizer does with it: a fault may show
 there is nothing else.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -145,18 +146,45 @@ __global__ void k(int* out, int n) {
 """
 
 
+SIGNED = """
+__global__ void before(int* out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = t;
+    __syncthreads();
+    if (t == 0) out[0] = s[t - 2];
+}
+__global__ void extern_before(int* out) {
+    extern __shared__ int d[];
+    int t = threadIdx.x;
+    if (t == 0) out[1] = d[t - 1];
+}
+"""
+
+
 def test_an_index_far_outside_of_a_shared_array_is_no_error_of_the_linker(tmp_path):
     printed = both_ways(tmp_path, FAR % 6, "64")
     assert printed == "cudaSuccess: " + " ".join(f"{i}={63 - i}" for i in range(63))
 
 
-@pytest.mark.xfail(reason="reported as a failure of the launch, without the line", strict=True)
 def test_an_index_just_before_a_shared_array_is_found(tmp_path):
+    """An unsigned index before the first element is one far behind the array."""
     source = tmp_path / "program.cu"
-    source.write_text(f"#include <cstdio>\n{FAR % 5}\n{MAIN % 64}", encoding="utf-8")
-    done = cudalab("run", "--device", "cpu", "--sanitize", source, text=True)
-    assert "access out of bounds" in done.stderr
-    assert "program.cu:9" in done.stderr
+    others = "before<<<1, 64>>>(out);\n    extern_before<<<1, 64, 256>>>(out);\n    k<<<"
+    text = f"#include <cstdio>\n{FAR % 5}{SIGNED}{(MAIN % 64).replace('k<<<', others)}"
+    source.write_text(text, encoding="utf-8")
+    done = cudalab("run", "--device", "cpu", "--sanitize", "--json", "-", source, text=True)
+    found = json.loads(done.stdout[done.stdout.index("{") :])
+    errors = {row["code"]: row for row in found["findings"] if not row["note"]}
+    signed = errors.pop("if (t == 0) out[0] = s[t - 2];")
+    dynamic = errors.pop("if (t == 0) out[1] = d[t - 1];")
+    (unsigned,) = errors.values()
+    assert {row["kind"] for row in (signed, dynamic, unsigned)} == {"out_of_bounds"}
+    assert (signed["buffer"], signed["beyond"]) == ("s", -8)
+    assert (dynamic["space"], dynamic["beyond"]) == ("shared", -4)
+    assert (unsigned["line"], unsigned["detail"]) == (9, "index 4294967295 of the array s[64]")
+    assert found["lines_observed"] == 5  # the crash ends k at its second one
+    assert not found["not_looked_at"]
 
 
 def test_a_loop_that_does_not_end_is_not_left(tmp_path):

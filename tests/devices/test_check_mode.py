@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 from instrumented import COMPILERS, forget_compiler, profiled, use
 
 from cudalab.backends.cpu.check import CheckDevice, spread
-from cudalab.backends.cpu.check_rows import merge_findings
+from cudalab.backends.cpu.check_rows import FINDINGS, merge_findings
 from cudalab.backends.trace import Finding, Place, Thread
 from cudalab.checker.submit.submission import copy_runtime
 from cudalab.language import source
@@ -60,6 +60,23 @@ def test_findings_are_merged():
     late = Finding("uninitialised", "k", Place("f", 2), Thread((0, 0, 0), (0, 0, 0)), buffer="b")
     merge_findings(known, [late])
     assert [f.kind for f in known] == ["race"]
+
+
+def test_an_error_is_left_out_only_where_another_one_explains_it():
+    at, thread = Place("f", 1), Thread((0, 0, 0), (1, 0, 0))
+    forms = [
+        Finding(kind, "k", at, thread, buffer=buffer, other_place=other, detail=detail, note=note)
+        for kind in sorted(set(FINDINGS))
+        for buffer in (None, "b")
+        for other in (None, at)
+        for detail in ("", "index 4 of an array of type int[4]")
+        for note in (False, True)
+    ]
+    for pair in product(forms, repeat=2):
+        known: list[Finding] = []
+        merge_findings(known, list(pair))
+        assert known
+        assert all(f.note for f in known) == all(f.note for f in pair), pair
 
 
 @pytest.mark.parametrize(

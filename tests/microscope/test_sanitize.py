@@ -41,7 +41,7 @@ _EXPECT = re.compile(r"^// /// expect\n(?P<toml>(?://[^\n]*\n)*?)// ///$", re.MU
 
 
 def test_every_kind_of_the_instrument_is_explained():
-    assert set(check_rows._FINDINGS) <= set(explanations.KINDS)
+    assert set(check_rows.FINDINGS) <= set(explanations.KINDS)
 
 
 @pytest.mark.parametrize("kind", sorted(explanations.KINDS))

@@ -5,8 +5,8 @@ block. The hook knows its return address; the tables added here say which line t
 block ends in a branch, and how many floating-point operations it holds. So neither debug
 information nor a tool that reads it is needed, and inlined code is no special case.
 
-Each shared array is followed by an unused zone, and each variable stands behind one, so that
-running over an end does not hit the next array or variable unnoticed.
+Each shared array and each variable stands behind an unused zone, and shared arrays before one, too,
+so that running over an end does not hit the next array or variable unnoticed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cudalab.backends.cpu.control_flow import (
 from cudalab.backends.cpu.joins import may_stop
 from cudalab.backends.cpu.objects import with_hooks
 
-ZONE_BYTES = 256  # behind each shared array, before each variable
+ZONE_BYTES = 256  # before and behind each shared array, before each variable
 RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line that called it
 # What happens in the code of these, and in headers of the system, belongs to the line that called
 # it, but is observed: libraries, types of numbers, and what the rewriter puts around the user's
@@ -167,7 +167,7 @@ class _Listing:
     def _label(self, name: str) -> None:
         self.starts[name] = len(self.blocks)
         self._pending.add(name)
-        if self._variables and not name.startswith("."):
+        if (self._variables or self._thread_local) and not name.startswith("."):
             self.rows[-1:] = [f"\t.zero\t{ZONE_BYTES}", self._alignment, self.rows[-1]]
 
     def _instruction(self, row: str) -> None:

@@ -33,7 +33,7 @@ NO_REGION = NO_THREAD = 2**32 - 1
 
 _KINDS: tuple[Kind | None, ...] = (None, None, "load", "store", "atomic")
 SPACES: tuple[Space, ...] = ("global", "shared", "constant", "local")
-_FINDINGS = (
+FINDINGS = (
     "race",
     "lost_update",
     "same_word",
@@ -378,7 +378,7 @@ def uses(sites: Iterable[Any], rows: Iterable[int], names: Names) -> dict[Place,
 
 def finding(row: Any, names: Names) -> Finding:
     """One finding as an object of trace.py."""
-    kind = _FINDINGS[row.kind]
+    kind = FINDINGS[row.kind]
     item_bytes = names.item_bytes(row.region) or row.bytes or 1
     outside = kind == "out_of_bounds" and row.has_index and row.kind != _OUT_OF_REACH
     return Finding(
@@ -418,7 +418,9 @@ def merge_findings(known: list[Finding], new: list[Finding]) -> None:
             count = known[at].count + finding.count
             shown = finding if needs_more(finding.missing, known[at].missing) else known[at]
             known[at] = replace(shown, count=count)
-    known[:] = [finding for finding in known if not _follows(finding, known)]
+    for finding in list(known):  # one after another: of two that follow from each other one stays
+        if _follows(finding, known):
+            known.remove(finding)
 
 
 def _identity(finding: Finding) -> tuple[object, ...]:
@@ -446,5 +448,5 @@ def _follows(finding: Finding, known: list[Finding]) -> bool:
     if f.kind == "barrier_divergence" and f.note:
         return any(k.kind == f.kind and k.place == f.place for k in same)
     if f.kind == "out_of_bounds" and f.buffer is None and not is_of_type(f):
-        return any(k.place == f.place and is_of_type(k) for k in known)
+        return any(k.place == f.place and is_of_type(k) and not k.note for k in known)
     return False

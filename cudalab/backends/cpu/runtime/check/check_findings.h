@@ -50,11 +50,14 @@ struct FindingRow {
 struct Findings {
     List<FindingRow> rows;
 
+    // The row of a finding that has been reported; null: there is none.
+    const FindingRow* find(FindingKind kind, Place place, Place other, unsigned region) {
+        const Map::Slot* slot = number_of.find(key_of(kind, place, other, region));
+        return slot ? &rows[slot->value] : nullptr;
+    }
     // The finding's row; `fresh` if it is the first of its kind at these places.
     FindingRow& report(FindingKind kind, Place place, Place other, unsigned region, bool& fresh) {
-        uint64_t key = ((uint64_t)place * 0x9e3779b1u ^ other) * 0x85ebca77c2b2ae63ull ^
-                       (uint64_t)region << 8 ^ (uint64_t)kind << 1;
-        unsigned index = number_of.put(key | 1, (unsigned)rows.count);
+        unsigned index = number_of.put(key_of(kind, place, other, region), (unsigned)rows.count);
         fresh = index == rows.count;
         if (fresh) {
             FindingRow row;
@@ -70,6 +73,11 @@ struct Findings {
 
   private:
     Map number_of;
+
+    static uint64_t key_of(FindingKind kind, Place place, Place other, unsigned region) {
+        const uint64_t places = ((uint64_t)place * 0x9e3779b1u ^ other) * 0x85ebca77c2b2ae63ull;
+        return places ^ (uint64_t)region << 8 ^ (uint64_t)kind << 1 | 1;
+    }
 };
 static Findings findings;
 

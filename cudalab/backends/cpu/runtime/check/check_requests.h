@@ -22,7 +22,8 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
         }
     }
     if ((size_t)(address - run.tls) < run.module->tls_bytes + ZONE ||
-        (run.dynamic_shared && (size_t)(address - run.dynamic_shared) < DYNAMIC_SHARED + ZONE)) {
+        (run.dynamic_shared &&
+         (size_t)(address - run.dynamic_shared + ZONE) < DYNAMIC_SHARED + 2 * ZONE)) {
         unsigned nearest = NO_REGION;
         size_t distance = ~(size_t)0;
         for (unsigned i = 0; i < run.shared_regions.count; ++i) {
@@ -83,6 +84,15 @@ static bool after_free(unsigned thread, const Event& e) {
     return false;
 }
 
+// What is known of an access near no region: the index that has led there, or its address.
+static void describe_far(FindingRow& row, const Event& e) {
+    const FindingRow* index = findings.find(PAST_INNER_ARRAY, row.place, 0, NO_REGION);
+    if (index)
+        memcpy(row.detail, index->detail, sizeof row.detail);
+    else
+        snprintf(row.detail, sizeof row.detail, "address %#zx", (size_t)e.address);
+}
+
 // Reports an access outside all regions. Returns if it can be carried out nevertheless.
 static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     bool fresh;
@@ -103,8 +113,7 @@ static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     }
     if (fresh) {
         row.thread = thread, row.block = run.block, row.access = e.kind, row.bytes = e.bytes;
-        if (nearest == NO_REGION)
-            snprintf(row.detail, sizeof row.detail, "address %#zx", (size_t)e.address);
+        if (nearest == NO_REGION) describe_far(row, e);
     }
     if (in_zone) return;
     if (e.kind == LOAD && is_mapped(e.address) && is_mapped(e.address + e.bytes - 1)) return;

@@ -23,7 +23,7 @@ const unsigned MAX_THREADS = 1024, NOBODY = ~0u;
 // 512 KB of local memory, as on a GPU, and the large frames of unoptimized code.
 const size_t FIBER_STACK = 704 << 10, GUARD = PAGE;
 const size_t DYNAMIC_SHARED = 227 << 10;
-const size_t ZONE = 4096, ARRAY_ZONE = 128;  // after dynamic shared memory, around shared arrays
+const size_t ZONE = 4096, ARRAY_ZONE = 128;  // around dynamic shared memory, shared arrays
 const unsigned PATIENCE = 64;                // polls by a thread before others get a turn
 const unsigned MAX_PARKED = 4096;            // blocks that wait
 const unsigned MAX_IDLE = 100;               // rounds of polls before other blocks get a turn
