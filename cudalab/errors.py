@@ -95,6 +95,10 @@ class ToolchainError(CudalabError):
     """Compilation failed through no fault of a kernel: a full disk, a broken compiler."""
 
 
+class NotBuiltError(CudalabError):
+    """A kernel would have to be compiled where nothing may be compiled any more."""
+
+
 class TimeLimitError(CudalabError):
     """A worker was ended by `--kill-after`."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cudalab import runner
 from cudalab.backends.base import overwrite
 from cudalab.backends.trace import Finding, Place, Thread, needs_more
-from cudalab.errors import CudalabError
+from cudalab.errors import CudalabError, NotBuiltError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
 from cudalab.labs.compare import differing, show
@@ -188,8 +188,7 @@ def check(
         if len(answers) <= order:
             return
     if report.clean:
-        with fast() as device:
-            report.add(_stale(report, data, device), data.words)
+        report.add(_stale(report, data, fast, instrument), data.words)
     if report.clean:
         report.add(_judge(report, data, answers), data.words)
 
@@ -217,6 +216,17 @@ def _judge(report: Report, data: Data, answers: list[Array]) -> Iterable[Finding
             return
 
 
+def _on_garbage(report: Report, data: Data, device: Device) -> list[Array]:
+    """The answers after different fillings of their memory."""
+    step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case)
+    answers = []
+    for poison in POISONS:
+        overwrite(device, step.out, poison)
+        step()
+        answers.append(device.to_host(step.out))
+    return answers
+
+
 def _about_answer(kind: str, detail: str) -> Finding:
     return Finding(kind, "", NOWHERE, NOBODY, detail=detail)
 
@@ -233,14 +243,19 @@ def _first_difference(one: Array, two: Array) -> str:
     )
 
 
-def _stale(report: Report, data: Data, device: Device) -> Iterable[Finding]:
-    """A finding for elements that keep the previous content, detected with two fillings."""
-    step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case)
-    answers = []
-    for poison in POISONS:
-        overwrite(device, step.out, poison)
-        step()
-        answers.append(device.to_host(step.out))
+def _stale(
+    report: Report, data: Data, fast: Callable[[], Device], instrument: Callable[[int], Any]
+) -> Iterable[Finding]:
+    """A finding for elements that keep the previous content, detected with two fillings.
+
+    The instrument fits every launch, the fast device only those that it was compiled for.
+    """
+    try:
+        with fast() as device:
+            answers = _on_garbage(report, data, device)
+    except NotBuiltError:
+        with instrument(0) as device:
+            answers = _on_garbage(report, data, device)
     places = differing(*answers)
     if len(places) and report.variant.deterministic:
         yield _about_answer(

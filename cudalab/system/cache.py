@@ -12,13 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.errors import ToolchainError
+from cudalab.errors import NotBuiltError, ToolchainError
 from cudalab.output.notes import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 READ_ONLY = "CUDALAB_CACHE_READ_ONLY"  # set if a grader has filled the cache
+ADDITIONS = "CUDALAB_CACHE_ADDITIONS"  # the folder for what such a cache is found to lack
 MIN_BYTES = 1 << 20  # free space that a folder must have to be of use
 _DISK_FULL = re.compile(  # in the words of the system, and of zig
     r"^.*\b(?:No space left on device|Disk quota exceeded|NoSpaceLeft|DiskQuota)(?:'|: '.*')?$",
@@ -53,6 +54,18 @@ def cache_dir(device: str) -> Path:
     folder = Path(temporary, "cudalab", device)
     folder.mkdir(parents=True)
     return folder
+
+
+def place_of(entry: Path) -> Path:
+    """Where to put an entry that a cache lacks: into it, or beside one that is only read.
+
+    NotBuiltError where nothing may be added at all.
+    """
+    if not os.environ.get(READ_ONLY):
+        return entry
+    if ADDITIONS not in os.environ:
+        raise NotBuiltError(f"{entry.name} has not been compiled beforehand")
+    return Path(os.environ[ADDITIONS], entry.name)
 
 
 def disk_full(messages: str) -> ToolchainError | None:

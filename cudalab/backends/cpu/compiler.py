@@ -34,7 +34,7 @@ from cudalab.errors import (
     install_command,
 )
 from cudalab.output.progress import stage
-from cudalab.system.cache import cache_dir, disk_full, explain_full_disk
+from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -305,6 +305,7 @@ def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path
     name = key(find_compiler().identity, text, *depends)
     library = cache_dir("cpu") / f"{stem}-{name}.so"
     if not library.exists():
+        library = place_of(library)
         _build(find_compiler(), text, steps, library)
     return library
 

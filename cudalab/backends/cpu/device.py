@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cudalab.language.source import Source
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
+LOOPS = "CUDALAB_LOOPS"  # in the environment, "0": the threads of all kernels are fibers
 KERNEL = "cudalab_kernel_"  # begins the names of the kernels' entries in a library
 
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;{]*;")
@@ -157,7 +158,7 @@ class CpuDevice:
         None means loops, unless the environment has CUDALAB_LOOPS=0.
         """
         self.threads = threads or usable_cores()
-        self.loops = os.environ.get("CUDALAB_LOOPS") != "0" if loops is None else loops
+        self.loops = os.environ.get(LOOPS) != "0" if loops is None else loops
         self._runtime: ctypes.CDLL | None = None
 
     @staticmethod

@@ -19,6 +19,8 @@ import struct
 import sys
 from typing import TYPE_CHECKING
 
+from cudalab.system.cache import READ_ONLY
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -73,7 +75,7 @@ clone3 435 435
 def confine() -> bool:
     """Install the filter in all threads of this process; whether the system has one.
 
-    Before that, no other process of the same user may look into this one any more.
+    Then nothing can be compiled here: what is not in the cache is not there (NotBuiltError).
     """
     index = 0 if platform.machine() == "x86_64" else 1
     audit = _ARCHITECTURES.get(platform.machine())
@@ -86,7 +88,10 @@ def confine() -> bool:
     number = (317, 277)[index]
     code = ctypes.create_string_buffer(program, len(program))
     filter_ = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
-    return int(libc.syscall(number, SET_FILTER, ALL_THREADS, filter_)) == 0
+    confined = int(libc.syscall(number, SET_FILTER, ALL_THREADS, filter_)) == 0
+    if confined:
+        os.environ[READ_ONLY] = "1"
+    return confined
 
 
 def is_asked_for() -> bool:

@@ -44,6 +44,7 @@ from cudalab.checker.submit.submission import (
     copy_runtime,
     failure,
     last_line,
+    protect,
     raise_reported,
     unfinished,
 )
@@ -155,12 +156,36 @@ class Kernel(Compiled):
             runs = [1 if trial.once else self.runs, 1][: len(paths)]
             with _inputs(session.box, paths) as inputs:
                 spec = self._spec("cases", cases=[trial.case], inputs=inputs, runs=runs)
+                folder = session.box.path / OUT
                 outcome, reply = session.work(spec, trial.limits)
-            attempt = self._attempt_of(session.box.path / OUT, outcome, reply, trial)
-            _empty(session.box.path / OUT)
+                if _lacks_fibers(folder):
+                    _empty(folder)
+                    self._add_fibers(session, trial.case)
+                    outcome, reply = session.work(spec, trial.limits)
+            attempt = self._attempt_of(folder, outcome, reply, trial)
+            _empty(folder)
             if attempt.why is not Why.GRADER:
                 attempt.outcome = replace(outcome, stderr=_TRACEBACK.sub("", outcome.stderr))
             return attempt
+
+    def _add_fibers(self, session: Session, case: Case) -> None:
+        """Compile the kernels for launches that do not fit their loops, as rows of threads do not.
+
+        Whether there are such launches is known when the plan makes one. What is compiled goes to
+        the cache as all that was compiled before: inspected, and protected from the runs.
+        """
+        spec = self._spec("compile", cases=[case], builds=None, fibers=True)
+        session.work({**spec, "read_only": not self.trusted}, COMPILE_LIMITS)
+        if self.trusted:
+            return
+        cache = self.built / "cache" / "cudalab" / "cpu"
+        runtime = next(cache.glob("runtime-*.so"))
+        for made in (session.box.path / OUT).glob("*.so"):
+            with suppress(UnreadableError, CompileFailure):
+                _inspect(made, runtime)
+                (cache / made.name).write_bytes(read_regular(made, MAX_LIBRARY_BYTES))
+        _empty(session.box.path / OUT)
+        protect(cache, self._group)
 
     @contextmanager
     def timing(self, case: Case) -> Iterator[Session]:
@@ -352,6 +377,13 @@ def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = No
     )
     own.name, own.words = variant.name, (variant.name,)
     return own
+
+
+def _lacks_fibers(folder: Path) -> bool:
+    """Whether a run reports that a launch does not fit the loops that were compiled."""
+    with suppress(UnreadableError):
+        return read_record(CaseReport, folder / reports.report_name(0)).error == reports.NOT_BUILT
+    return False
 
 
 @contextmanager

@@ -20,6 +20,7 @@ CONFINES, CONFINES_NOT = (
     "it cannot confine kernels",
 )  # a worker's first reply
 TOOLCHAIN, NO_DEVICE, KERNEL = "ToolchainError", "NoDeviceError", "KernelError"  # kinds of errors
+NOT_BUILT = "NotBuiltError"  # a launch needs the kernel compiled in the other way
 CONTRACT = ("CudalabError", "HeaderError")  # a plan cannot launch the kernels of the file
 
 

@@ -10,7 +10,7 @@ reads specifications from stdin, as lines of JSON, and forks a child for each on
 imported, and without any code of the submission. It replies with how the child has ended. A child
 that loads the submission confines itself before (confine.py), so none can reach the next one.
 
-    compile  compiles for each case and loads nothing
+    compile  compiles for each case and loads nothing; with fibers beside what is there, if told
     cases    for each input: a report, a file for each different answer, and one with a bit for
              each element that no run has written
     time     computes on command; see `serve`
@@ -35,7 +35,7 @@ import numpy as np
 from cudalab import labs, runner
 from cudalab.backends import facts, open_device
 from cudalab.backends.base import OnlyBuilds, WrappedDevice, build
-from cudalab.backends.cpu.device import parts
+from cudalab.backends.cpu.device import LOOPS, parts
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.bench.candidates import Data, variant_candidate
@@ -58,7 +58,7 @@ from cudalab.formats import as_bytes
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.language.source import headers
-from cudalab.system.cache import READ_ONLY
+from cudalab.system.cache import ADDITIONS, READ_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -169,6 +169,8 @@ def limit(spec: Json) -> None:
         confine.hide(hidden=False)
     if spec["read_only"]:  # so is the box, but for its folder of outputs
         os.environ |= {READ_ONLY: "1", "TMPDIR": str(Path(OUT).absolute())}
+    if spec.get("fibers"):  # which come beside what has been compiled before
+        os.environ |= {ADDITIONS: str(Path(OUT).absolute()), LOOPS: "0"}
     if spec.get("kernels_dir"):
         source.use_kernels_dir(Path(spec["kernels_dir"]))
 
