@@ -78,12 +78,15 @@ def rewritten(text: str, folder: Path) -> tuple[str, list[Difference]]:
 
 def run(command: str, folder: Path) -> str:
     """The lines that a command prints on stdout and stderr, on a machine without a GPU."""
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "CUDA_VISIBLE_DEVICES": "",
-        "COLUMNS": "80",
-        "LC_ALL": "C.UTF-8",
-    }
+    environment = (
+        os.environ
+        | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "CUDA_VISIBLE_DEVICES": "",
+            "LC_ALL": "C.UTF-8",
+        }
+        | ({} if " | " in command else {"COLUMNS": "80"})
+    )  # a pipe has no columns
     done = subprocess.run(
         ["bash", "-c", command],
         stdout=subprocess.PIPE,

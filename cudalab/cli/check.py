@@ -17,13 +17,12 @@ import click
 
 from cudalab import labs
 from cudalab.checker.options import JudgingOptions
-from cudalab.cli.judging import LAB, judging_options
+from cudalab.cli.judging import LAB, JudgingCommand, judging_options
 from cudalab.cli.options import (
     CASE_HELP,
     CASE_OF,
     EXISTING,
     OUT,
-    CaseCommand,
     Choice,
     grouped,
     is_stdout,
@@ -52,7 +51,7 @@ EXIT_HELP = (
 )
 
 
-class CheckCommand(CaseCommand):
+class CheckCommand(JudgingCommand):
     """A command with its lab's options; arguments after -- belong to the submission."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -110,7 +109,7 @@ def new(name: str, path: Path) -> None:
                 "Example",
                 "cudalab check reduce --kernel my.cu",
                 "cudalab check radixsort -- ./a.out",
-                "cudalab check scan --kernel my.cu --tests hidden.toml --gradescope results.json",
+                "cudalab check scan --kernel my.cu --tests hidden.toml --gradescope r.json",
                 "cudalab check matmul --variant tiled --device cpu --json -",
             ),
             CASE_HELP,

@@ -14,11 +14,10 @@ import click
 
 from cudalab import labs
 from cudalab.checker.options import JudgingOptions
-from cudalab.cli.judging import LAB, judging_options
+from cudalab.cli.judging import LAB, JudgingCommand, judging_options
 from cudalab.cli.options import (
     CASE_HELP,
     CASE_OF,
-    CaseCommand,
     Choice,
     exclude,
     grouped,
@@ -32,7 +31,7 @@ from cudalab.errors import ExitCode, UsageError
 JUDGING = {field.name for field in fields(JudgingOptions)}
 
 
-class GradeCommand(CaseCommand):
+class GradeCommand(JudgingCommand):
     """A command with the options of the lab that --lab names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -52,7 +51,7 @@ class GradeCommand(CaseCommand):
             lines(
                 "Example",
                 "cudalab grade submissions/ --lab reduce --out results/",
-                "cudalab grade submissions/ --lab radixsort --command 'python3 sort.py' --out r/",
+                "cudalab grade submissions/ --lab radixsort --command 'python3 a.py' --out r/",
                 "cudalab grade submissions/ --lab scan --out r/ --scheduler tcp://head:8786",
                 "cudalab grade --make gradescope platform/ --lab scan --tests hidden.toml",
             ),

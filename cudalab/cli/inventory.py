@@ -214,7 +214,7 @@ def _show_tiers(lab: Lab, variant: Variant) -> None:
         "Example",
         "cudalab device",
         "cudalab device cuda",
-        "cudalab device --why             # the part of `cudalab doctor` about the GPU",
+        "cudalab device --why         # the part of `cudalab doctor` about the GPU",
         "cudalab device --measure mygpu.toml",
     )
 )

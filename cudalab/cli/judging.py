@@ -9,9 +9,12 @@ import click
 from cudalab import labs
 from cudalab.checker.rules import LANGUAGES, RACES
 from cudalab.cli.options import (
+    CASE_OF,
     EXISTING,
+    CaseCommand,
     Choice,
     FiniteRange,
+    case_options,
     device_option,
     seconds_option,
     threads_option,
@@ -23,6 +26,41 @@ if TYPE_CHECKING:
     from cudalab.cli.options import Decorator
 
 LAB = Choice(labs.names())
+# What the help of `check` and `grade` puts together; the lab's own options follow, then the rest.
+SECTIONS = {
+    "Submission": ("kernel", "program", "submission", "variant"),
+    "Class": ("name", "out", "kind", "command", "file", "jobs", "scheduler", "again", "make"),
+    "Tests": ("tests", "seed", "quick", "strict", "device", "threads"),
+    "Limits": ("sandbox", "kill_after", "memory"),
+    "Rules": ("require_kernel", "races", "race_cost", "language", "no_sanitize"),
+    "Speed": ("no_time", "reference", "speed_points", "time_limit", "gpu"),
+    "Results": ("keep", "json_path", "sarif", "github", "junit", "exit_style"),
+    "Results for a platform": (
+        *("gradescope", "check50", "classroom50", "prairielearn", "coderunner", "vpl"),
+        "codegrade",
+    ),
+}
+
+
+class JudgingCommand(CaseCommand):
+    """A command with many options, which its help shows in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections of SECTIONS, those of the lab, and what is left."""
+        lab = ctx.meta.get(CASE_OF)
+        titles = {name: title for title, names in SECTIONS.items() for name in names}
+        if lab is not None:
+            titles |= {str(one.name): f"Case of {lab.name}" for one in case_options(lab)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and isinstance(param, click.Option):
+                sections.setdefault(titles.get(str(param.name), "Other"), []).append(record)
+        sections["Other"] = sections.pop("Other", [])
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 def sandbox_option(help_text: str) -> Decorator:

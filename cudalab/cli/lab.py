@@ -375,7 +375,8 @@ def gen_command(lab: Lab) -> click.Command:
             type=Distribution(lab.distributions),
             default=lab.distributions[0],
             show_default=True,
-            help="Distribution of the data.",
+            metavar="NAME",
+            help=f"Distribution of the data: {', '.join(lab.distributions)}.",
         ),
         click.Option(
             ["--seed"],
@@ -395,8 +396,8 @@ def gen_command(lab: Lab) -> click.Command:
         help=f"Generate a random input for {lab.name}.",
         epilog=lines(
             "Example",
-            f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} "
-            "--seed 7 > in.bin",
+            f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} \\",
+            "    --seed 7 > in.bin",
         ),
     )
 

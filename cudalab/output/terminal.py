@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import sys
 from io import TextIOWrapper
 from textwrap import fill
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
-WIDTH = 100  # for a file or a pipe, unless COLUMNS is set
+UNLIMITED = 1_000_000  # columns of a file or a pipe, unless COLUMNS is set
 PROSE = 80  # maximum width of text
 MIN_PROSE = 40  # minimum width of a summary in a table
 FINDINGS_SHOWN = 3  # maximum of one kind that are printed with their lines
@@ -39,6 +40,7 @@ _PLAIN = {
     **{power: f"^{digit}" for digit, power in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
     "±": "+-",
 }
+_OPTION = re.compile(r" (?=-|[<>|] )")
 MIN_CELL = 16  # width to which cells may be wrapped; below that, rows become paragraphs
 
 
@@ -52,8 +54,13 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("plain", _plain)
 
 
+def _is_pipe() -> bool:
+    """Whether stdout is for a program or a file, which get whole lines without frames."""
+    return not (sys.stdout.isatty() or os.environ.get("COLUMNS"))
+
+
 def console() -> Console:
-    """Stdout, as wide as the terminal; NO_COLOR and pipes get plain text.
+    """Stdout, as wide as the terminal; NO_COLOR and pipes get plain text, and pipes whole lines.
 
     Characters that its encoding lacks are replaced. CudalabError if it is closed.
     """
@@ -61,8 +68,29 @@ def console() -> Console:
         raise CudalabError("stdout is closed")
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="plain")
-    width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH
+    width = UNLIMITED if _is_pipe() else None
     return Console(width=width, highlight=False, emoji=False, markup=False)
+
+
+def _unframed(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> None:
+    """Print a table for a pipe: a line for each row, in columns, with nothing behind the last."""
+    target, count = console(), len(rows[0]) if rows else 0
+    widths = [max(cell_len(row[i]) for row in rows) for i in range(count)]
+    for row in rows:
+        cells = []
+        for i, text in enumerate(row):
+            space = " " * (widths[i] - cell_len(text))
+            cells.append(space + text if right and right[i] else text + space)
+        target.print(Text("  ".join(cells).rstrip()), soft_wrap=True)
+
+
+def _wrapped_lines(text: str, width: int) -> Text:
+    """Lines that are wrapped below themselves where the screen ends."""
+    filled = (
+        fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+    return Text("\n".join(filled))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -75,6 +103,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         return
     target = console()
     used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    if _is_pipe():
+        target.print(Text(title), soft_wrap=True)
+        _unframed([[row[i] for i in used] for row in (columns, *rows)])
+        return
     widths = [max(cell_len(text) for text in (columns[i], *(row[i] for row in rows))) for i in used]
     if sum(min(width, MIN_CELL) + 3 for width in widths[1:]) + widths[0] + 4 > target.width:
         _paragraphs(title, [columns[i] for i in used], [[row[i] for i in used] for row in rows])
@@ -113,10 +145,8 @@ def catalogue(
         for name, *cells in zip(columns, *rows, strict=True)
     }
     target = console()
-    if not (target.is_terminal or os.environ.get("COLUMNS")):
-        for row in (columns, *rows):
-            padded = map(str.ljust, row, widths.values())
-            target.print(Text("  ".join(padded).rstrip()), soft_wrap=True)
+    if _is_pipe():
+        _unframed([columns, *rows])
         return
     needed = {name: min(w, MIN_PROSE) if name == "summary" else w for name, w in widths.items()}
     dropped = []
@@ -141,11 +171,18 @@ def catalogue(
 
 def properties(title: str, values: Mapping[str, str | int | float]) -> None:
     """Print a table of labels and values."""
+    texts = {
+        label: value if isinstance(value, str) else f"{value:,}" for label, value in values.items()
+    }
+    if _is_pipe():
+        console().print(Text(title), soft_wrap=True)
+        _unframed([*texts.items()])
+        return
     grid = Table(title=Text(title, style="bold"), title_justify="left", show_header=False)
     grid.add_column(overflow="fold")
     grid.add_column(overflow="fold")
-    for label, value in values.items():
-        grid.add_row(label, Text(value if isinstance(value, str) else f"{value:,}"))
+    for label, text in texts.items():
+        grid.add_row(label, Text(text))
     console().print(grid)
 
 
@@ -212,8 +249,12 @@ def grid(results: Grid) -> None:
     target = console()
     columns, dropped = columns_that_fit(results, target.width)
     target.print(Text(fill(results.title, target.width, break_long_words=False), style="bold"))
-    for part in parts_that_fit(results, columns, target.width):
-        target.print(_part_of(results, part))
+    if _is_pipe():
+        titles = [column.title for column in results.columns]
+        _unframed([titles, *results.rows], [column.right for column in results.columns])
+    else:
+        for part in parts_that_fit(results, columns, target.width):
+            target.print(_part_of(results, part))
     unneeded = {column.note for i, column in enumerate(results.columns) if i not in columns}
     notes = [note for note in results.notes if note not in unneeded]
     if dropped:
@@ -290,10 +331,12 @@ def listing(annotated: Listing, text: str) -> None:
     target = console()
     source = Syntax(text, "cuda", background_color="default").highlight(text).split("\n")
     target.print(Text(annotated.label, style="bold"))
-    target.print(Text(annotated.head, style="dim"), soft_wrap=True)
+    target.print(Text(annotated.head.rstrip(), style="dim"), soft_wrap=True)
     for row in annotated.rows:
         if row.remark:
-            target.print(Text(row.remark, style="dim"), soft_wrap=True)
+            indent = " " * (len(row.remark) - len(row.remark.lstrip()) + 2)
+            filled = fill(row.remark, target.width, subsequent_indent=indent)
+            target.print(Text(filled, style="dim"))
             continue
         line = Text()
         for cell in row.margin:
@@ -302,7 +345,9 @@ def listing(annotated: Listing, text: str) -> None:
         code = source[row.line - 1]
         code.expand_tabs(4)
         for part in _wrapped(code, row.whole, target.width - line.cell_len):
-            target.print(line + part, no_wrap=True, overflow="ellipsis", crop=True)
+            shown = line + part
+            shown.rstrip()
+            target.print(shown, no_wrap=True, overflow="ellipsis", crop=True)
             line = Text(" " * line.cell_len)
     target.print()
 
@@ -347,14 +392,14 @@ class Finding(Protocol):
 def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
     """Print the findings of `sanitize`; those of a group share one number, reason and cure."""
     target = console()
-    width = min(target.width, PROSE + 10)
+    width = target.width if _is_pipe() else min(target.width, PROSE + 10)
 
     def print_filled(text: str, indent: str = "   ") -> None:
         layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": "   "}
         text = fill(text, width, break_long_words=False, break_on_hyphens=False, **layout)
         target.print(Text(text), soft_wrap=True)
 
-    target.print(Text(title, style="bold"), soft_wrap=True)
+    target.print(_wrapped_lines(title, target.width), style="bold")
     for number, alike in enumerate(groups, 1):
         one, seen = alike[0], sum(row.count for row in alike)
         times = f", seen {seen:,} times" if seen > 1 else ""
@@ -386,14 +431,18 @@ def verdict(
     last: Iterable[str],
 ) -> None:
     """Print a check's verdicts (mark, name, test, message), explanations and last lines."""
-    target = console()
+    target, rows = console(), list(rows)
     shown = Table(box=None, show_header=False, pad_edge=False)
     styles = {"ok": "green", "FAILED": "bold red", "BROKEN": "bold red", "-": "dim"}
     for column in range(4):
         shown.add_column(no_wrap=column < 2, overflow="fold")
     for mark, *words in rows:
         shown.add_row(Text(mark, style=styles.get(mark, "")), *map(Text, words))
-    target.print(Text(head, style="bold"), shown)
+    target.print(_wrapped_lines(head, target.width), style="bold")
+    if _is_pipe():
+        _unframed(rows)
+    else:
+        target.print(shown)
     for title, texts in explanations:
         target.print(Text(f"\n{title}", style="bold"))
         for text in texts:
@@ -405,10 +454,12 @@ def verdict(
 
 
 def _explanation_line(target: Console, text: str) -> None:
-    """Print a line below a title; commands are never wrapped, so that they can be copied."""
-    command = text.strip().startswith(("cudalab ", "see: ")) or text.endswith(".bin")
-    if command or len(text) + 2 <= target.width:
+    """Print a line below a title; a command is wrapped so that a shell can still read it."""
+    if len(text) + 2 <= target.width:
         target.print(Text(f"  {text}"), soft_wrap=True)
+        return
+    if text.strip().startswith(("cudalab ", "see: ")) or text.endswith(".bin"):
+        target.print(Text(_continued(f"  {text}", target.width)), soft_wrap=True)
         return
     indent = "  " + " " * (len(text) - len(text.lstrip()))
     target.print(
@@ -422,3 +473,21 @@ def _explanation_line(target: Console, text: str) -> None:
             )
         )
     )
+
+
+def _continued(command: str, width: int) -> str:
+    """A command in lines that end in a backslash, broken in front of its options and files."""
+    indent = " " * (len(command) - len(command.lstrip()) + 4)
+    words: list[str] = []
+    for word in _OPTION.split(command):
+        if words and words[-1].count("'") % 2:
+            words[-1] += f" {word}"  # it is quoted
+        else:
+            words.append(word)
+    lines = words[:1]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(indent + word)
+    return " \\\n".join(lines)

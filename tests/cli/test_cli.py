@@ -154,8 +154,9 @@ def commands(group=cli, path=()):
 
 @pytest.mark.parametrize("path", [path for path, _ in commands()], ids=" ".join)
 def test_every_command_has_help_with_an_example(path):
-    done = run(*path, "-h")
+    done = run(*path, "-h", env={"COLUMNS": "80"})
     expect(done, 0, stdout=done.stdout)
+    assert max(map(len, done.stdout.decode().splitlines())) <= 80
     assert b"Usage: cudalab " in done.stdout
     assert b"\n  Example:\n    cudalab " in done.stdout
 
@@ -166,6 +167,21 @@ def test_every_option_has_help(path, command):
     for param in command.params:
         if isinstance(param, click.Option):
             assert param.help, param.name
+
+
+@pytest.mark.parametrize("path", ["check", "grade", "check reduce"])
+def test_the_help_of_judging_is_in_sections(path):
+    """Each option stands in one of them, and few in the last one."""
+    name, *lab = path.split()
+    shown = run(name, *lab, "--help").stdout.decode()
+    sections = re.split(r"^(\S.*):\n", shown.partition("Example:")[0], flags=re.MULTILINE)
+    found = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert {"Tests", "Limits", "Rules", "Speed", "Results"} <= found.keys()
+    assert ("Case of reduce" in found) == bool(lab)
+    option = re.compile(r"^  (?:-\w, )?--([\w-]+)", re.MULTILINE)
+    assert option.findall(found["Other"]) == ["quiet", "help"]
+    listed = option.findall("".join(found.values()))
+    assert len(set(listed)) == len(listed) > 20
 
 
 def test_help_imports_neither_numpy_nor_rich():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 
@@ -79,3 +80,46 @@ def test_a_closed_stdout_is_an_error(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     with pytest.raises(CudalabError, match="stdout is closed"):
         terminal.console()
+
+
+# A pipe and a terminal ----------------------------------------------------------------------------
+
+LONG = ", ".join(["an answer that was never written"] * 5)
+
+
+def shown():
+    """Everything that the commands print is made of these."""
+    terminal.table("title", ["name", "text"], [["a", LONG], ["bb", "short"]])
+    terminal.grid(wide(20))
+    terminal.lines([LONG])
+    terminal.properties("device", {"name": LONG, "cores": 1234})
+    command = "cudalab sanitize reduce --kernel my.cu --n 200 --dist uniform --seed '1 --2'"
+    terminal.verdict(
+        f"reduce: {LONG}",
+        [("ok", "compile", "", "compiled"), ("FAILED", "correct", "n = 3", LONG)],
+        [("many blocks", [LONG, f"see: {command}", f"  {command} > in.bin"])],
+        [LONG],
+    )
+
+
+def test_a_pipe_gets_whole_lines_without_padding(monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    shown()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert sum(LONG in line for line in lines) == 7
+    assert not any(frame in line for line in lines for frame in "┃│━─\\")
+    (row,) = (line for line in lines if line.startswith("interleaved_strided"))
+    assert all(f"{1_000_000 + i:,}" in row for i in range(20))
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_terminal_gets_no_longer_lines_than_it_has_room_for(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown()
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= width
+    *_, copied = out.partition("    cudalab sanitize")[1:]
+    first = ("cudalab sanitize" + copied).partition("in.bin")[0] + "in.bin"
+    assert first.count("\\\n") >= 1  # a shell reads on there
+    assert shlex.split(first.replace("\\\n", ""))[-4:] == ["--seed", "1 --2", ">", "in.bin"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,15 @@ def test_each_file_has_a_place_of_its_own():
     places = [sources.uri_of(path) for path in paths]
     assert len(set(places)) == len(places) > 100
     assert [sources.path_of(place) for place in places] == paths
+
+
+def test_a_page_stands_once_in_the_navigation():
+    uris = ("commands.md", "performance/README.md", "performance/cpu.md", "performance/scan.md")
+    files = [SimpleNamespace(src_uri=uri) for uri in uris]
+    nav = [{"Performance": ["performance/README.md", {"CPU": "performance/cpu.md"}, "perf*/*.md"]}]
+    assert sources.expanded(nav, files) == [
+        {"Performance": ["performance/README.md", {"CPU": "performance/cpu.md"}, uris[3]]}
+    ]
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,8 @@ lossy rung computes less than others and is compared with none. Lines are those 
 file, and with the headers that it includes; `cudalab show --whole {lab} VARIANT` prints them as one
 file. What the host launches is in
 [`cudalab/labs/{lab}/plans.py`](../../cudalab/labs/{lab}/plans.py).
-
-This file is generated: `python -m tools.generate`.
 """
+GENERATED = "<!-- This file is generated: python -m tools.generate -->\n"
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,7 @@ def page(lab: str) -> str:
         parts += not_measured(rungs, case, stored, times)
         for rung, before in with_the_one_before(rungs, case):
             parts += section(rung, before, times)
+    parts.append(GENERATED)
     return "\n".join(parts)
 
 

@@ -168,15 +168,29 @@ def includes(path: Path, code: str) -> Iterator[tuple[str, str]]:
 
 
 def expanded(nav: Any, files: Files) -> Any:
-    """The navigation with the pages that match in the place of each pattern, such as `*.md`."""
+    """The navigation with the pages that match in the place of each pattern, such as `*.md`.
+
+    A page that is named beside a pattern stands in its own place only.
+    """
     if isinstance(nav, dict):
         return {title: expanded(entry, files) for title, entry in nav.items()}
     if isinstance(nav, list):
+        named = {page for entry in nav for page in _named(entry)}
         matched = [
-            [file.src_uri for file in files if fnmatch.fnmatch(file.src_uri, entry)]
+            [
+                file.src_uri
+                for file in files
+                if fnmatch.fnmatch(file.src_uri, entry) and file.src_uri not in named
+            ]
             if isinstance(entry, str) and "*" in entry
             else [expanded(entry, files)]
             for entry in nav
         ]
         return [entry for entries in matched for entry in entries]
     return nav
+
+
+def _named(entry: Any) -> list[str]:
+    """The page that an entry of the navigation names, with or without a title."""
+    pages = entry.values() if isinstance(entry, dict) else [entry]
+    return [page for page in pages if isinstance(page, str) and "*" not in page]
