@@ -9,6 +9,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -22,8 +23,7 @@ from cudalab import backends
 from cudalab.backends.cpu import regions
 from cudalab.backends.cpu.compiler import runtime_library
 from cudalab.errors import NoDeviceError
-from cudalab.program.build import runtime_objects
-from cudalab.program.instrumented import host_library
+from cudalab.program import runtime
 from cudalab.system.cache import cache_dir
 from cudalab.system.machine import usable_cores
 
@@ -50,7 +50,7 @@ def pytest_configure(config):
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
     made = [runtime_library]  # before a test that expects no note of it on stderr
     if config.getoption("numprocesses", None):  # or else each of the workers would do so
-        made += [host_library, runtime_objects]
+        made += [partial(runtime.folder, check=check) for check in (True, False)]
     else:
         gc.disable()  # collecting tests makes many objects and no garbage
     with suppress(NoDeviceError), ThreadPoolExecutor() as pool:

@@ -7,35 +7,23 @@ To start a program that was built before, only the name of its binary is needed.
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
-from threading import get_native_id
 from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES, facts
 from cudalab.backends.cpu import blas, cccl, parts
-from cudalab.backends.cpu.flags import (
-    CUDA_RUNTIME,
-    GCC_PROGRAM,
-    PART,
-    PROGRAM,
-    for_programs,
-    for_runtime,
-    with_users,
-)
-from cudalab.backends.cpu.key import key
+from cudalab.backends.cpu.flags import GCC_PROGRAM, PROGRAM, for_programs, with_users
+from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import compiler_identity
-from cudalab.errors import NoDeviceError
 from cudalab.output.progress import stage
 from cudalab.program.files import gather, is_for_host
 from cudalab.program.options import folders_of, for_host, libraries_of
-from cudalab.system.cache import cache_dir, explain_full_disk
+from cudalab.system.cache import explain_full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.backends.cpu.toolchain import Compiler
     from cudalab.program.files import File
     from cudalab.program.loops import Preprocessor, Ways
 
@@ -47,7 +35,6 @@ NVCC_FLAGS = (
     "--extended-lambda",
     "--expt-relaxed-constexpr",
 )
-PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 # Headers of the toolkit that a program may include, and the libraries to link for them.
 NVCC_LIBRARIES = {
     "cuda.h": "-lcuda",
@@ -109,7 +96,7 @@ def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Pa
         parts.append(compiler_identity())
     else:
         parts += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
-    return cache_dir("programs") / f"{Path(files[0].path).stem}-{key(*parts)}"
+    return cached("programs", Path(files[0].path).stem, *parts)
 
 
 def _graphics_cards() -> str:
@@ -130,6 +117,7 @@ def _graphics_cards() -> str:
 def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Rewrite all files and compile the first `sources` of them with the host's compiler."""
     from cudalab.backends.cpu.toolchain import find_compiler
+    from cudalab.program import runtime
     from cudalab.program.loops import Preprocessor
     from cudalab.program.messages import explain
 
@@ -137,14 +125,14 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
     host = for_host(options)
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
-        runtime = _start_runtime(compiler, parts.used(file.text for file in files))
+        made = runtime.plain(parts.used(file.text for file in files))
         macros = Path(folder, "macros")
         macros.write_text(host.macros, encoding="utf-8")
         own = [*with_users(PROGRAM), *host.compile, *host.folders]
         flags = [*own, *(() if "clang" in compiler.version() else GCC_PROGRAM)]
-        flags += ["-I", str(runtime.folder), *for_programs()]
+        flags += ["-I", str(made.folder), *for_programs()]
         flags += cccl.flags((file.text for file in files), compiler.version())
-        flags += ["-include", PRECOMPILED, "-include", str(macros)]
+        flags += ["-include", runtime.PRECOMPILED, "-include", str(macros)]
         objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
         commands = {
             name: host_command(file.path, options, compiled)
@@ -155,9 +143,9 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         read = [*compiler.compile, *own, "-include", str(macros)]
         by = Preprocessor(read, [*compiler.compile, *flags], Path(folder, "read"), host.macros)
         with stage(f"compiling {files[0].label}"):
-            ways = _compile(files, names, commands, Path(runtime.folder), by)
+            ways = _compile(files, names, commands, made.folder, by)
         with stage("compiling the runtime of whole programs, once"):
-            objects += runtime.finish()
+            objects += made.finish()
         binary = Path(folder, "program")
         done = compiler.link(binary, [*objects, *host.link], shared=False)
         if done.returncode:
@@ -175,7 +163,7 @@ def _compile(
 ) -> Ways:
     """Rewrite the files and compile them by the commands, one a source; how its kernels run."""
     from cudalab.program import loops
-    from cudalab.program.messages import explain, places
+    from cudalab.program.messages import Refused
     from cudalab.program.rewrite import edited
 
     def compiled(texts: list[str]) -> str:
@@ -184,32 +172,31 @@ def _compile(
             path.write_text(text, encoding="utf-8", errors="surrogateescape")
         return _run_compilers(list(commands.values()), runtime)
 
-    failed, texts, refused = "", list[str](), frozenset[tuple[str, int]]()
     sources = [i for i in range(len(commands)) if not is_for_host(files, i)]
-    while True:  # until the compiler takes the text, or what it refuses is not what was added
-        parsed = edited(files, names, refused=refused, whole_tiles=not failed)
-        before, texts = texts, [each.rewritten() for each in parsed]
-        if texts == before:
-            raise explain(failed, files)
+    refused = Refused(files)
+    while True:
+        parsed = edited(files, names, refused=refused.places, whole_tiles=not refused.messages)
+        texts = refused.other([each.rewritten() for each in parsed])
         ways = loops.add(parsed, names, sources, by)
         if ways.any_loops and compiled([each.rewritten() for each in parsed]):
             ways.refuse("the compiler refuses its loops")
         failed = "" if ways.any_loops else compiled(texts)
         if not failed:
             return ways
-        refused |= places(failed)
+        refused.add(failed)
 
 
 def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
     """Run the commands, which may read the precompiled header; the messages of what failed."""
     from cudalab.backends.cpu.compiler import reads_damage
+    from cudalab.program.runtime import PRECOMPILED, run_all
 
-    failed = _run_all(commands)
+    failed = run_all(commands)
     if reads_damage(failed):  # the text will do
         (runtime / f"{PRECOMPILED}.gch").unlink(missing_ok=True)
-        failed = _run_all(commands)
+        failed = run_all(commands)
     if "internal compiler error" in failed:  # g++ 12.2 for ARM, at a maximum of doubles
-        failed = _run_all([[*each, "-fno-tree-loop-vectorize"] for each in commands])
+        failed = run_all([[*each, "-fno-tree-loop-vectorize"] for each in commands])
     return failed
 
 
@@ -231,63 +218,6 @@ def host_command(path: str, options: Sequence[str], compiled: str) -> list[str]:
     return [*find_compiler().compile, *flags, "-c", path, "-o", compiled]
 
 
-class _Runtime:
-    """The runtime's objects, compiled once for each compiler, in parallel with the program."""
-
-    def __init__(self, folder: Path, names: Sequence[str], commands: list[list[str]]) -> None:
-        self.folder, self.names = folder, names
-        self.running = [_start(command) for command in commands]
-
-    def finish(self) -> list[str]:
-        """Wait for the compilers and return the object files."""
-        from cudalab.backends.cpu.compiler import runtime_failure
-
-        for process in self.running:
-            messages, _ = process.communicate()
-            if process.returncode:
-                raise runtime_failure(messages)
-        objects = [self.folder / f"{name}.o" for name in self.names]
-        for made in (*objects, self.folder / f"{PRECOMPILED}.gch"):
-            building = _building(made)
-            if building.exists():
-                building.replace(made)
-        return [str(part) for part in objects]
-
-
-def _building(made: Path) -> Path:
-    """Where this thread makes a file, before it takes its place."""
-    return made.with_suffix(f".{os.getpid()}-{get_native_id()}")
-
-
-def runtime_objects() -> Path:
-    """The folder of the runtime's objects, which are compiled if they are missing."""
-    from cudalab.backends.cpu.toolchain import find_compiler
-
-    runtime = _start_runtime(find_compiler())
-    runtime.finish()
-    return runtime.folder
-
-
-def _start_runtime(compiler: Compiler, more: Sequence[str] = ()) -> _Runtime:
-    """Begin to compile the missing objects of the runtime: the common parts and `more`."""
-    folder = cache_dir("programs") / f"runtime-{key(*with_users(PART), compiler.identity)}"
-    folder.mkdir(exist_ok=True)
-    names = (parts.FIRST, *more, *parts.ALWAYS, "launch", *parts.OF_PROGRAM)
-    commands = []
-    for name in names:
-        if not (folder / f"{name}.o").exists():
-            building = _building(folder / f"{name}.o")
-            flags = [*compiler.compile, *with_users(parts.flags(name)), *for_runtime()]
-            commands.append([*flags, "-c", str(parts.source(name)), "-o", str(building)])
-    header = folder / f"{PRECOMPILED}.gch"
-    # clang would need an option in each call
-    if not header.exists() and "clang" not in compiler.version():
-        read = [*compiler.compile, *with_users(PROGRAM), *for_programs(), "-x", "c++-header"]
-        building = _building(header)
-        commands.append([*read, str(CUDA_RUNTIME.with_name(PRECOMPILED)), "-o", str(building)])
-    return _Runtime(folder, names, commands)
-
-
 # With nvcc ----------------------------------------------------------------------------------------
 
 
@@ -295,6 +225,7 @@ def _start_runtime(compiler: Compiler, more: Sequence[str] = ()) -> _Runtime:
 def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Compile the unchanged files with nvcc."""
     from cudalab.backends.cuda.nvcc import find_nvcc, rejection
+    from cudalab.program.runtime import run_all
 
     nvcc = find_nvcc()
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
@@ -311,36 +242,9 @@ def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str],
                 command.append(library)
         command += [*(file.path for file in files[:sources]), "-o", binary]
         with stage(f"nvcc compiles {files[0].label}"):
-            failed = _run_all([command])
+            failed = run_all([command])
             if "requires separate compilation mode" in failed:  # a kernel launches another one
-                failed = _run_all([[*command, "-rdc=true"]])
+                failed = run_all([[*command, "-rdc=true"]])
         if failed:
             raise rejection(files[0].label, failed)
         Path(binary).replace(to)
-
-
-def _start(command: Sequence[str]) -> subprocess.Popen[str]:
-    from cudalab.backends.cpu.toolchain import environment
-
-    try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env=environment(),
-        )
-    except OSError as error:
-        raise NoDeviceError(f"{command[0]} cannot be started: {error.strerror}") from None
-
-
-def _run_all(commands: Sequence[Sequence[str]]) -> str:
-    """Run the commands in parallel and return the messages of those that failed."""
-    failed = ""
-    for process in [_start(command) for command in commands]:
-        messages, _ = process.communicate()
-        if process.returncode:
-            failed += messages or f"{process.args!r} failed without a message"
-    return failed

@@ -9,29 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import blas, cccl, compiler, parts
-from cudalab.backends.cpu.flags import PART, for_programs, for_runtime, with_users
-from cudalab.backends.cpu.key import key
+from cudalab.backends.cpu.flags import for_programs
+from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import KernelCompileError
 from cudalab.language import source
-from cudalab.program import order
+from cudalab.program import order, runtime
 from cudalab.program.build import host_command
 from cudalab.program.files import is_for_host
-from cudalab.program.messages import explain, places
+from cudalab.program.messages import Refused, explain
 from cudalab.program.options import for_host
 from cudalab.program.rewrite import rewrite
-from cudalab.system.cache import cache_dir, explain_full_disk
+from cudalab.system.cache import explain_full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cudalab.backends.cpu.toolchain import Done
     from cudalab.program.files import File
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
-HOST_LIBRARY = "libhost.so"
 # Added to the flags of kernel files: programs use exceptions, and main must be visible.
 _PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
 
@@ -75,18 +73,15 @@ def build(program: Sequence[Part]) -> Library:
     files = [file for part in program for file in part.files]
     options = [option for part in program for option in part.options]
     texts = [file.text for file in files]
-    used = parts.used(texts)
     blas.provide(texts)
-    folder = host_library(used)
-    linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
-    objects += [str(folder / f"{part}.o") for part in linked]
-    host = folder / HOST_LIBRARY
+    objects += runtime.observed(parts.used(texts))
+    host = Path(objects[-1])
     parameters: dict[str, list[str]] = {}
     constants: set[str] = set()
     for text in texts:
         parameters |= source.parameter_names(text)
         constants |= set(_CONSTANT.findall(source.blank_comments(text)))
-    objects += [str(host), *for_host(options).link]
+    objects += for_host(options).link
     return Library(
         _compiled(program, objects),
         host,
@@ -102,18 +97,14 @@ def build(program: Sequence[Part]) -> Library:
 
 def _compiled(program: Sequence[Part], objects: Sequence[str]) -> Path:
     """The instrumented sources as one library, linked with `objects`."""
-    label, refused = program[0].files[0].label, frozenset[tuple[str, int]]()
-    failed, units = "", list[tuple[str, tuple[str, ...]]]()
-    while True:  # until the compiler takes the text, or what it refuses is not what was added
-        before = units
-        units = [unit for part in program for unit in _units(part, refused)]
-        if units == before:
-            raise explain(failed, [file for part in program for file in part.files])
+    refused = Refused([file for part in program for file in part.files])
+    while True:
+        units = [unit for part in program for unit in _units(part, refused.places)]
         try:
-            return compiler.check_files(units, label, tuple(objects))
+            label = program[0].files[0].label
+            return compiler.check_files(refused.other(units), label, tuple(objects))
         except KernelCompileError as error:
-            failed = error.message
-            refused |= places(failed)
+            refused.add(error.message)
 
 
 def _units(
@@ -135,7 +126,7 @@ def _host_object(part: Part, index: int) -> Path:
     """The compiled form of a file of host code, which is not instrumented."""
     files, options = part.files, part.options
     path, texts = files[index].path, [file.text for file in files]
-    built = cache_dir("programs") / f"host-{key(*host_command(path, options, ''), *texts)}.o"
+    built = cached("programs", "host", *host_command(path, options, ""), *texts, suffix=".o")
     if not built.exists():
         with tempfile.TemporaryDirectory(prefix="build-", dir=built.parent) as folder:
             compiled = Path(folder, "host.o")
@@ -163,38 +154,3 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
         ]
         end = match.end()
     return _ONCE.sub("", "".join([*pieces, text[end:]]))
-
-
-@explain_full_disk()
-def host_library(used: Sequence[str] = ()) -> Path:
-    """The folder with the runtime API as a library, and the objects that belong to the program."""
-    runtime = compiler.check_runtime_library()  # depends on the processor's features, too
-    folder = cache_dir("programs") / f"observed-{key(*with_users(PART), runtime.name)}"
-    folder.mkdir(exist_ok=True)
-    shared = () if (folder / HOST_LIBRARY).exists() else (*parts.ALWAYS, *parts.OF_CHECK)
-    linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
-    own = [part for part in linked if not (folder / f"{part}.o").exists()]
-    with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
-        objects = {part: Path(build_folder, f"{part}.o") for part in (*own, *shared)}
-        for part, built in objects.items():
-            flags = [
-                *with_users(parts.flags(part)),
-                "-fPIC",
-                "-fno-omit-frame-pointer",
-                *for_runtime(),
-            ]
-            source_file = str(parts.source(part))
-            _check(run([*find_compiler().compile, *flags, "-c", source_file, "-o", str(built)]))
-        for part in own:
-            objects[part].replace(folder / f"{part}.o")
-        if shared:
-            library = Path(build_folder, HOST_LIBRARY)
-            inputs = (*(str(objects[part]) for part in shared), str(runtime))
-            _check(find_compiler().link(library, inputs, shared=True))
-            library.replace(folder / HOST_LIBRARY)
-    return folder
-
-
-def _check(done: Done) -> None:
-    if done.returncode:
-        raise compiler.runtime_failure(done.stderr)

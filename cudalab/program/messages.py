@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program.parsed import parse
@@ -46,6 +46,32 @@ _ARGUMENTS = re.compile(
 _INTERNAL = re.compile(r"\bcudalab_a\b|cudalab::|required from|in instantiation of")
 _PLACE = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):", re.MULTILINE)
 RUNTIME = "/cpu/runtime/"
+T = TypeVar("T")
+
+
+class Refused:
+    """The places where the compiler refuses what was added to the text of a program.
+
+    The text is made and compiled again without that, until the compiler takes it.
+    """
+
+    def __init__(self, files: Sequence[File]) -> None:
+        """Begin with nothing that is refused."""
+        self.files, self.messages = files, ""
+        self.places: frozenset[tuple[str, int]] = frozenset()
+        self._before: object = None
+
+    def other(self, made: T) -> T:
+        """The text that is made now; the error if the compiler has refused the same before."""
+        if made == self._before:
+            raise explain(self.messages, self.files)
+        self._before = made
+        return made
+
+    def add(self, messages: str) -> None:
+        """Note what the compiler says to a text."""
+        self.messages = messages
+        self.places |= places(messages)
 
 
 def explain(messages: str, files: Sequence[File]) -> CudalabError:

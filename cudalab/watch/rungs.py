@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import labs
-from cudalab.backends.cpu.key import key
+from cudalab.backends.cpu.key import cached
 from cudalab.language import source
 from cudalab.microscope import profile
-from cudalab.system.cache import cache_dir
 from cudalab.watch.ladder import rungs_for
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def counted(lab: Lab, case: Case) -> Counts:
     """The counts of all rungs; from the cache if they are there. None that failed is among them."""
     texts = [source.load(rung.path, rung.label).text for rung in rungs_for(lab, case)]
     words = json.dumps(case, sort_keys=True, default=str)
-    stored = cache_dir("watch") / f"{lab.name}-{key(lab.name, words, *texts)}.json"
+    stored = cached("watch", lab.name, lab.name, words, *texts, suffix=".json")
     if not stored.exists():
         command = [sys.executable, "-m", __name__, lab.name, words, str(source.kernels_dir())]
         try:

@@ -24,7 +24,7 @@ from cudalab.backends.cpu.flags import (
     for_runtime,
     with_users,
 )
-from cudalab.backends.cpu.key import key
+from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import (
     CudalabError,
@@ -34,7 +34,7 @@ from cudalab.errors import (
     install_command,
 )
 from cudalab.output.progress import stage
-from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
+from cudalab.system.cache import disk_full, explain_full_disk, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -274,8 +274,7 @@ def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 def _precompiled(flags: tuple[str, ...]) -> Path:
     """The header as g++ has read it with `flags`; it need not be there."""
-    name = key(find_compiler().identity, *flags)
-    return cache_dir("cpu") / f"header-{name}" / f"{_HEADER.name}.gch"
+    return cached("cpu", "header", find_compiler().identity, *flags) / f"{_HEADER.name}.gch"
 
 
 def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
@@ -302,8 +301,7 @@ def _text(name: str) -> str:
 
 def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path:
     """The cached library for `text`, made by `steps` when there is none."""
-    name = key(find_compiler().identity, text, *depends)
-    library = cache_dir("cpu") / f"{stem}-{name}.so"
+    library = cached("cpu", stem, find_compiler().identity, text, *depends, suffix=".so")
     if not library.exists():
         library = place_of(library)
         _build(find_compiler(), text, steps, library)

@@ -5,14 +5,24 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import cache
+from typing import TYPE_CHECKING
 
 from cudalab import __version__
 from cudalab.backends.cpu.flags import processor
+from cudalab.system.cache import cache_dir
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - read at each start
 # Folders of which every source takes part in turning CUDA into what a processor runs.
 _DECIDING = ("language", "program", "backends/cpu")
 _LEFT_OUT = ("__pycache__",)
+
+
+def cached(kind: str, stem: str, *parts: str | bytes, suffix: str = "") -> Path:
+    """Where the user's cache has what is made of `parts`; it may not exist yet."""
+    return cache_dir(kind) / f"{stem}-{key(*parts)}{suffix}"
 
 
 def key(*parts: str | bytes) -> str:

@@ -61,9 +61,9 @@ class Program(Compiled):
         copy_sources(self.files, box.path / "source")
         sources = [path.name for path in self.files]
         if facts(self.device).on_host:
-            from cudalab.program import build  # noqa: PLC0415 - not for a GPU
+            from cudalab.program import runtime  # noqa: PLC0415 - not for a GPU
 
-            _copy_objects(build.runtime_objects(), box)
+            _copy_objects(runtime.folder(check=False), box)
             (box.path / BUILDS).write_text(json.dumps(views.of_programs()), encoding="utf-8")
         command = ["cudalab.checker.submit.builder", self.device, *sources]
         outcome, _ = self.sandbox.capture(self._python(box, command), box, COMPILE_LIMITS)
@@ -98,14 +98,14 @@ class Program(Compiled):
         The report of a process that was ended is none of its own: the program may have written it.
         """
         from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
-        from cudalab.program import instrumented  # noqa: PLC0415 - as above
+        from cudalab.program import runtime  # noqa: PLC0415 - as above
 
         sources = [str(self.built / "source" / one.name) for one in self.files]
         options = ["--device", "cpu", "--sanitize", "--json", FINDINGS]
         command = ["cudalab", "run", *options, *sources]
         with self.box() as box, private_copy(path) as file:
             copy_runtime(box.path / "cache", check=True)
-            _copy_objects(instrumented.host_library(), box)
+            _copy_objects(runtime.folder(check=True), box)
             box.readable += (compiler.check_runtime_library(),)  # that library names its path
             words = self._python(box, command)
             outcome, answer = self.sandbox.capture(words, box, limits, stdin=file)

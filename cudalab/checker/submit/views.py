@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.flags import CUDA_RUNTIME, PROGRAM, RUNTIME, for_kernels, with_users
-from cudalab.backends.cpu.key import key
+from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.tiers import DEFINED
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.checker.submit import host_code
 from cudalab.language import ptx
 from cudalab.language.tokens import Token, closing, tokenize
-from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -130,8 +129,8 @@ def _builds(header: Path, tests: tuple[str, ...], sanitizer: tuple[str, ...]) ->
 def _macros(header: Path, flags: tuple[str, ...]) -> frozenset[str]:
     """The names of the macros that are defined behind a header; stored, for it takes a while."""
     command = (*find_compiler().compile, *flags, *for_kernels())
-    name = key(str(header), *flags, find_compiler().identity)
-    stored = cache_dir("cpu") / f"macros-{name}.txt"
+    made_of = (str(header), *flags, find_compiler().identity)
+    stored = cached("cpu", "macros", *made_of, suffix=".txt")
     if not stored.exists():
         done = run((*command, "-x", "c++", "-w", "-dM", "-E", str(header)))
         names = sorted({match[1] for match in _MACRO.finditer(done.stdout)})
