@@ -136,8 +136,8 @@ KINDS = {
     "crash": _About(
         "crash",
         "The kernel cannot go on, and a GPU would end it with an error too.",
-        "Look for a null or unset pointer, an index far out of range, an integer divided by zero; "
-        "large local arrays and deep recursion belong into shared or global memory and a loop.",
+        "Look for recursion that does not end, for large local arrays, which belong into shared or "
+        "global memory, for a failed assertion or __trap(), and for a pointer that was never set.",
     ),
     # Detected by running the lab several times.
     "order_dependent": _About(

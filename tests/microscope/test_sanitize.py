@@ -422,9 +422,8 @@ def test_every_kind_has_a_broken_kernel():
     kinds = [expectation(path)[0]["kind"] for path in broken()]
     named = {kind for one in kinds for kind in ([one] if isinstance(one, str) else one)}
     notes = {"same_word", "same_value"}  # see test_memory_model.py
-    of_programs = {"after_free", "crash"}  # see tests/programs/memory.cu and test_run.py
     # The order is of programs alone.
-    assert named == set(explanations.KINDS) - set(ordering.KINDS) - notes - of_programs
+    assert named == set(explanations.KINDS) - set(ordering.KINDS) - notes
 
 
 @pytest.mark.parametrize("command", ["sanitize", "profile"])

@@ -149,6 +149,43 @@ __global__ void returns_early(int* y) {
     __syncthreads();
     y[threadIdx.x] = 1;
 }
+struct Cell {
+    __device__ virtual int value(int i) { return i; }
+    __device__ virtual ~Cell() {}
+    int more = 3;
+};
+struct Row : Cell {
+    __device__ int value(int i) override { return i + more; }
+};
+__global__ void heap_objects(int* y) {
+    for (int i = 0; i < 3; ++i) {
+        Cell* cell = i % 2 ? new Cell : new Row;
+        y[threadIdx.x] = cell->value(i);
+        delete cell;
+    }
+}
+__global__ void heap_in_turns(int* y) {
+    __shared__ int* part;
+    for (int i = 0; i < 3; ++i) {
+        if (threadIdx.x == 0) part = new int[THREADS + i];
+        __syncthreads();
+        part[threadIdx.x] = i;
+        __syncthreads();
+        y[threadIdx.x] = part[THREADS - 1 - threadIdx.x];
+        __syncthreads();
+        if (threadIdx.x == 0) delete[] part;
+        __syncthreads();
+    }
+}
+__device__ int* handed_on;
+__global__ void heap_makes() {
+    handed_on = new int[1];
+    *handed_on = 5;
+}
+__global__ void heap_takes(int* y) {
+    y[0] = *handed_on;
+    delete[] handed_on;
+}
 int main() {
     char *in, *out;
     cudaMalloc(&in, 256), cudaMalloc(&out, 256);
@@ -186,6 +223,10 @@ int main() {
     heap_past<<<1, 1>>>((int*)out);
     heap_freed<<<1, 1>>>((int*)out);
     heap_misaligned<<<1, 1>>>((int*)out);
+    heap_objects<<<1, THREADS>>>((int*)out);
+    heap_in_turns<<<1, THREADS>>>((int*)out);
+    heap_makes<<<1, 1>>>();
+    heap_takes<<<1, 1>>>((int*)out);
     fields<<<1, 2>>>((Flags*)out);
     values<<<1, 32>>>((int*)out);
     tags<<<1, 32>>>((int*)out);

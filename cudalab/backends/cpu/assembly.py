@@ -74,14 +74,18 @@ _FAR = re.compile(
 _OF_TABLE = re.compile(r"\.L\d+\(%rip\)|:lo12:\.L\d+")  # of jumps, which a switch makes
 # A hook before an access: the bytes that it is told of, if it is one of that many.
 _HOOK = re.compile(
-    r"__tsan_(?:unaligned_)?(?:volatile_)?(?P<kinds>(?:read_?|write)+)(?P<bytes>\d+)?"
+    r"__tsan_(?:(?:unaligned_)?(?:volatile_)?(?P<kinds>(?:read_?|write)+)(?P<bytes>\d+)?|vptr_\w+)"
 )
+_POINTER_BYTES = 8
 _ANY_NUMBER = 1 << 30  # of bytes
 # What an instruction that moves something moves, by the end of its name.
 _MOVES = re.compile(r"\s+v?(?:mov|add|sub|cmp|and|or|xor|test)([bwlq])\s")
 _ADDRESS = re.compile(r"[^\s,]*\([^)]*\)|\[[^\]]*\]")
 _BYTES = {"b": 1, "w": 2, "l": 4, "q": 8}
-_COPIES = frozenset({"memcpy", "memmove", "memset"})
+# What kernels of labs call of the C library, and what observes it. Programs have heap.cpp.
+_OBSERVED = {name: f"__tsan_{name}" for name in ("memcpy", "memmove", "memset")}
+_OBSERVED |= dict.fromkeys(("malloc", "_Znwm", "_Znam"), "cudalab_heap_allocate")
+_OBSERVED |= dict.fromkeys(("free", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"), "cudalab_heap_free")
 _PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
 
@@ -173,9 +177,10 @@ class _Listing:
     def _instruction(self, row: str) -> None:
         call = _CALL.match(row)
         called = call[1] if call else None
-        if called and not self.is_program and called.partition("@")[0] in _COPIES:
-            self.rows[-1] = row = row.replace(called, f"__tsan_{called}")
-            called = f"__tsan_{called}"
+        name = called.partition("@")[0] if called else ""
+        if called and not self.is_program and name in _OBSERVED:
+            self.rows[-1] = row = row.replace(name, _OBSERVED[name])
+            called = called.replace(name, _OBSERVED[name])
         starts_block = called is not None and called.startswith(BLOCK_HOOK)
         if self._in_block and not starts_block:
             self._continue_block(row, called)
@@ -214,6 +219,7 @@ class _Listing:
                 self._hooked = 0
             return
         told = int(hook["bytes"]) * (1 + (hook["kinds"] == "read_write")) if hook["bytes"] else 0
+        told = told if hook["kinds"] else _POINTER_BYTES
         self._hooked = (0 if self._addresses else self._hooked) + (told or _ANY_NUMBER)
         self._addresses = set()
 

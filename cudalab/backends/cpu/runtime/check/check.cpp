@@ -200,7 +200,7 @@ EXPORT void cudalab_check_launch(const Options* o) {
         run.index[t] = {t % o->block[0], t / o->block[0] % o->block[1],
                         t / (o->block[0] * o->block[1])};
     run.failed = run.stopping = run.looking_away = 0;
-    if (o->fresh) run.freed.clear();
+    if (o->fresh) forget_freed();
     run.blocks_done = 0;
     catch_crashes();
     if (o->fresh) {

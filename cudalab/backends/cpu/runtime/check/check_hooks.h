@@ -3,6 +3,8 @@
 
 #include "check_schedule.h"
 
+extern "C" unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigned space,
+                                      int with_shadow);
 extern "C" void cudalab_check_remove(unsigned number);
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -259,6 +261,25 @@ EXPORT void cudalab_check_freed(unsigned number, void* memory) {
     row.thread = current.thread, row.block = run.block, row.access = NO_ACCESS;
 }
 
+// What kernels of labs allocate and free, as assembly.py lets them; programs have heap.cpp.
+EXPORT void* cudalab_heap_allocate(size_t bytes) {
+    char* memory = (char*)malloc(bytes);
+    if (memory) cudalab_check_add(memory, bytes, 0, GLOBAL, run.detects);
+    return memory;
+}
+EXPORT void cudalab_heap_free(void* memory) {
+    if (!memory) return;
+    unsigned number = 0;
+    while (number < run.regions.count && !run.regions[number].is_at((char*)memory)) ++number;
+    if (number == run.regions.count) return cudalab_check_freed(NO_REGION, memory);
+    cudalab_check_freed(number, memory);
+    run.kept.add(memory);
+}
+static void forget_freed() {
+    for (void* memory : run.kept) free(memory);
+    run.kept.clear(), run.freed.clear();
+}
+
 // A division by zero that the processor would not stop at.
 EXPORT void cudalab_check_division() {
     unsigned depth;
@@ -471,7 +492,12 @@ EXPORT void cudalab_block_of_library() {
     if (run.attention && run.kernel && runs_kernels) check_time();
 }
 EXPORT void __tsan_init() {}
-EXPORT void __tsan_vptr_update(void**, void*) {}
-EXPORT void __tsan_vptr_read(void**) {}
+// The pointer by which an object with virtual functions knows its type.
+EXPORT void __tsan_vptr_update(void** p, void*) {
+    access(p, sizeof *p, SCALAR, STORE, false, CALLER);
+}
+EXPORT void __tsan_vptr_read(void** p) {
+    access(p, sizeof *p, SCALAR, LOAD, false, CALLER);
+}
 
 }  // namespace cudalab

@@ -64,6 +64,9 @@ struct Region {
     bool used;
     Shadow shadow;  // no cells: counted only
     Used used_bytes;
+
+    // Whether a kernel has allocated it there.
+    bool is_at(const char* address) const { return used && guard == 0 && low == address; }
 };
 
 static const unsigned NO_REGION = ~0u;

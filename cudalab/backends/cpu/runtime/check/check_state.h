@@ -113,6 +113,7 @@ static struct {
     Shadow shared_shadow, dynamic_shadow;
     List<Region> regions;         // buffers and variables
     List<Freed> freed;            // by a kernel of this launch
+    List<void*> kept;             // of it what is given back when the next launch begins
     List<Region> shared_regions;  // arrays of the module, then dynamic shared memory
     unsigned* region_of_site;
 } run;
