@@ -1,9 +1,10 @@
 """Draws the pictures of the documents again.
 
-    python -m tools.pictures            # needs chromium for docs/profile.png
+    python -m tools.pictures            # needs chromium for docs/profile*.png
 
-docs/profile.png is a page of `cudalab profile` in a browser. docs/assets/roofline.svg has the times
-that docs/results keeps, and bytes that the CPU device counts.
+docs/profile.png and docs/profile-dark.png are a page of `cudalab profile` in a browser.
+docs/assets/roofline.svg has the times that docs/results keeps, and bytes that the CPU device
+counts.
 """
 
 from __future__ import annotations
@@ -23,15 +24,16 @@ DOCS = Path(__file__).parents[1] / "docs"
 TIMES = DOCS / "results" / "bench" / "nvidia-h200.json"
 PROFILED = ["reduce", "--n", "65536", "--blocks", "256"]
 LADDER = ["matmul", "--variants", "all", "--n", "256", "--blocks", "8"]
-SIZE = "1280,1010"  # of the window, in pixels of the page
+SIZE = "1280,1130"  # of the window, in pixels of the page
 
 
 def main() -> None:
-    """Draw both."""
+    """Draw all of them."""
     with tempfile.TemporaryDirectory() as folder:
         page, counts = Path(folder, "page.html"), Path(folder, "counts.json")
         profile(*PROFILED, "--html", str(page))
-        screenshot(page, DOCS / "profile.png")
+        screenshot(page, DOCS / "profile.png", dark=False)
+        screenshot(page, DOCS / "profile-dark.png", dark=True)
         profile(*LADDER, "--json", str(counts))
         draw_roofline(counts, DOCS / "assets" / "roofline.svg")
 
@@ -42,10 +44,11 @@ def profile(*words: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def screenshot(page: Path, target: Path) -> None:
+def screenshot(page: Path, target: Path, *, dark: bool) -> None:
     """A picture of a page in a window, with 1.25 pixels for each of the page's."""
     command = ["chromium", "--headless=new", "--no-sandbox", "--hide-scrollbars"]
     command += [f"--window-size={SIZE}", "--force-device-scale-factor=1.25"]
+    command += [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
     command += [f"--screenshot={target}", page.as_uri()]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 

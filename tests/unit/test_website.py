@@ -34,8 +34,8 @@ def test_a_page_stands_once_in_the_navigation():
 @pytest.mark.parametrize(
     ("link", "place"),
     [
-        ("README.md", "index.md"),
-        (".", "index.md"),
+        ("README.md", "start.md"),
+        (".", "start.md"),
         ("docs/run.md", "run.md"),
         ("docs/profile.png", "profile.png"),
         ("kernels/scan", "kernels/scan/README.md"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-HOME = "index.md"
+START = "start.md"  # README.md; the home page is one of its own
 TOPICS = ROOT / "cudalab" / "explain"  # a link to a module is one to the page that it computes
 DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md")
 LANGUAGES = {
@@ -36,6 +36,10 @@ LANGUAGES = {
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n"
 
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#)(?P<path>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?=\))")
+_PICTURE = re.compile(
+    r"<picture>\s*<source [^>]*srcset=\"(?P<dark>[^\"]+)\">\s*"
+    r"<img alt=\"(?P<alt>[^\"]+)\" src=\"(?P<light>[^\"]+)\">\s*</picture>"
+)
 _INCLUDE = re.compile(r'^#include "([\w./]+)"', re.MULTILINE)
 
 
@@ -72,7 +76,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         here = Path(page.file.src_uri).parent
         return os.path.relpath(uri_of(target), here) + (match["anchor"] or "")
 
-    return _LINK.sub(link, markdown)
+    pictures = r"![\g<alt>](\g<light>#only-light)\n![\g<alt>](\g<dark>#only-dark)"
+    return _LINK.sub(link, _PICTURE.sub(pictures, markdown))
 
 
 def targets(path: Path, text: str) -> Iterator[Path]:
@@ -103,7 +108,7 @@ def is_readable(path: Path) -> bool:
 def uri_of(path: Path) -> str:
     """The place of a file or folder on the site, such as `kernels/scan/blelloch.cu.md`."""
     if path == ROOT / "README.md":
-        return HOME
+        return START
     if path.parent == TOPICS:
         return f"explain/{path.stem}.md"
     base = DOCS if path.is_relative_to(DOCS) else ROOT
@@ -115,7 +120,7 @@ def uri_of(path: Path) -> str:
 
 def path_of(uri: str) -> Path:
     """The file or folder whose page is at this place; the reverse of `uri_of`."""
-    if uri == HOME:
+    if uri == START:
         return ROOT / "README.md"
     for base in (DOCS, ROOT):
         for name in (uri, uri.removesuffix(".md")):
