@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +16,9 @@ import numpy as np
 
 from cudalab import labs
 from cudalab.backends.base import OnlyBuilds
-from cudalab.backends.cpu import compiler, regions
+from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.cpu.device import CpuDevice
-from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.bench.suite import shown_case
 from cudalab.checker.submit import confine, worker
 from cudalab.checker.submit.reports import OUT
@@ -124,11 +122,8 @@ def count(lab: Lab, variant: Variant, case: Case, data: Data, kill_after: float)
 def warm_up(lab: Lab) -> None:
     """Look up once what each child would look up: the compiler, its flags, the lab's modules."""
     lab.teaching.sizes(lab.complete({}))
-    regions.__name__, np.random.__name__  # noqa: B018 - modules that load others when they are used
-    with suppress(CudalabError):
-        compiler.kernel_flags()
-        compiler.check_flags()
-        find_compiler().version()
+    np.random.__name__  # noqa: B018 - a module that loads others when it is used
+    compiler.look_up()
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ import re
 import tempfile
 from contextlib import suppress
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import tiers
 from cudalab.backends.cpu.flags import (
+    DEFINED,
     GCC_OPTIMIZED,
     KERNEL,
     RUNTIME,
@@ -156,7 +158,7 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
     source = folder / "source.cpp"
     source.write_text(tiers.to_preprocess(parts), encoding="utf-8")
     compiler = find_compiler()
-    done = run((*compiler.compile, *tiers.DEFINED, "-E", str(source)))
+    done = run((*compiler.compile, *DEFINED, "-E", str(source)))
     text, any_loops = tiers.with_loops(parts, done.stdout)
     source.write_text(text, encoding="utf-8")
     done = _run_compiler(command, folder.parent)
@@ -238,6 +240,15 @@ def _kept(listing: str) -> str:
     The tables name places in all of them.
     """
     return _GROUP.sub(r'\1\2"\3', listing).replace("gnu_unique_object", "object")
+
+
+def look_up() -> None:
+    """Look up once what each compilation asks for, before processes are forked."""
+    import_module("cudalab.backends.cpu.regions")
+    with suppress(CudalabError):
+        kernel_flags()
+        check_flags()
+        find_compiler().version()
 
 
 def kernel_flags() -> tuple[str, ...]:

@@ -55,6 +55,12 @@ GCC_PROGRAM = ("-fno-isolate-erroneous-paths-dereference",)
 # A part of the runtime of whole programs: it must link without a C++ library.
 PART = (*PROGRAM, "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-DCUDALAB_PART")
 
+# As in cudalab_cpu.h, which is not read when the conditions of a kernel file are decided.
+DEFINED = (
+    *("-D__CUDA_ARCH__=750", "-D__CUDACC__=1", "-DCUDALAB_CPU=1"),
+    "-Dassert(...)=cudalab_assert(#__VA_ARGS__, __VA_ARGS__)",  # which keeps the text of the source
+)
+
 
 # Where the runtime's headers are ------------------------------------------------------------------
 

@@ -30,11 +30,6 @@ _PLAIN_HEADERS = frozenset(
     }
     | {"cmath", "cstdint", "climits", "cfloat", "cstdio", "cstddef", "type_traits", "limits"}
 )
-# As in cudalab_cpu.h, which is not read when the conditions of a kernel file are decided.
-DEFINED = (
-    *("-D__CUDA_ARCH__=750", "-D__CUDACC__=1", "-DCUDALAB_CPU=1"),
-    "-Dassert(...)=cudalab_assert(#__VA_ARGS__, __VA_ARGS__)",  # which keeps the text of the source
-)
 FIBERS = "cudalab_fibers"  # the symbol with the reasons for fibers
 LOOPS = "loops over the threads of a block"
 # Macros for kernels, in whose place loops have variables and functions.

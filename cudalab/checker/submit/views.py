@@ -18,9 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cudalab.backends.cpu import compiler
-from cudalab.backends.cpu.flags import CUDA_RUNTIME, PROGRAM, RUNTIME, for_kernels, with_users
+from cudalab.backends.cpu.flags import (
+    CUDA_RUNTIME,
+    DEFINED,
+    PROGRAM,
+    RUNTIME,
+    for_kernels,
+    with_users,
+)
 from cudalab.backends.cpu.key import cached
-from cudalab.backends.cpu.tiers import DEFINED
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.checker.submit import host_code
 from cudalab.language import ptx
