@@ -260,7 +260,7 @@ def observed(
         if sanitize:
             rows = reports.finding_rows(name, sources, trace)
             found = reports.verdict(rows, trace, leaks=leaks)
-            clean = found.clean
+            clean = found.errors == 0
             remarks, tool = reports.remarks(found, label), "run --sanitize"
             content: Any = reports.document(name, label, found, trace)
             if shown:

@@ -9,7 +9,7 @@ functions, which change nothing where nothing is to change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Type
@@ -39,6 +39,7 @@ class Group:
     edits: list[Edit]
     statement: Node  # or the part of its head
     function: Node
+    others: list[Edit] = field(default_factory=list)  # for those that the compiler refuses
 
 
 def device_functions(root: Node, words: Words, marks: frozenset[str]) -> Iterator[Node]:
@@ -63,16 +64,17 @@ class _Writer:
     def __init__(self, words: Words, *, divisions: bool) -> None:
         self.words, self.divisions = words, divisions
         self.edits: list[Edit] = []
+        self.others: list[Edit] = []
         self.objects: set[Node] = set()  # whose members are used, as in `Reduce(memory).sum(x)`
 
     def groups(self, node: Node, statement: Node, function: Node) -> Iterator[Group]:
         """The edits for a node and all below it, from the outside in."""
         if node.kind in ("function", "lambda"):
             function = node
-        self.edits = []
+        self.edits, self.others = [], []
         self._visit(node, function)
         if self.edits:
-            yield Group(self.edits, statement, function)
+            yield Group(self.edits, statement, function, self.others)
         for child in node.children:
             inner = child if node.kind in _CONTAINERS else statement
             yield from self.groups(child, inner, function)
@@ -155,6 +157,8 @@ class _Writer:
     def _assignment(self, node: Node) -> None:
         """Target = value, target += value, target <<= value"""
         words, (target, value), sign = self.words, node.children, node.text
+        if words.texts[target.first] == ".":  # in a list, which narrows nothing
+            return
         type_ = type_of(target)
         bits = declared(target)
         behind = node.at + words.width(node.at, sign)
@@ -181,13 +185,20 @@ class _Writer:
             if not any(target.of_kind("lambda", "unknown", "block")):
                 self._wrap(value, f"::cudalab::cudalab_fit<{type_text}>(")
         elif sign in ("+=", "-=", "*=", "/="):
-            if bits is not None and bits.is_bit_field:
-                opening = f"= ::cudalab::cudalab_fit<{type_text}>({written} {sign[0]} ("
-                self._replace(node.at, behind, opening)
-                self._insert_behind(value.last, "))")
-            else:
-                self._insert(target.first, "::cudalab::cudalab_into(")
-                self._insert_behind(target.last, ")")
+            is_bits = bits is not None and bits.is_bit_field
+            self._compound(node, behind, f"::cudalab::cudalab_fit<{type_text}>(", is_bits=is_bits)
+
+    def _compound(self, node: Node, behind: int, fit: str, *, is_bits: bool) -> None:
+        """Target += value; the target is written twice if it is a bit-field, as none refer to it"""
+        target, value = node.children
+        written = self.words.text(target.first, target.last)
+        self._replace(node.at, behind, f"= {fit}{written} {node.text[0]} (")
+        self._insert_behind(value.last, "))")
+        if not is_bits:
+            twice, self.edits = self.edits, []
+            self._insert(target.first, "::cudalab::cudalab_into(")
+            self._insert_behind(target.last, ")")
+            self.others = twice if self._may_be_written_twice(target) else []
 
     def _call(self, node: Node) -> None:
         """The arguments of the program's own functions, and of make_uchar4 and the like"""
@@ -205,6 +216,14 @@ class _Writer:
             self._replace(callee.first, callee.last, f"::cudalab::cudalab_make<{vector.text}>")
 
     # Text -----------------------------------------------------------------------------------------
+
+    def _may_be_written_twice(self, node: Node) -> bool:
+        """Whether an expression only names something: perhaps a bit-field of a template's type."""
+        kinds, texts = self.words.kinds, self.words.texts
+        return all(
+            kinds[i] in ("name", "number") or texts[i] in (".", "->", "[", "]", "::")
+            for i in range(node.first, node.last)
+        )
 
     def _insert(self, first: int, text: str) -> None:
         """Put a text before a token."""

@@ -10,6 +10,7 @@ from cudalab.language.scopes import Node
 from cudalab.program import arithmetic, macros
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Sequence
 
     from cudalab.language.syntax import Words
@@ -17,13 +18,12 @@ if TYPE_CHECKING:
     from cudalab.program.trees import Trees
 
 
-def rewrite(
-    parsed: Sequence[Parsed], trees: Trees, refused: frozenset[tuple[str, int]] = frozenset()
-) -> None:
+def rewrite(parsed: Sequence[Parsed], trees: Trees, refused: Counter[tuple[str, int]]) -> None:
     """Define conversions and shifts in device code, where nothing else has been edited.
 
-    `refused` are files and lines where the compiler refuses that: statements there stay as they
-    are, and their functions refuse to run.
+    `refused` are files and lines where the compiler refuses that, and how often: statements there
+    get other edits, if there are any; else they stay as they are, and their functions refuse to
+    run.
     """
     divisions, words, bodies = not stops_at_zero(), trees.words, trees.bodies
     twins = macros.edit(
@@ -49,10 +49,11 @@ def rewrite(
         for group in made_groups:
             if any(_is_inside(start, edited) for start, _, _ in group.edits):
                 continue
-            line = _refused(each, words[i], group.statement, refused)
-            for edit in group.edits if line is None else ():
+            line, times = _refused(each, words[i], group.statement, refused)
+            edits = [group.edits, group.others][times] if times < 2 else []
+            for edit in edits:
                 each.replace(*edit)
-            if line is not None:
+            if not edits:
                 each.refuse(_brace(group.function, words[i]), line)
         for macro in trees.macros[i]:
             if macro.name in twins:
@@ -83,13 +84,14 @@ def _of_twins(bodies: Sequence[Node], words: Words, twins: set[str]) -> Iterator
 
 
 def _refused(
-    each: Parsed, words: Words, statement: Node, refused: frozenset[tuple[str, int]]
-) -> int | None:
-    """The first line of a statement that the compiler refuses with its edits."""
+    each: Parsed, words: Words, statement: Node, refused: Counter[tuple[str, int]]
+) -> tuple[int, int]:
+    """The line of a statement that the compiler has refused most often, and how often."""
     first = each.lines[words.tokens[statement.first].start]
     last = each.lines[words.tokens[statement.last - 1].start]
-    lines = (line for line in range(first, last + 1) if (each.file.label, line) in refused)
-    return next(lines, None)
+    times = {line: refused[each.file.label, line] for line in range(first, last + 1)}
+    line = max(times, key=lambda each: times[each])
+    return line, times[line]
 
 
 def _brace(function: Node, words: Words) -> int:

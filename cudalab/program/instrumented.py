@@ -23,6 +23,7 @@ from cudalab.program.rewrite import rewrite
 from cudalab.system.cache import explain_full_disk
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Sequence
 
     from cudalab.program.files import File
@@ -107,9 +108,7 @@ def _compiled(program: Sequence[Part], objects: Sequence[str]) -> Path:
             refused.add(error.message)
 
 
-def _units(
-    part: Part, refused: frozenset[tuple[str, int]]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _units(part: Part, refused: Counter[tuple[str, int]]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The texts of the sources to compile, and their flags."""
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(part.files)]
     flags = for_host(part.options)

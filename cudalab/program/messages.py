@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -58,7 +59,7 @@ class Refused:
     def __init__(self, files: Sequence[File]) -> None:
         """Begin with nothing that is refused."""
         self.files, self.messages = files, ""
-        self.places: frozenset[tuple[str, int]] = frozenset()
+        self.places: Counter[tuple[str, int]] = Counter()  # files and lines, and how often
         self._before: object = None
 
     def other(self, made: T) -> T:
@@ -71,7 +72,7 @@ class Refused:
     def add(self, messages: str) -> None:
         """Note what the compiler says to a text."""
         self.messages = messages
-        self.places |= places(messages)
+        self.places.update(places(messages))
 
 
 def explain(messages: str, files: Sequence[File]) -> CudalabError:

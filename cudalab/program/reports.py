@@ -51,6 +51,7 @@ class Verdict:
     leaks: list[str]  # memory that is never freed
     leaks_count: bool  # as errors
     failed: list[str]  # calls that failed, which the program may have handled
+    refused: list[str]  # where the program was refused, so that nothing behind was observed
 
     @property
     def errors(self) -> int:
@@ -60,8 +61,8 @@ class Verdict:
 
     @property
     def clean(self) -> bool:
-        """Whether there are only notes."""
-        return self.errors == 0
+        """Whether there are only notes, and the program was not refused."""
+        return self.errors == 0 and not self.refused
 
 
 def verdict(rows: list[FindingRow], seen: Observed, *, leaks: bool = False) -> Verdict:
@@ -83,6 +84,7 @@ def verdict(rows: list[FindingRow], seen: Observed, *, leaks: bool = False) -> V
         leaks=of.get("leak", []),
         leaks_count=leaks and not ended,
         failed=of.get("failed call", []),
+        refused=of.get("refusal", []),
     )
 
 
@@ -113,6 +115,8 @@ def sanitized(name: str, found: Verdict, seen: Observed) -> None:
         clean += ", as far as it was examined"
     if seen.ended_by:
         clean += f", until {seen.ended_by} ended it"
+    if found.refused:
+        clean = f"nothing found before {found.refused[0]}, where the program was refused"
     result = f"{count} found" if count else clean
     terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", groups)
     if rows:

@@ -7,6 +7,7 @@ to a section of its own. Lines keep their numbers; strings and comments are neve
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ def rewrite(
     files: Sequence[File],
     names: Sequence[str],
     *,
-    refused: frozenset[tuple[str, int]] = frozenset(),
+    refused: Counter[tuple[str, int]] | None = None,
 ) -> list[str]:
     """The texts to compile in place of `files`, to be stored under `names`: `edited`, as text."""
     return [each.rewritten() for each in edited(files, names, refused=refused)]
@@ -70,7 +71,7 @@ def edited(
     files: Sequence[File],
     names: Sequence[str],
     *,
-    refused: frozenset[tuple[str, int]] = frozenset(),
+    refused: Counter[tuple[str, int]] | None = None,
     whole_tiles: bool = False,
 ) -> list[Parsed]:
     """The files with the edits that make them C++, to be stored under `names`.
@@ -134,7 +135,7 @@ def edited(
     _rewrite_steps(parsed)
     if whole_tiles:
         tiles.rewrite(parsed, read)
-    exact_arithmetic.rewrite(parsed, read, refused)
+    exact_arithmetic.rewrite(parsed, read, refused or Counter())
     return parsed
 
 

@@ -613,7 +613,12 @@ def test_more_static_shared_memory_than_nvcc_allows(tmp_path):
 REFUSED = """#include <cstdio>
 typedef unsigned u;
 __global__ void named(int* out, float f) { u T = threadIdx.x; int i = (int)(T) + f; out[T] = i; }
-template <typename T> __global__ void other(T* out) { out[threadIdx.x] = 3; }
+template <typename T> struct Place { T line, column; };
+template <typename T> __global__ void other(T* out) {
+    const T two = 2;
+    Place<T> place = {.line = two, .column = (T)1.5f};
+    out[threadIdx.x] = place.line + place.column;
+}
 template <int N> __global__ void divides(u* out) {
     u t = threadIdx.x, a[64];
     a[t / N] = (bool)(t);
@@ -622,13 +627,21 @@ template <int N> __global__ void divides(u* out) {
 struct Converts { float v; __device__ operator int() { return (int)v; } };
 template <class C> __global__ void converts(C c, int* out) { int i = (int)c; *out = i; }
 struct Bits { u low : 4, high : 28; };
+template <class B> __device__ B& same(B& bits) { return bits; }
 template <class B> __device__ void add(B& bits, float x, int* out) {
     int low = bits.low;
-    bits.high +=
-        x;
+    bits.high += x;
     *out = bits.high + low;
 }
-__global__ void adds(int* out, float x, bool b) { Bits bits = {1, 2}; if (b) add(bits, x, out); }
+template <class B> __device__ void add_to_same(B& bits, float x) {
+    same(bits).high +=
+        x;
+}
+__global__ void adds(int* out, float x, bool b) {
+    Bits bits = {1, 2};
+    add(bits, x, out);
+    if (b) add_to_same(bits, x);
+}
 __global__ void fields(int* out, int n, float x) {
     Bits bits = {1, 2};
     bits.low += x, bits.high <<= n;
@@ -648,7 +661,7 @@ int main(int argc, char**) {
     cudaMemcpy(h, out, sizeof h, cudaMemcpyDeviceToHost);
     for (u i = 0; i < 64; i++) bad += (u)h[i] != (i + 5 < 32 ? 1u << (i + 5) : 0u);
     printf("%d wrong\\n", bad);
-    adds<<<1, 1>>>(out, 1.5f, argc > 1);
+    adds<<<1, 1>>>(out, 1.5f, argc > 1), show();
     cudaDeviceSynchronize();
     puts("done");
 }
@@ -660,11 +673,16 @@ def test_a_statement_without_a_gpus_arithmetic_is_refused_alone(tmp_path):
     program.write_text(REFUSED)
     before = b"1 3 0 -2147483648 3 0 wrong\n"
     done = cudalab("run", "--device", "cpu", program)
-    assert (done.returncode, done.stdout) == (0, before + b"done\n"), done.stderr.decode()
+    assert (done.returncode, done.stdout) == (0, before + b"4 done\n"), done.stderr.decode()
     done = cudalab("run", "--device", "cpu", program, "--", "adds")
     assert (done.returncode, done.stdout) == (125, before)
-    line = REFUSED.splitlines().index("    bits.high +=") + 1
+    line = REFUSED.splitlines().index("    same(bits).high +=") + 1
     assert f"Error: {program}:{line}: not supported on the CPU device".encode() in done.stderr
+    done = cudalab("run", "--device", "cpu", "--sanitize", program, "--", "adds")
+    message = f"refused: nothing found before {program}:{line}, where the program was refused"
+    assert done.returncode == 125
+    assert message in " ".join(done.stderr.decode().split())
+    assert b"clean" not in done.stderr
 
 
 LACKING_TEXTURES = """#include <cstdio>

@@ -121,6 +121,7 @@ def test_bit_fields_have_no_references():
     [
         "bool *q; q[n / 2] = (bool)(n);",
         "float g[2] = {f, f};",
+        "auto g = Unknown{.x = f, .y = n};",
         "const T &r = n + f;",
         "n = 1 << (n & 31);",
         "M m; m.x = 2 * f;",

@@ -201,7 +201,7 @@ void heap_grows(void* memory, size_t bytes);  // in a kernel; only in check mode
 typedef void HeapFree(void* memory);
 void heap_shrinks(void* memory, HeapFree* release);
 // A message for the user.
-enum class MessageKind { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL, OVERRUN };
+enum class MessageKind { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL, OVERRUN, REFUSAL };
 void report(MessageKind what, const char* text);
 
 // ------------------------------------------------------------------ the device's properties

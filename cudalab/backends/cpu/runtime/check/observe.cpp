@@ -116,6 +116,7 @@ void tell_of_division(const char*, int) {
     if (in_kernel()) cudalab_check_division();
 }
 void cudalab_refuse_arithmetic(const char* place) {
+    report(MessageKind::REFUSAL, place);
     fflush(stdout);
     fprintf(stderr,
             "Error: %s: not supported on the CPU device: the conversions or shifts of this "
