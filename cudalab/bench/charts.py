@@ -118,18 +118,22 @@ def ladder(table: Table, environment: Environment) -> Ladder:
     """A bar for each row; a row without a time shows its status."""
     unit_of_rate = "GFLOP/s" if table.by_flops else "GB/s"
     both = len(table.caches()) > 1
-    scale, unit = unit_for(one.median_ms for _, one in table.timed)
     rungs = []
     for row in table.rows:
         one = row.statistics
         label = row.title + (f" ({row.cache})" if both else "")
-        text = f"{figure(one.median_ms / scale)} {unit}" if one else str(row.status)
+        text = f"{_rate(one.rate)} {unit_of_rate}" if one else str(row.status)
         rungs.append(Rung(label, one.rate if one else None, text, row.kind == "baseline"))
     name = "peak of the units" if table.by_flops else "measured copy"
     limit = table.limit
     ceiling = (limit, f"{name}, {limit:,.0f} {unit_of_rate}") if limit else None
     title = f"{table.heading()}; {environment.device_text}; {cache_text([table])}"
     return Ladder(title, unit_of_rate, rungs, ceiling)
+
+
+def _rate(value: float) -> str:
+    """A rate in three digits, however slow it is."""
+    return figure(value) if value >= 1 else f"{value:.3g}"
 
 
 def rooflines(document: Document, profile: Profile | None) -> list[Roofline]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cudalab.bench import stats, sweeps
 from cudalab.bench.comparison import BROKEN, FASTER, SAME, SLOWER, UNDECIDED
 from cudalab.bench.document import EMULATED, cache_text
-from cudalab.bench.measure import COLD
+from cudalab.bench.measure import COLD, UNUSABLE
 from cudalab.bench.units import factor, figure, rate_for, unit_for
 from cudalab.output.grid import Column, Grid, percent
 
@@ -85,10 +85,13 @@ def _columns_of_times(table: Table) -> list[tuple[Column, Cell]]:
     def clock(row: Row) -> str:
         return row.clock if row.statistics else ""
 
+    def spread(one: Statistics) -> str:
+        return "unusable" if one.noise > UNUSABLE else f"{100 * one.noise:.1f} %"
+
     mixed = len({row.clock for row, _ in table.timed}) > 1
     return [
         (Column(f"median {unit}"), median),
-        (Column("±", 8), _of_timed(lambda one: f"{100 * one.noise:.1f} %")),
+        (Column("±", 8), _of_timed(spread)),
         (Column("min", 3), _of_timed(lambda one: figure(one.min_ms / scale))),
         (Column("runs", 2), _of_timed(lambda one: str(one.runs))),
         *([(Column("clock", 7, right=False), clock)] if mixed else []),
@@ -180,13 +183,11 @@ def winner(table: Table, environment: Environment) -> list[str]:
 
 def _ahead(best: Row, second: Row, where: str) -> str:
     ratio = stats.ratio(second.valid_samples(), best.valid_samples())
-    interval = (
-        f"{factor(ratio.value)} times as fast as {second.name} "
-        f"({factor(ratio.low)} to {factor(ratio.high)})"
-    )
+    interval = f"{factor(ratio.low)} to {factor(ratio.high)}"
     if ratio.decided:
-        return f"fastest{where}: {best.name}, {interval}"
-    return f"no winner{where}: {best.name} is {interval}"
+        times = f"{factor(ratio.value)} times as fast as {second.name} ({interval})"
+        return f"fastest{where}: {best.name}, {times}"
+    return f"no winner{where}: {best.name} may be {interval} times as fast as {second.name}"
 
 
 # Other tables ------------------------------------------------------------------------------------

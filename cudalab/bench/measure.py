@@ -46,6 +46,7 @@ THROTTLED = 0.85  # samples below this part of the highest measured clock are di
 # and a device may run slightly faster than its declared clock.
 BOUND_SLACK = 0.97
 BOUND_SLACK_MS = 0.001
+UNUSABLE = 1.0  # relative noise above which a median says nothing
 NOISY = 0.05  # relative noise that is worth a warning
 COMPARED_BYTES = 1 << 26
 HASHED_BYTES = 1 << 23
@@ -459,7 +460,9 @@ def warnings(row: Row, plan: Plan, *, low: bool = False) -> list[str]:
             )
         )
     outliers = stats.outliers(samples)
-    if outliers == [0] and samples[0] > stats.median(samples):
+    if stats.noise(samples) > UNUSABLE:
+        result.append(f"unusable, measure again: {_advice(row, plan)}")
+    elif outliers == [0] and samples[0] > stats.median(samples):
         if len(samples) < FEW_SAMPLES:  # it hardly affects the median of more
             result.append(f"the first sample was slow: {_advice(row, plan)}")
     elif len(outliers) > max(1, len(samples) // 20):

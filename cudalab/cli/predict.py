@@ -34,7 +34,7 @@ from cudalab.cli.options import (
     write_json,
 )
 from cudalab.cli.profile import PROFILE_KILL_AFTER_S, choose
-from cudalab.errors import CudalabError, install_command
+from cudalab.errors import CudalabError, UsageError, install_command
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
@@ -82,7 +82,6 @@ class _LabName(Choice):
 @click.argument("lab", type=_LabName(labs.names()), metavar="LAB")
 @click.option(
     "--gpu",
-    required=True,
     metavar="NAME|FILE.toml",
     help="a100, a6000, b200, h100, h200, rtx3060, rtx4090, t4, or a file of the same form.",
 )
@@ -107,7 +106,7 @@ class _LabName(Choice):
 def predict(
     *,
     lab: str,
-    gpu: str,
+    gpu: str | None,
     variants: str,
     kernel: Path | None,
     sizes: list[Size] | None,
@@ -124,6 +123,13 @@ def predict(
     with few constants turns that into times; docs/predict.md says how far they are from measured
     ones.
     """
+    if gpu is None:
+        from cudalab.predict.gpus import names
+
+        raise UsageError(
+            "--gpu is missing: the GPU to predict for",
+            hint=f"one of {', '.join(names())}, or a file of the same form",
+        )
     if kernel:
         if variants != "all":
             exclude("--variants", "--kernel")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-WIDE_RANGE = 30  # ratio of the longest to the shortest bar above which the scale is logarithmic
-
 
 @dataclass(frozen=True)
 class Line:
@@ -43,27 +41,20 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Rates as bars, the first rung at the top, and the ceiling for all of them."""
+    """Rates as bars from 0, the first rung at the top, and the ceiling for all of them."""
 
     title: str
     x_label: str
     rungs: list[Rung]
     ceiling: tuple[float, str] | None = None  # its value and its name
     _: KW_ONLY
-    full: float = 0.0  # the value of the longest possible bar; the scale is linear then
+    full: float = 0.0  # the value of the longest possible bar
 
     @property
     def longest(self) -> float:
         """The largest value on the scale."""
         ceiling = [self.ceiling[0]] if self.ceiling else []
         return max([*self._values(), *ceiling, self.full]) or 1.0
-
-    @property
-    def start(self) -> float:
-        """The value at which bars begin: 0, or half the shortest on a logarithmic scale."""
-        shortest = min(self._values(), default=self.longest)
-        wide = not self.full and shortest * WIDE_RANGE < self.longest
-        return shortest / 2 if wide else 0.0
 
     def _values(self) -> list[float]:
         return [rung.value for rung in self.rungs if rung.value]

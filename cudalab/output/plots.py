@@ -190,14 +190,11 @@ def _size_text(x: float) -> str:
 
 
 def _draw_ladder(axes: Any, chart: Ladder) -> None:
-    longest, start = chart.longest, chart.start
-    wide = start > 0
     for place, rung in enumerate(chart.rungs):
-        value = rung.value or start
+        value = rung.value or 0.0
         axes.barh(
             place,
-            value - start,
-            left=start,
+            value,
             height=0.7,
             color=BASELINE_COLOR if rung.baseline else VARIANT_COLOR,
             edgecolor=INK,
@@ -216,15 +213,12 @@ def _draw_ladder(axes: Any, chart: Ladder) -> None:
     axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
     axes.set_yticks(range(len(chart.rungs)), [rung.label for rung in chart.rungs])
     axes.invert_yaxis()  # the first rung on top
-    if wide:
-        axes.set_xscale("log")
-    right = longest * (longest / start) ** 0.25 if wide else 1.2 * longest  # room for the texts
     label = chart.x_label
     if chart.ceiling:
         limit, name = chart.ceiling
         axes.axvline(limit, color=INK, linestyle="--", linewidth=1.2)
         label += f"; dashed: {name}"
-    axes.set(xlabel=label, xlim=(start, right))
+    axes.set(xlabel=label, xlim=(0, 1.2 * chart.longest))  # with room for the texts
 
 
 def stderr_width() -> int:

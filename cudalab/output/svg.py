@@ -269,7 +269,7 @@ def _ladder(chart: Ladder) -> tuple[str, float]:
     """Bars with their texts; baselines are hollow."""
     left = min(max((len(rung.label) for rung in chart.rungs), default=0) * LETTER + 8, 0.45 * WIDTH)
     texts = max((len(rung.text) for rung in chart.rungs), default=0) * LETTER + 10
-    axis = _Axis(chart.start, chart.longest, left, WIDTH - texts, log=chart.start > 0)
+    axis = _Axis(0, chart.longest, left, WIDTH - texts, log=False)
     bottom = BAR_HEIGHT * len(chart.rungs) + 6.0
     parts = []
     label = chart.x_label

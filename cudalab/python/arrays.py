@@ -57,7 +57,8 @@ class ArrayStream(InputStream):
         except (struct.error, OverflowError):
             got = ", ".join(f"{name} = {n}" for name, n in zip(names, self._numbers, strict=True))
             raise InputError(
-                f"{self.name}: {got}: the header cannot hold it", hint="a size is an int32"
+                f"{self.name}: {got}: the header cannot hold it",
+                hint="a size is an int, of 32 bits: int(n)",
             ) from None
         return struct.unpack(layout, self._header)
 
@@ -91,7 +92,7 @@ def read(
     lab: Lab, values: Sequence[ArrayLike], options: Mapping[str, Any]
 ) -> tuple[ArrayStream, HostInputs, Case]:
     """The lab's inputs and its case: numbers and arrays, in the order of the lab's stream."""
-    inputs = [np.ascontiguousarray(value) if np.ndim(value) else value for value in values]
+    inputs = [_plain(lab, value) for value in values]
     arrays = [one for one in inputs if isinstance(one, np.ndarray)]
     numbers = [np.asarray(one).item() for one in inputs if not isinstance(one, np.ndarray)]
     case = case_of(lab, arrays, options)
@@ -103,11 +104,47 @@ def read(
     return stream, read_inputs.load(), case
 
 
+def _plain(lab: Lab, value: ArrayLike) -> Any:
+    """A number, or an array in the machine's own order of bytes, of which all elements count."""
+    if np.ma.is_masked(value):
+        raise InputError(
+            f"{lab.name}: a masked array: the lab would compute with what is masked, too",
+            hint="array.compressed() leaves it out, array.filled(0) replaces it",
+        )
+    if np.iscomplexobj(value):
+        raise InputError(
+            f"{lab.name}: complex numbers: the labs compute with real ones",
+            hint="array.real and array.imag are their parts",
+        )
+    if np.ndim(value):
+        array = np.ascontiguousarray(value)
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    if isinstance(value, np.ndarray):
+        raise InputError(f"{lab.name}: an array without dimensions", hint="array.reshape(1)")
+    return value
+
+
+def _by_axis(lab: Lab, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with the command's flags, such as rows=True, as values: along="rows"."""
+    axis_of = {value: axis for axis in lab.flags for value in lab.axes[axis][1:]}
+    chosen: dict[str, Any] = {}
+    for name, value in options.items():
+        axis = axis_of.get(name)
+        if axis is None or not isinstance(value, bool):
+            chosen[name] = value
+        elif value:
+            if chosen.get(axis, options.get(axis, name)) != name:
+                other = chosen.get(axis, options.get(axis))
+                raise UsageError(f"{lab.name}: {name} and {axis}={other!r} exclude each other")
+            chosen[axis] = name
+    return chosen
+
+
 def case_of(lab: Lab, arrays: Sequence[Array], options: Mapping[str, Any]) -> Case:
     """The case of the arrays and options. UsageError for an option that the lab does not have."""
     own = [option.key for option in lab.options]
     known = [axis for axis in lab.axes if axis not in lab.derived] + own
-    chosen = {**lab.options_of(arrays), **options}
+    chosen = {**lab.options_of(arrays), **_by_axis(lab, options)}
     for name, value in chosen.items():
         if name not in known:
             raise UsageError(f"{lab.name} has no option '{name}'", hint=nearest(name, known))

@@ -120,7 +120,7 @@ def run(
     device: "auto", "cuda" or "cpu", or a device that `cudalab.open_device` has opened, which saves
     opening it each time.
     kernel: your own file, in place of a variant. It runs in a process of its own.
-    options: those of the command, as keywords: op="max", along="rows", product="aat", bins=64. The
+    options: those of the command, as keywords: op="max", bins=64; rows=True is along="rows". The
     element type is that of the arrays.
 
     Returns a new array in the shape and type that the lab describes.

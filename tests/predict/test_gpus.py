@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from command import cudalab
 
 from cudalab.errors import UsageError
 from cudalab.predict import gpus
@@ -53,3 +54,9 @@ def test_a_wrong_file_names_the_key(tmp_path, old, new, message):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         gpus.load(str(tmp_path / "none.toml"))
+
+
+def test_without_a_gpu_all_are_named():
+    done = cudalab("predict", "reduce", text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert all(name in done.stderr for name in gpus.names())

@@ -207,3 +207,59 @@ def test_errors_of_the_command(status, stderr, error, message, hint):
     raised = command.error_of(status, stderr)
     assert (type(raised), raised.hint) == (error, hint)
     assert message in raised.message
+
+
+def test_dir_shows_the_interface_and_nothing_that_it_is_made_of():
+    shown = [name for name in dir(cudalab) if not name.startswith("__")]
+    assert shown == sorted(cudalab.__all__)
+
+
+# Options and arrays as others write them ---------------------------------------------------------
+
+
+def test_the_command_s_flags_are_options_too():
+    reduce, matmul, sort = map(labs.get, ("reduce", "matmul", "radixsort"))
+    assert arrays.case_of(reduce, [], {"rows": True})["along"] == "rows"
+    assert arrays.case_of(reduce, [], {"rows": False})["along"] == "all"
+    assert arrays.case_of(matmul, [], {"aat": True}) == arrays.case_of(
+        matmul, [], {"product": "aat"}
+    )
+    assert arrays.case_of(sort, [], {"pairs": True})["layout"] == "pairs"
+    for both in ({"rows": True, "cols": True}, {"along": "cols", "rows": True}):
+        with pytest.raises(UsageError, match="exclude each other"):
+            arrays.case_of(reduce, [], both)
+    with pytest.raises(UsageError, match="no option 'rows'"):
+        arrays.case_of(sort, [], {"rows": True})
+
+
+def test_an_array_in_the_other_order_of_bytes_is_the_same_array():
+    _, inputs, _ = arrays.read(labs.get("reduce"), [ITEMS.astype(">i4")], {})
+    (items,) = inputs.sources().values()
+    assert items.dtype == np.int32
+    assert np.array_equal(items, ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "hint"),
+    [
+        (np.ma.array([1, 2], mask=[0, 1], dtype=np.int32), "a masked array", "compressed"),
+        (np.array([1j], np.complex64), "complex numbers", "array.real"),
+        (np.array(3, np.int32), "without dimensions", "array.reshape(1)"),
+    ],
+)
+def test_what_a_lab_cannot_read_is_refused_in_python_s_words(value, message, hint):
+    with pytest.raises(InputError, match=message) as caught:
+        arrays.read(labs.get("reduce"), [value], {})
+    assert hint in caught.value.hint
+
+
+def test_a_size_that_is_no_integer():
+    with pytest.raises(InputError) as caught:
+        arrays.read(labs.get("table"), [np.float32(3), 0.25], {})
+    assert "int(n)" in caught.value.hint
+
+
+def test_an_array_of_which_nothing_is_masked_is_taken():
+    _, inputs, _ = arrays.read(labs.get("reduce"), [np.ma.array(ITEMS)], {})
+    (items,) = inputs.sources().values()
+    assert np.array_equal(items, ITEMS)
