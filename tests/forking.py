@@ -17,6 +17,7 @@ import cudalab.checker.judge
 import cudalab.output.terminal
 import cudalab.runner  # noqa: F401
 from cudalab.backends.cpu import regions
+from cudalab.backends.cpu.key import key
 from cudalab.cli.app import cli, main
 
 regions.MISTAKES = ()  # they are failures here
@@ -26,6 +27,7 @@ def serve(fd):
     """Answer each request with the process, then with its exit status, until the tests hang up."""
     for name in cli.list_commands(None):
         cli.get_command(None, name)
+    key()  # reads all sources, which each process would do again
     gc.collect()
     gc.freeze()  # or each process would look through all modules, and own a copy of them
     with socket.socket(fileno=fd) as client:
