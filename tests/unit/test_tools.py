@@ -15,13 +15,13 @@ from bench_documents import document, row, table
 
 from cudalab.bench.document import as_json, load
 from cudalab.checker.selftest import CHEATS
-from tools import gpu_suite, results, selftest
+from tools import gpu_suite, results, selftest, suites
 from tools.studies import ladders, targets
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
 
 
-COMMANDS = ("measure", "programs", "sanitizers", "selftest")
+COMMANDS = ("measure", "programs", "sanitizers", "selftest", "suites")
 STUDIES = ("accuracy", "counters", "ladders", "patterns", "repeats", "sass", "targets")
 
 
@@ -199,3 +199,20 @@ def test_a_run_of_the_tests_is_stored_with_its_failures_and_its_end(tmp_path):
     assert last.startswith("1 failed, 1 passed in ")
     interrupted = gpu_suite.stored(machine, 2, "....  [ 28%]\n...  [ 41%]\n")
     assert interrupted.endswith("\n# Ended by its time limit after 41 %.\n")
+
+
+def test_a_kernel_without_a_host_gets_one_that_launches_it():
+    text = """//pass
+__global__ void first(int *p, float x) {}
+__global__ void __launch_bounds__(64) second(void (*f)(int, int)) {}
+template <class T> __device__ void no_kernel(T) {}
+"""
+    made = suites.with_host(text, "//--blockDim=[64,64] --gridDim=128 --no-inline")
+    launches = [line.strip() for line in made.splitlines() if "<<<" in line]
+    size = "<<<dim3(4), dim3(64, 16)>>>"
+    assert [line.partition("(argument")[0] for line in launches] == [
+        f"first{size}",
+        f"second{size}",
+    ]
+    assert [line.count("argument<") for line in launches] == [2, 1]
+    assert made.index(text) < made.index("int main")
