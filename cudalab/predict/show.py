@@ -12,6 +12,7 @@ from cudalab.predict.ladder import TIE, is_tie, neighbours
 if TYPE_CHECKING:
     from cudalab.predict.ladder import Prediction, Rung
 
+MIN_MS = 1e-5  # far below the time of a launch
 # What each part of the GPU is busy with when it is the limit.
 LIMITS = {
     "DRAM": "the bytes that it reads and writes",
@@ -75,7 +76,9 @@ def _order(rungs: list[Rung]) -> str:
 
 
 def ms(value: float | None) -> str:
-    """Milliseconds in a cell."""
+    """Milliseconds in a cell; none of less than MIN_MS is told apart."""
+    if value and value < MIN_MS:
+        return f"< {MIN_MS:.5f}"
     return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 

@@ -82,8 +82,9 @@ def command(line: str) -> None:
             if path.is_file() and path.stat().st_mtime >= began:
                 _display(path, str(path))
     if status != ExitCode.OK:
-        codes = [ExitCode.RUN_FAILED] if name == "run" else ExitCode  # others are the program's own
-        meaning = {int(code): f": {code.meaning}" for code in codes}.get(status, "")
+        meaning = {int(code): f": {code.meaning}" for code in ExitCode}.get(status, "")
+        if name == "run":  # another status is the program's own
+            meaning = ": the program was not run" if status == ExitCode.RUN_FAILED else ""
         raise CellFailed(f"exit status {status}{meaning}")
 
 

@@ -6,7 +6,7 @@ import pytest
 from command import cudalab
 
 from cudalab.errors import UsageError
-from cudalab.predict import gpus
+from cudalab.predict import gpus, show
 
 
 @pytest.mark.parametrize("name", gpus.names())
@@ -60,3 +60,9 @@ def test_without_a_gpu_all_are_named():
     done = cudalab("predict", "reduce", text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert all(name in done.stderr for name in gpus.names())
+
+
+def test_a_time_that_is_next_to_nothing_has_no_exponent():
+    assert [show.ms(one) for one in (None, 0.0, 5.61e-8, 0.0123, 12345.0)] == [
+        "", "0", "< 0.00001", "0.0123", "12,345",
+    ]  # fmt: skip
