@@ -76,6 +76,7 @@ def check(
         version=__version__,
         speed_offered=plan.speed.points if settings.timing else 0.0,
     )
+    report.files = [encodable(path.name) for path in submission.files]
     if submission.kind == "command" and plan.rules.only_cuda:
         report.stages.append(not_cuda())
         return report

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from cudalab.checker.rules import Language, Races, Rules
     from cudalab.checker.sandbox.running import Limits
     from cudalab.checker.settings import Settings
-    from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,16 +67,16 @@ class JudgingOptions:
             **rest,
         )
 
-    def plan(self, lab: Lab, submission: Submission, lab_options: dict[str, Any]) -> Plan:
-        """The tests, and the rule for speed."""
+    def plan(self, lab: Lab, variant: Variant | None, lab_options: dict[str, Any]) -> Plan:
+        """The tests for a kernel with that header, or for a program; and the rule for speed."""
         from cudalab.checker import cases
         from cudalab.labs import registry
 
-        lab_options = cases.case_for(lab, lab_options, submission.variant)
+        lab_options = cases.case_for(lab, lab_options, variant)
         if self.tests:
             plan = cases.load(self.tests, lab, lab_options)
         else:
-            plan = cases.public(lab, lab_options, submission.variant, quick=self.quick)
+            plan = cases.public(lab, lab_options, variant, quick=self.quick)
         if self.strict:
             plan = cases.strict(plan)
         speed = plan.speed

@@ -159,6 +159,7 @@ class Report:
     case: dict[str, Scalar] = field(default_factory=dict)
     seconds: float = 0.0
     digest: str = ""  # of the submission's bytes
+    files: list[str] = field(default_factory=list)  # that were judged
     version: str = ""
     speed_offered: float = 0.0  # points for speed, even where a failed stage put them out of reach
 

@@ -202,7 +202,7 @@ def check(*, name: str, keep: Path | None, gpu: str | None, **options: Any) -> i
             name, str(source.kernel), "kernel", judging.device, box, settings.seed, error
         )
     else:
-        plan = judging.plan(lab, submission, options)
+        plan = judging.plan(lab, submission.variant, options)
         report = judge.check(lab, submission, plan, submission.sandbox, settings)
     _show_stage("")
     return outputs.write(report, str(source.kernel or next(iter(source.program), "")))

@@ -202,12 +202,16 @@ def test_an_interrupt_ends_the_tests_that_run(tmp_path, command):
     }[command]
     words += ["--device", "cpu", "--kill-after", "60", "--no-sanitize", "--no-time"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "cudalab", *words], cwd=tmp_path, stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": IMPORTS},
+        [sys.executable, "-m", "cudalab", *words], cwd=tmp_path, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": IMPORTS}, text=True,
     )  # fmt: skip
+    while command == "grade" and not (tmp_path / "results" / "results.sqlite").exists():
+        time.sleep(0.1)
     time.sleep(4)  # compiled, and tests are under way
     process.send_signal(signal.SIGINT)
-    assert process.wait(15) == ExitCode.INTERRUPTED
+    _, says = process.communicate(timeout=15)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert ("the same call goes on with the rest" in says) == (command == "grade")
 
 
 def test_a_command_that_a_run_cannot_read_is_no_wrong_answer(tmp_path, sort):

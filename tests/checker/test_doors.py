@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -323,10 +325,24 @@ def test_odd_entries_of_a_class(tmp_path):
     (entries / ("l" * 252 + ".cu")).write_text("no kernel")
     (entries / "two\nlines.cu").write_text("no kernel")
     (entries / "\u202eright.cu").write_text("no kernel")
+    with zipfile.ZipFile(entries / "twice.zip", "w") as archive:
+        archive.writestr("my.cu", "no kernel")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("my.cu", "no kernel either")
+    (entries / "several").mkdir()
+    for name in ("a.cu", "b.cu"):
+        (entries / "several" / name).write_text("// /// cudalab\n// ///\n")
     words = ("--lab", "reduce", "--out", out, "--no-time", "--quick", "--device", "cpu")
     done = cudalab("grade", entries, *words, status=0)
     assert "\u202e" not in done.stdout + done.stderr
-    assert len((out / "results.csv").read_text().splitlines()) == 5
+    with (out / "results.csv").open() as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    assert len(rows) == 6
+    assert {row["max_points"] for row in rows.values()} == {rows["twice"]["max_points"]} != {"0"}
+    assert rows["everything"]["cause"] == "everything is a link"
+    assert rows["twice"]["cause"] == "it has two files of one name: my.cu"
+    assert rows["several"]["cause"].startswith("several kernel files: a.cu, b.cu")
+    assert str(tmp_path) not in (out / "summary.html").read_text()
     (tmp_path / "file").write_text("")
     done = cudalab("grade", entries, *words[:2], "--out", tmp_path / "file" / "out", status=1)
     assert "the results cannot be stored there" in done.stderr

@@ -16,18 +16,21 @@ import threading
 import time
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import documents
 import pytest
 
 from cudalab import labs
+from cudalab.backends.trace import Finding, Place
 from cudalab.checker import verdicts
 from cudalab.checker.grading import batch, cluster, similar, store, summary, unpack
 from cudalab.checker.grading.unpack import Entry
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.submit.skeleton import skeleton
 from cudalab.errors import CudalabError, ExitCode, UsageError
+from cudalab.microscope import sanitize
 
 ROOT = Path(store.__file__).parents[3]
 ATTACKS = ROOT / "tests" / "attacks" / "generate.py"
@@ -231,6 +234,7 @@ def test_summary(tmp_path):
     assert rows["'=evil"]["points"] == "0"  # a formula, were it not for the apostrophe
     assert rows["empty"]["exit_code"] == "5"
     assert rows["s00"]["similar_to"] == "s01" or "s01" in rows["s00"]["similar_to"]
+    assert {row["max_points"] for row in rows.values()} == {rows["s00"]["max_points"]}
     text = (out / "summary.html").read_text()
     assert "<svg" in text
     assert "<script>1" not in text
@@ -241,6 +245,36 @@ def test_summary(tmp_path):
     assert {name: found[name]["verdict"]["passed"] for name in wanted} == wanted
     assert found["s00"]["similar_to"]
     assert whole["passed"] == sum(wanted.values())
+
+
+def test_a_race_is_named_by_its_line_and_speed_has_a_page_of_its_own():
+    report = verdicts.Report(
+        lab="reduce", submission="ben", kind="kernel", device="cpu", sandbox="none",
+        sandbox_words="", seed=1, plan="", version="0",
+    )  # fmt: skip
+    finding = sanitize.finding_row(Finding("race", "k", Place("ben.cu", 15), sanitize.NOBODY), "")
+    stage = verdicts.Stage("sanitize", verdicts.Status.FAILED, why=verdicts.Why.SANITIZER)
+    stage.findings = [finding]
+    raced = replace(report, stages=[stage])
+    assert summary.cause(raced) == f"{finding.title}, ben.cu:15"
+    passed = verdicts.Result(
+        name="one", size="1", dist="", seed=1, status=verdicts.Status.PASSED, points=1.0
+    )
+    timed = {
+        name: replace(report, tests=[passed], speed=speed(ratio))
+        for name, ratio in (("slow", 3.0), ("fast", 0.5), ("<b>", 1.0))
+    }
+    page = summary.ranking("by speed", {**timed, "ben": raced})
+    assert page.index("fast") < page.index("&lt;b&gt;") < page.index("slow")
+    assert "ben" not in page
+    assert summary.ranking("by speed", {"ben": raced}) == ""
+
+
+def speed(ratio):
+    return verdicts.SpeedResult(
+        reference="tree", size="1 Mi", ms=ratio, reference_ms=1.0, ratio=ratio, low=ratio,
+        high=ratio, points=0.0, max_points=0.0, full=1.2, zero=5.0, rounds=5, what="kernels",
+    )  # fmt: skip
 
 
 def test_one_grader_at_a_time(tmp_path):

@@ -83,6 +83,7 @@ def judge_one(
         try:
             source_folder = unpack.place(unpack.Entry(task.name, path), folder)
             prints = fingerprints(source_folder)
+            kernel_files = [*source_folder.glob("*.cu")]
             submission = detect.submission_in(lab, task, source_folder, sandbox)
             plan = _plan(lab, task, submission, folder)
         except (unpack.BadSubmissionError, HeaderError) as error:
@@ -97,6 +98,11 @@ def judge_one(
         except UsageError as error:  # such as a header with a case that the lab lacks
             return refuse(task, error)[0], prints
     report.submission = task.name
+    beside = sorted({path.name for path in kernel_files} - set(report.files))
+    if beside and report.kind != "command":
+        report.notes.append(
+            f"judged: {', '.join(report.files)}; not looked at: {', '.join(beside)}"
+        )
     return report, prints
 
 
@@ -119,7 +125,7 @@ def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.P
     if submission.variant is not None:
         case = lab.complete(cases.case_for(lab, task.options, submission.variant))
         registry.check_applies(submission.variant, lab, case)
-    return judging.plan(lab, submission, task.options)
+    return judging.plan(lab, submission.variant, task.options)
 
 
 def fingerprints(folder: Path) -> frozenset[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.errors import ExitCode, NoDeviceError, UsageError, nearest
 from cudalab.formats import save
 from cudalab.labs import registry
+from cudalab.output.notes import note
 from cudalab.system import records
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from cudalab.checker.grading.store import Store
@@ -72,7 +74,7 @@ def grade(
             + sandbox.words,
             hint="install bubblewrap; or --sandbox none, if all of them may do what you may",
         )
-    with store.Store(out) as results:
+    with store.Store(out) as results, _goes_on():
         task = _task(lab, options, judging, lab_options, results)
         changed = results.add(entries.values(), options.again)
         with live.BenchProgress() as progress:
@@ -90,7 +92,25 @@ def grade(
             else:
                 batch.run(results, entries, task, options.jobs or usable_cores(), show_progress)
         assert task.judging.seed is not None
-        return _sum_up(lab, results, out, sandbox, changed, task.judging.seed, options.json)
+        full = _all_points(lab, judging, lab_options)
+        return _sum_up(lab, results, out, sandbox, changed, task.judging.seed, options.json, full)
+
+
+def _all_points(lab: Lab, judging: JudgingOptions, lab_options: dict[str, Any]) -> float:
+    """The points of a class: the same for all, though some kernels have fewer tests than others."""
+    plan = judging.plan(lab, None, lab_options)
+    speed = 0.0 if judging.no_time else plan.speed.points
+    return sum(test.points for test in plan.tests) + speed
+
+
+@contextmanager
+def _goes_on() -> Iterator[None]:
+    """Say after Ctrl-C that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("what has been judged is stored: the same call goes on with the rest")
+        raise
 
 
 def _task(
@@ -152,6 +172,7 @@ def _sum_up(
     changed: Sequence[str],
     seed: int,
     json_path: Path | None,
+    full: float,
 ) -> int:
     from cudalab.output import terminal  # noqa: PLC0415 - as above
 
@@ -159,8 +180,11 @@ def _sum_up(
     reports = summary.judged(rows)
     public, untouched = batch.public_prints(lab.name), batch.skeleton_prints(lab.name)
     pairs = summary.similar_pairs(rows, reports, public, untouched)
-    save(out / "results.csv", summary.table(rows, reports, pairs))
-    save(out / "summary.html", summary.page(f"{lab.name}: results", rows, reports, pairs))
+    save(out / "results.csv", summary.table(rows, reports, pairs, full))
+    save(out / "summary.html", summary.page(f"{lab.name}: results", rows, reports, pairs, full))
+    ranking = summary.ranking(f"{lab.name}: by speed", reports)
+    if ranking:
+        save(out / "ranking.html", ranking)
     folder = out / "reports"
     folder.mkdir(exist_ok=True)
     for name, report in reports.items():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "name", "state", "points", "max_points", "share", "passed", "exit_code", "tests_passed",
     "tests", "compile", "first_failure", "pattern", "times_reference", "seconds", "attempts",
-    "similar_to", "digest",
+    "similar_to", "digest", "cause", "file",
 )  # fmt: skip
 BINS = 10
 
@@ -55,8 +55,10 @@ def similar_pairs(
     return same + [pair for pair in near if (pair.one, pair.two) not in known]
 
 
-def table(rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair]) -> str:
-    """CSV with one line for each submission."""
+def table(
+    rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair], full: float
+) -> str:
+    """CSV with one line for each submission; all points are parts of the class's `full` ones."""
     alike: dict[str, list[str]] = {}
     for pair in pairs:
         alike.setdefault(pair.one, []).append(pair.two)
@@ -68,17 +70,17 @@ def table(rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair]
         line: dict[str, object] = {"name": _cell(row.name), "state": row.state}
         line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(alike.get(row.name, [])))}
         if row.name in reports:
-            line |= _cells(reports[row.name])
+            line |= _cells(reports[row.name], full)
         writer.writerow(line)
     return text.getvalue()
 
 
-def _cells(report: Report) -> dict[str, object]:
+def _cells(report: Report, full: float) -> dict[str, object]:
     why, pattern = first_failure(report)
     compiled = report.stage("compile")
     return {
-        "points": f"{report.points:g}",
-        "max_points": f"{report.max_points:g}",
+        "points": f"{report.share * full:g}",
+        "max_points": f"{full:g}",
         "share": f"{report.share:.4f}",
         "passed": int(report.passed),
         "exit_code": int(report.exit_code),
@@ -90,6 +92,8 @@ def _cells(report: Report) -> dict[str, object]:
         "times_reference": f"{report.speed.ratio:.3f}" if report.speed else "",
         "seconds": f"{report.seconds:.2f}",
         "digest": report.digest,
+        "cause": _cell(cause(report)),
+        "file": _cell(" ".join(report.files)),
     }
 
 
@@ -109,7 +113,43 @@ def first_failure(report: Report) -> tuple[str, str]:
     return "", ""
 
 
-def page(title: str, rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair]) -> str:
+def cause(report: Report) -> str:
+    """The cause of the first failure in a few words: a finding and its line, or what was refused.
+
+    It is empty where nobody has looked further than the failure itself.
+    """
+    for stage in report.stages:
+        for finding in stage.findings if stage.status is Status.FAILED else ():
+            if not finding.note:
+                where = f", {finding.file}:{finding.line}" if finding.file else ""
+                return f"{finding.title}{where}"
+    for stage in report.stages:
+        if stage.name == "compile" and stage.status is Status.FAILED:
+            lines = [line for line in (*stage.details, stage.says) if line]
+            return next((line for line in lines if "error:" in line), lines[0] if lines else "")
+    return first_failure(report)[1]
+
+
+def ranking(title: str, reports: dict[str, Report]) -> str:
+    """The page of those that passed and were timed, the fastest first; empty without any."""
+    timed = [(one.speed, name) for name, one in reports.items() if one.passed and one.speed]
+    if not timed:
+        return ""
+    timed.sort(key=lambda each: (each[0].ratio, each[1]))
+    lines = [
+        [str(place), name, f"{speed.ratio:.2f}", f"{speed.low:.2f} to {speed.high:.2f}"]
+        for place, (speed, name) in enumerate(timed, 1)
+    ]
+    first = timed[0][0]
+    note = f"Times as multiples of {first.reference}'s, at {first.size}: {first.what}. "
+    note += "Neighbours whose ranges overlap are equally fast."
+    heads = ("place", "submission", "times the reference", "range")
+    return web.page(title, note, [web.table(_grid(heads, lines))])
+
+
+def page(
+    title: str, rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair], full: float
+) -> str:
     """The HTML page, which needs no other file."""
     shares = [report.share for report in reports.values()]
     failures = Counter(
@@ -139,7 +179,7 @@ def page(title: str, rows: Sequence[Row], reports: dict[str, Report], pairs: Seq
         parts.append("<p>A sign, not a proof: look at both.</p>")
     else:
         parts.append("<p>None.</p>")
-    parts += ["<h2>Submissions</h2>", _submissions(reports)]
+    parts += ["<h2>Submissions</h2>", _submissions(reports, full)]
     return web.page(title, f"{len(reports)} of {len(rows)} judged, {passed} passed.", parts)
 
 
@@ -154,19 +194,20 @@ def _test_rates(reports: dict[str, Report]) -> list[tuple[str, int]]:
     return [(name, round(100 * passed[name] / count)) for name, count in ran.items()]
 
 
-def _submissions(reports: dict[str, Report]) -> str:
+def _submissions(reports: dict[str, Report], full: float) -> str:
     lines, cells = [], {}
     for number, (name, report) in enumerate(reports.items()):
-        why, pattern = first_failure(report)
+        why, _ = first_failure(report)
         speed = f"{report.speed.ratio:.2f}" if report.speed else ""
-        lines.append([name, f"{report.points:g} of {report.max_points:g}", why, pattern, speed])
+        points = f"{report.share * full:g} of {full:g}"
+        lines.append([name, points, why, cause(report), speed])
         look = "good" if report.passed else "bad"
         details = "\n".join(_details(report))
         cells[number, 0] = (
             f'<details><summary class="{look}">{web.breakable(name)}</summary>'
             f"<pre>{web.escaped(details)}</pre></details>"
         )
-    grid = _grid(("name", "points", "failure", "pattern"), lines)
+    grid = _grid(("name", "points", "failure", "cause"), lines)
     grid.columns.append(Column("times reference", 6, right=False))
     return web.table(grid, cells)
 

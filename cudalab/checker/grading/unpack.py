@@ -178,7 +178,7 @@ def _unzip(path: Path, folder: Path) -> None:
                 with archive.open(member) as file:
                     budget.copy(file, target)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, ValueError) as error:
-        raise BadSubmissionError(f"{path.name}: cannot be unpacked: {error}") from None
+        raise _unopened(path, error) from None
 
 
 def _untar(path: Path, folder: Path) -> None:
@@ -193,7 +193,13 @@ def _untar(path: Path, folder: Path) -> None:
                 if file is not None:
                     budget.copy(file, target)
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise BadSubmissionError(f"{path.name}: cannot be unpacked: {error}") from None
+        raise _unopened(path, error) from None
+
+
+def _unopened(path: Path, error: Exception) -> BadSubmissionError:
+    """The refusal of an archive; the system's own words would name the grader's folders."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return BadSubmissionError(f"{shown(path.name)}: cannot be unpacked: {reason}")
 
 
 class _Budget:
@@ -216,6 +222,8 @@ class _Budget:
 
     def copy(self, source: IO[bytes], target: Path) -> None:
         """Copy as much as the budget allows."""
+        if target.exists():
+            raise BadSubmissionError(f"it has two files of one name: {target.name}")
         with target.open("xb") as out:
             while piece := source.read(PIECE):
                 self.bytes -= len(piece)
