@@ -21,6 +21,7 @@ from tools import manual, results, sanitizers, schemas, selftest, translations
 from tools.mutants import tables as mutants
 from tools.predict import tables as predict_tables
 from tools.results import table
+from tools.right import __main__ as right
 from tools.studies import accuracy as errors_of_answers
 from tools.studies import (
     ladders,
@@ -437,6 +438,7 @@ PARTS = {
     "exploits": exploited,
     "attacks": attacked,
     "mutants": mutated,
+    "right": right.table,
     "samples": samples,
     "world": world.compared,
     "inputs": inputs,
