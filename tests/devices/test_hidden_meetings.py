@@ -1,4 +1,4 @@
-"""Barriers in methods, operators, functors and namespaces: what keeps fibers, and why."""
+"""Barriers and positions in methods, operators, functors: what keeps fibers, and why."""
 
 from pathlib import Path
 
@@ -7,7 +7,8 @@ import numpy as np
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.language.source import load
 
-FILE = Path(__file__).parent.parent / "kernels" / "hidden_meetings.cu"
+FOLDER = Path(__file__).parent.parent / "kernels"
+FILE = FOLDER / "hidden_meetings.cu"
 
 
 def test_a_kernel_may_come_to_a_barrier_in_any_way():
@@ -21,6 +22,21 @@ def test_a_kernel_may_come_to_a_barrier_in_any_way():
             device.synchronize()
             assert (device.to_host(out) == inputs.sum()).all(), name
             assert module[name].how.startswith("fibers: "), name
+
+
+def test_a_kernel_may_ask_for_its_thread_in_any_way():
+    file = load(FOLDER / "hidden_positions.cu", "hidden_positions.cu")
+    zeros = np.zeros(64, np.int32)
+    with CpuDevice(2) as device:
+        module = device.compile(file, {"T": "int"})
+        answers = {}
+        for name in file.kernels:
+            out = device.to_device(zeros)
+            device.launch(module[name], 1, 64, device.to_device(zeros), out)
+            device.synchronize()
+            answers[name] = device.to_host(out).tolist()
+    wrong = {name: answer for name, answer in answers.items() if answer != list(range(64))}
+    assert wrong == {}
 
 
 def test_what_a_kernel_does_not_use_costs_no_fibers(tmp_path):

@@ -401,7 +401,8 @@ class Analysis:
             names |= {f.name for f in self.reached if names & set(texts(f.body))}
             for each in classes:
                 words = set(texts(each))
-                if not words & {"threadIdx", *names}:
+                inside = set(texts(each[texts(each).index("{") :]))
+                if not (words & {"threadIdx", *names} or inside & self.unit.placed):
                     continue
                 if "operator" in words:  # which is called by no name
                     return None

@@ -308,7 +308,6 @@ class Body(ABC):
         for call in calls(words, self.unit.meeting):  # whose threads would not wait
             raise NotCoveredError(f"{words[call.name].place}: {words[call.name].text} in a region")
         each = each or (f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH")
-        each = "CUDALAB_EACH_ROW" if self.facts.in_step and not region.ordered else each
         names = self.needed(region.names)
         loops = bool(names & self.analysis.with_loops)
         near = loops and any(self.homes[name].nearby for name in names & self.homes.keys())
@@ -317,6 +316,8 @@ class Body(ABC):
         if private or current or region.ordered or region.leaves:
             for kind in ("SOME", "EACH", "LANES"):
                 each = each.replace(kind, f"{kind}_ORDERED")
+        elif self.facts.in_step:
+            each = "CUDALAB_EACH_ROW"
         self.writer.add(each, "{ CUDALAB_THREAD")
         if current:
             self.writer.add("::cudalab::set_thread(threadIdx, (unsigned)cudalab_t);")

@@ -96,7 +96,8 @@ class Levels:
         self.lanes: set[str] = set()  # names for threadIdx.x % 32
         self.escaping: set[str] = set()  # may change where no assignment is seen
         for parameter, level in zip(function.parameters, parameters, strict=True):
-            self.names[parameter.name] = level
+            placed = self.unit.placed_names & set(texts(parameter.words))
+            self.names[parameter.name] = Level.THREAD if placed else level
             if "*" in texts(parameter.words):
                 self.pointers.add(parameter.name)
         for word in function.template:
@@ -165,6 +166,8 @@ class Levels:
             return level
         if word.text in self.names:
             return self.names[word.text]
+        if word.text in self.unit.placed_names - self.unit.collective:
+            return Level.THREAD
         if after in (["("], ["<"]):
             return self._of_call(words, i)
         known = word.text in self.unit.known or _KNOWN.fullmatch(word.text) or before == "::"
@@ -259,7 +262,8 @@ class Levels:
             yield from statement.walk()
 
     def _declare(self, local: Local) -> None:
-        self.names.setdefault(local.name, Level.BLOCK)
+        placed = self.unit.placed_names & set(texts(local.spec))  # perhaps by its constructor
+        self.names.setdefault(local.name, Level.THREAD if placed else Level.BLOCK)
         value = texts(local.initializer)
         if local.array:
             self.arrays.add(local.name)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
-from cudalab.backends.cpu.regions.syntax import Function, defined, functions, statements
+from cudalab.backends.cpu.regions.syntax import TYPES, Function, defined, functions, statements
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
     Word,
@@ -246,6 +246,24 @@ class Unit:
                 if {"threadIdx", *self.placed, *names} & set(texts(each)):
                     names |= {w.text for w, after in pairwise(each) if after.text == "("}
         return names
+
+    @cached_property
+    def placed_names(self) -> set[str]:
+        """The names of functions, classes and aliases that lead to threadIdx in some way."""
+        functions = [each for each in self.functions if not each.is_kernel]
+        meanings = [
+            *(({each.name}, set(texts(each.body))) for each in functions),
+            *((names, set(texts(words))) for names, words in self.definitions),
+            *self.aliases,
+        ]
+        found = {"threadIdx", *self.placed}
+        before: set[str] = set()
+        while before != found:
+            before = set(found)
+            for names, words in meanings:
+                if found & words:
+                    found |= {n for n in names - TYPES - self.collective if n.isidentifier()}
+        return found
 
     def _spread(self, seeds: frozenset[str], *, called: bool = True) -> set[str]:
         """The names of the device functions that name one of `seeds`, or call such a function."""
