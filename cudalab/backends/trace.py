@@ -65,7 +65,7 @@ class Access:
     same_address_max: int = 0  # atomics: the maximum number of lanes of a request in one word
     same_address_mean: float = 0.0
     steps: tuple[Step, ...] = ()  # of the first traced block, in the order of execution
-    # The first request of each step: the byte of each lane, from a multiple of 128 on, or None.
+    # The first request of each step: the byte of the array, less a multiple of 128, by lane.
     addresses: tuple[tuple[int | None, ...], ...] = ()
 
 

@@ -170,10 +170,12 @@ def _host_only(text: str, macros: set[str]) -> Iterator[str]:
             name, _, algorithm = node.text.partition("::")
             if node in unevaluated or node.scope is None or node.scope.is_local(name, node.first):
                 continue
-            at = f"{place(text, file.words.tokens[node.first].start)}: error:"
             if node.text in functions and node in calls:
-                yield f"{at} calls {name}, a host function: declare it __device__"
+                error = f"calls {name}, a host function: declare it __device__"
             elif node.text in variables:
-                yield f"{at} uses {name}, a host variable: declare it __device__ or __constant__"
+                error = f"uses {name}, a host variable: declare it __device__ or __constant__"
             elif name == "std" and algorithm in _ALGORITHMS and node in calls:
-                yield f"{at} calls std::{algorithm}, a host function: leave out std::"
+                error = f"calls std::{algorithm}, a host function: leave out std::"
+            else:
+                continue
+            yield f"{place(text, file.words.tokens[node.first].start)}: error: {error}"

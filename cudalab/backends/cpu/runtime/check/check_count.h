@@ -179,9 +179,10 @@ struct Counts {
         floats = doubles = 0;
     }
 
-    // `interval` numbers the stretches between block barriers; steps are kept if `with_steps`.
+    // `interval` numbers the stretches between block barriers; steps are kept if `with_steps`, with
+    // addresses from the region's `low` on.
     void add(Place place, unsigned region, unsigned kind, unsigned space, const Request& r,
-             unsigned interval, bool with_steps) {
+             unsigned interval, bool with_steps, const char* low) {
         Cost cost = {};
         if (space == SHARED && banks == 16)
             shared_cost_16_banks(r, cost);
@@ -212,11 +213,12 @@ struct Counts {
         row.partial += cost.partial;
         if (cost.degree > row.degree_max) row.degree_max = cost.degree;
         if (cost.same_address > row.same_max) row.same_max = cost.same_address;
-        if (with_steps) add_step(index, interval, cost, r);
+        if (with_steps) add_step(index, interval, cost, r, (uintptr_t)low);
     }
 
   private:
-    void add_step(unsigned row, unsigned interval, const Cost& cost, const Request& r) {
+    void add_step(unsigned row, unsigned interval, const Cost& cost, const Request& r,
+                  uintptr_t low) {
         if (last_step[row] != ~0u) {
             StepRow& last = steps[last_step[row]];
             if (last.interval == interval && last.wavefronts == cost.wavefronts &&
@@ -232,7 +234,7 @@ struct Counts {
                         r.lanes, 0,        {}};
         for (unsigned left = r.lanes; left; left &= left - 1) {
             const unsigned lane = __builtin_ctz(left);
-            step.address[lane] = r.address[lane];
+            step.address[lane] = r.address[lane] - low;
         }
         steps.add(step);
     }

@@ -301,8 +301,9 @@ static void request(unsigned warp, unsigned group) {
         }
         group &= ~r.lanes;
         if (regions[first] == NO_REGION) continue;
-        counts.add(place, regions[first], e.kind, region(regions[first]).space, r, run.interval,
-                   run.with_steps);
+        const Region& at = region(regions[first]);
+        counts.add(place, regions[first], e.kind, at.space, r, run.interval, run.with_steps,
+                   at.low);
     }
 }
 
