@@ -101,9 +101,9 @@ def _compiled(program: Sequence[Part], objects: Sequence[str]) -> Path:
     refused = Refused([file for part in program for file in part.files])
     while True:
         units = [unit for part in program for unit in _units(part, refused.places)]
+        made = refused.other(units)
         try:
-            label = program[0].files[0].label
-            return compiler.check_files(refused.other(units), label, tuple(objects))
+            return compiler.check_files(made, program[0].files[0].label, tuple(objects))
         except KernelCompileError as error:
             refused.add(error.message)
 

@@ -1057,6 +1057,7 @@ def test_compile_errors_name_the_programs_line(tmp_path):
     assert f"{tmp_path}/part.cuh:3:" in message
     assert f"{source}:7:" in message
     assert "cudalab_a" not in message
+    assert f"{source}:7:" in refuse("--sanitize", str(source))
     source.write_text("__global__ void k(int *a) {}\nint main() {\n    k<<<1, 1>>>(1.5);\n}\n")
     message = refuse(str(source))
     assert f"{source}:3: error: the arguments" in message

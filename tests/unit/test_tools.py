@@ -15,8 +15,11 @@ from bench_documents import document, row, table
 
 from cudalab.bench.document import as_json, load
 from cudalab.checker.selftest import CHEATS
-from tools import gpu_suite, results, selftest, suites
+from tools import gpu_suite, results, selftest
 from tools.studies import ladders, targets
+from tools.suites import gpuverify
+from tools.suites.__main__ import STOPPED, verdict
+from tools.suites.program import Program
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
 
@@ -207,7 +210,7 @@ __global__ void first(int *p, float x) {}
 __global__ void __launch_bounds__(64) second(void (*f)(int, int)) {}
 template <class T> __device__ void no_kernel(T) {}
 """
-    made = suites.with_host(text, "//--blockDim=[64,64] --gridDim=128 --no-inline")
+    made = gpuverify.with_host(text, "//--blockDim=[64,64] --gridDim=128 --no-inline")
     launches = [line.strip() for line in made.splitlines() if "<<<" in line]
     size = "<<<dim3(4), dim3(64, 16)>>>"
     assert [line.partition("(argument")[0] for line in launches] == [
@@ -216,3 +219,13 @@ template <class T> __device__ void no_kernel(T) {}
     ]
     assert [line.count("argument<") for line in launches] == [2, 1]
     assert made.index(text) < made.index("int main")
+
+
+def test_a_suites_mistake_is_found_by_a_finding_of_its_kind():
+    program = Program("racy", "race", ("racy.cu",))
+    seen = [("uninitialised", False), ("race", True)]
+    stored = verdict(program, seen, {"compute_sanitizer": ""})
+    assert (stored["found"], stored["notes"], stored["others"]) == ("", "race", "uninitialised")
+    assert verdict(program, [*seen, ("race", False)], {})["found"] == "race"
+    assert verdict(Program("fine", "right", ()), seen, {})["found"] == "uninitialised"
+    assert verdict(program, STOPPED, {})["truth"] == "race: out of time"

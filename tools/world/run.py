@@ -32,7 +32,7 @@ KEPT = 100_000  # characters of what a program prints
 MOST = 64 << 20  # bytes that a program may print
 
 
-def _run(
+def limited(
     command: list[str], folder: Path, seconds: int, longest: int
 ) -> tuple[int | None, str, str]:
     """Exit status (None: stopped at a limit), stdout and stderr of a command in a folder."""
@@ -75,7 +75,7 @@ def with_nvcc(program: Program, folder: Path, limit_s: int) -> Row:
         arch = os.environ.get("NVCC_ARCH", "native")
         command = ["nvcc", "-w", f"-arch={arch}", *program.options, *program.files]
         command += ["-o", EXECUTABLE, *programs.libraries(folder)]
-        status, _, problem = _run(command, folder, 120, 120)
+        status, _, problem = limited(command, folder, 120, 120)
         if status != 0:
             return {"status": "not compiled", "message": problem[-600:]}
     return _outcome(
@@ -89,7 +89,7 @@ def _outcome(
     for name in program.writes:
         (folder / name).unlink(missing_ok=True)
     started = time.monotonic()
-    status, printed, problem = _run(command, folder, limit_s, longest_s)
+    status, printed, problem = limited(command, folder, limit_s, longest_s)
     paths = [folder / name for name in program.writes]
     texts = [path.read_text("utf-8", errors="replace") if path.exists() else "" for path in paths]
     printed = "".join([printed, *texts])

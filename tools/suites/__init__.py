@@ -1,0 +1,1 @@
+"""Programs of others, wrong and right, under cudalab's own sanitizer."""

@@ -1,0 +1,151 @@
+"""Run programs of others, wrong and right, under cudalab's own sanitizer.
+
+python -m tools.suites CLONES [SUITE | SUITE/PROGRAM]...    all that CLONES has, or these
+
+CLONES is a folder of git repositories, each named as on its host. Stores the programs' verdicts,
+and nothing of their code, in docs/results/sanitize; tools/generate.py makes a table of
+docs/profile.md of them. What is stored when the tool is stopped, counts. Limits are in the
+processor's time: a program that exceeds it is counted apart, and neither found nor blamed.
+The programs run as they are: read them first.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.microscope import findings
+from tools import results
+from tools.measure import COMMAND
+from tools.sanitize import FOLDER, MACHINE, row
+from tools.suites import gpuverify, known, world
+from tools.suites.program import WANTED
+from tools.world.run import limited
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tools.sanitize import Kinds
+    from tools.suites.program import Program, Suite
+
+LIMIT_S = 240  # of the processor's time, for each run
+LONGEST_S = 20 * LIMIT_S  # others use the processor, too
+SYMBOLIC_LINK = "120000"  # its mode in git
+REFUSED, STOPPED = "refused", "out of time"
+SUITES = known.SUITES | gpuverify.SUITES | world.SUITES
+
+
+def unpacked(clones: Path, suite: Suite, to: Path) -> str:
+    """Unpack the parts of the repositories of a suite that are there, and name their commits."""
+    sources = []
+    for repository, part in suite.parts.items():
+        name = repository.rpartition("/")[2]
+        if (clone := clones / name).exists():
+            unpack(clone, part, to if len(suite.parts) == 1 else to / name)
+            head = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=clone)
+            sources.append(f"{repository}, commit `{head.decode().strip()}`")
+    return "; ".join(sources)
+
+
+def unpack(clone: Path, part: str, to: Path) -> None:
+    """Write the files of a part of a clone's newest commit; a clone may lack the large ones."""
+    form = "--format=%(objectmode) %(objectname) %(path)"
+    listed = subprocess.check_output(["git", "ls-tree", "-rz", form, "HEAD", part], cwd=clone)
+    with subprocess.Popen(
+        ["git", "cat-file", "--batch"], cwd=clone, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as git:
+        asked, told = git.stdin, git.stdout
+        assert asked and told
+        for line in listed.decode().split("\0")[:-1]:
+            mode, name, path = line.split(" ", 2)
+            asked.write(f"{name}\n".encode())
+            asked.flush()
+            head = told.readline().split()
+            if head[1] == b"missing":
+                continue
+            data = told.read(int(head[2]) + 1)[:-1]
+            (to / path).parent.mkdir(parents=True, exist_ok=True)
+            if mode == SYMBOLIC_LINK:
+                (to / path).symlink_to(data.decode())
+            else:
+                (to / path).write_bytes(data)
+
+
+def judged(program: Program, report: Path) -> Kinds | str:
+    """The findings in all runs of a program; or why it has none to show."""
+    kinds: Kinds = []
+    for arguments in program.runs:
+        report.unlink(missing_ok=True)
+        words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), *program.options]
+        command = [*COMMAND, *words, *program.files, "--", *arguments]
+        status, _, message = limited(command, program.folder, LIMIT_S, LONGEST_S)
+        if status is None:
+            return STOPPED
+        if not report.exists():
+            print(message[-600:], file=sys.stderr)
+            return REFUSED
+        document = findings.read(report)
+        kinds += [(each.kind, each.note) for each in document.findings]
+        kinds += [("ignored_failure", False) for _ in document.ignored]
+    return kinds
+
+
+def verdict(program: Program, kinds: Kinds | str, known: results.Json) -> results.Json:
+    """What is stored of a program; what compute-sanitizer has said of it stays.
+
+    Of a mistake whose kind is known, only a finding of that kind counts; others are kept apart.
+    """
+    more = {"runs": len(program.runs), "compute_sanitizer": known.get("compute_sanitizer")}
+    if isinstance(kinds, str):
+        return row(program.name, f"{program.truth}: {kinds}", [], **more)
+    wanted = WANTED.get(program.truth)
+    counted = [each for each in kinds if each[1] or wanted is None or each[0] in wanted]
+    others = dict.fromkeys(kind for kind, note in kinds if not note and (kind, note) not in counted)
+    if others:
+        more["others"] = ", ".join(others)
+    return row(program.name, program.truth, [counted], **more)
+
+
+def judge(clones: Path, key: str, only: str) -> None:
+    """Judge the programs of a suite whose name is `only`, or all, and store each as it comes."""
+    suite, path = SUITES[key], FOLDER / f"{key}.json"
+    before: results.Json = results.read(path) if path.exists() else {"programs": [], "gpu": ""}
+    rows = {each["name"]: each for each in before["programs"]}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source = unpacked(clones, suite, folder)
+        head = {
+            "suite": suite.title,
+            "source": f"{source}, {suite.about}",
+            "date": MACHINE()["date"],
+            "commit": MACHINE()["commit"],
+            "gpu": before["gpu"],
+        }
+        for program in wanted(suite.programs(folder), only):
+            kinds = judged(program, folder / "findings.json")
+            rows[program.name] = verdict(program, kinds, rows.get(program.name, {}))
+            print(program.name, *(rows[program.name][each] for each in ("truth", "found", "notes")))
+            results.write_rows(path, head, [rows[each] for each in sorted(rows)], "programs")
+
+
+def wanted(programs: Iterator[Program], only: str) -> Iterator[Program]:
+    """The programs whose name is `only`, or all of them."""
+    return (program for program in programs if only in ("", program.name))
+
+
+def main(clones: str, *chosen: str) -> None:
+    """Judge the suites or programs that were chosen."""
+    for each in chosen or SUITES:
+        key, _, only = each.partition("/")
+        if key not in SUITES:
+            sys.exit(f"{key}: no suite; there are {', '.join(SUITES)}")
+        judge(Path(clones), key, only)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

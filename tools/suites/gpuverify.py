@@ -1,0 +1,137 @@
+"""GPUVerify: kernels without a host, each of which is given one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tools.suites.program import Program, Suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ABOUT = (
+    "the kernels of `testsuite/CUDA` but for those about annotations, each with a host program "
+    "that is made for it: at most 4 blocks of 1,024 threads, and three inputs (zeros, ones, small "
+    "numbers that differ). A precondition that an input does not meet ends the kernel. What fails "
+    "there may be an assertion, or a mistake that these inputs do not lead to; `refused` are "
+    "those that are no CUDA for a compiler, such as calls of functions that nobody has declared"
+)
+# What its kernels say to the verifier means nothing to a compiler; preconditions hold.
+ANNOTATIONS = """
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime.h>
+#include <type_traits>
+#define __requires(condition) \\
+    if (!(condition)) return
+#define __invariant(...)
+#define __global_invariant(...)
+#define __ensures(...)
+#define __assert(...)
+#define __assume(condition) \\
+    if (!(condition)) return
+#define __requires_fresh_array(...)
+"""
+HOST = """
+template <class T> struct Parameters;
+template <class R, class First, class... More> struct Parameters<R (*)(First, More...)> {
+    using first = First;
+    using rest = R (*)(More...);
+};
+template <int i, class Kernel>
+struct Argument : Argument<i - 1, typename Parameters<Kernel>::rest> {};
+template <class Kernel> struct Argument<0, Kernel> {
+    using type = typename Parameters<Kernel>::first;
+};
+static int input;
+static int number(int i) { return input == 0 ? 0 : input == 1 ? 1 : (i * 7 + 3) % 64; }
+static void* memory() {
+    static int values[1 << 18];
+    for (int i = 0; i < 1 << 18; i++) values[i] = number(i);
+    void* made;
+    cudaMalloc(&made, sizeof values);
+    cudaMemcpy(made, values, sizeof values, cudaMemcpyHostToDevice);
+    return made;
+}
+template <class T> T argument() {
+    if constexpr (std::is_pointer_v<T>) {
+        return (T)memory();
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+        return (T)number(4);
+    } else {
+        T made;
+        for (size_t i = 0; i + 8 <= sizeof made && alignof(T) == 8; i += 8)
+            *(void**)((char*)&made + i) = memory();
+        for (size_t i = 0; i + 4 <= sizeof made && alignof(T) < 8; i += 4)
+            *(int*)((char*)&made + i) = number(4);
+        return made;
+    }
+}
+int main(int, char** arguments) {
+    input = atoi(arguments[1]);
+"""
+_KERNEL = re.compile(
+    r"__global__\s+(?:static\s+|inline\s+)*void\s+(?:__\w+(?:\(.*?\))?\s+)*(\w+)\s*\("
+)
+_SIZE = {name: re.compile(rf"--{name}=\[?([\d,]+)") for name in ("blockDim", "gridDim")}
+
+
+def gpuverify(folder: Path) -> Iterator[Program]:
+    """The kernels of the suite, each behind a header and before a main function of its own."""
+    for path in sorted(folder.rglob("kernel.cu")):
+        name = path.parent.relative_to(folder / "testsuite/CUDA").as_posix()
+        text = path.read_text("utf-8")
+        first, options = [*text.splitlines(), "", ""][:2]
+        if name.startswith("annotation_tests") or "_ERROR" in first.upper():
+            continue
+        right = first.lower().startswith("//pass")
+        in_step = right and "warp-sync" in options
+        host = path.with_name("program.cu")
+        host.write_text(with_host(text, options), "utf-8")
+        defines = tuple(re.findall(r"-D\S+", options))
+        truth = "right, if warps move in step" if in_step else "right" if right else "fails"
+        where = host.relative_to(folder).as_posix()
+        yield Program(name, truth, (where,), options=defines, runs=(("0",), ("1",), ("2",)))
+
+
+def with_host(text: str, options: str) -> str:
+    """A kernel file with a main function that launches its kernels in the sizes of its options."""
+    launches = "".join(
+        f"    {name}<<<{shape(options, 'gridDim', 4)}, {shape(options, 'blockDim', 1024)}>>>("
+        + ", ".join(f"argument<Argument<{i}, decltype(&{name})>::type>()" for i in range(count))
+        + ");\n"
+        for name, count in kernels(text)
+    )
+    main = f"{HOST}{launches}    cudaDeviceSynchronize();\n}}\n"
+    return f'{ANNOTATIONS}#line 1 "kernel.cu"\n{text}{main}'
+
+
+def kernels(text: str) -> Iterator[tuple[str, int]]:
+    """The name of each kernel, and the number of its parameters."""
+    for match in _KERNEL.finditer(text):
+        end, depth, commas = match.end(), 1, 0
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            commas += text[end] == "," and depth == 1
+            end += 1
+        is_empty = text[match.end() : end - 1].strip() in ("", "void")
+        yield match[1], 0 if is_empty else commas + 1
+
+
+def shape(options: str, name: str, most: int) -> str:
+    """A grid or block of at most `most` items, as a dim3."""
+    match = _SIZE[name].search(options)
+    sizes = [int(each) for each in match[1].split(",") if each] if match else [1]
+    for i, size in enumerate(sizes):
+        sizes[i] = min(size, most)
+        most //= sizes[i]
+    return f"dim3({', '.join(map(str, sizes))})"
+
+
+SUITES = {
+    "gpuverify": Suite(
+        "GPUVerify", {"mc-imperial/gpuverify": "testsuite/CUDA"}, ABOUT, programs=gpuverify
+    )
+}

@@ -1,0 +1,48 @@
+"""Right programs of the world: those of tools/world that print what they print on a GPU."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools.suites.program import RIGHT, Program, Suite
+from tools.world import programs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ABOUT = (
+    "the programs of [tools/world/programs.toml](../tools/world/programs.toml) that print on the "
+    "CPU device what they print on a GPU, exactly or to their tolerance, with the same arguments"
+)
+AGREEING = ("same", "close", "order")
+
+
+def world(folder: Path) -> Iterator[Program]:
+    """The programs that a GPU has confirmed, each in a copy of its folder."""
+    names = {each["repository"].rpartition("/")[2]: key for key, each in programs.sets().items()}
+    for repository, key in names.items():
+        if (folder / repository).exists() and key != repository:
+            (folder / key).symlink_to(folder / repository)
+    for each in programs.chosen("", list(AGREEING)):
+        if (folder / each.set).exists():
+            copy = programs.copied(each, folder, Path(tempfile.mkdtemp(dir=folder)))
+            yield Program(
+                f"{each.set}/{each.name}",
+                RIGHT,
+                each.files,
+                folder=copy,
+                options=each.options,
+                runs=(each.arguments,),
+            )
+
+
+SUITES = {
+    "world": Suite(
+        "programs of the world",
+        {each["repository"]: "." for each in programs.sets().values()},
+        ABOUT,
+        programs=world,
+    )
+}
