@@ -58,7 +58,8 @@ def unpack(clone: Path, part: str, to: Path) -> None:
         ["git", "cat-file", "--batch"], cwd=clone, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as git:
         asked, told = git.stdin, git.stdout
-        assert asked and told
+        assert asked is not None
+        assert told is not None
         for line in listed.decode().split("\0")[:-1]:
             mode, name, path = line.split(" ", 2)
             asked.write(f"{name}\n".encode())

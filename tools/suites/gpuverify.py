@@ -34,6 +34,8 @@ ANNOTATIONS = """
     if (!(condition)) return
 #define __requires_fresh_array(...)
 """
+# What cuda.h of the verifier has, too.
+HEADERS = {"curand": "curand_kernel.h", "cooperative_groups": "cooperative_groups.h"}
 HOST = """
 template <class T> struct Parameters;
 template <class R, class First, class... More> struct Parameters<R (*)(First, More...)> {
@@ -69,6 +71,11 @@ template <class T> T argument() {
         return made;
     }
 }
+template <class Kernel, class... Given>
+void together(Kernel kernel, dim3 grid, dim3 block, Given... given) {
+    void* all[] = {&given..., nullptr};
+    cudaLaunchCooperativeKernel(kernel, grid, block, all, 0, 0);
+}
 int main(int, char** arguments) {
     input = atoi(arguments[1]);
 """
@@ -98,14 +105,17 @@ def gpuverify(folder: Path) -> Iterator[Program]:
 
 def with_host(text: str, options: str) -> str:
     """A kernel file with a main function that launches its kernels in the sizes of its options."""
-    launches = "".join(
-        f"    {name}<<<{shape(options, 'gridDim', 4)}, {shape(options, 'blockDim', 1024)}>>>("
-        + ", ".join(f"argument<Argument<{i}, decltype(&{name})>::type>()" for i in range(count))
-        + ");\n"
-        for name, count in kernels(text)
-    )
+    headers = "".join(f"#include <{header}>\n" for word, header in HEADERS.items() if word in text)
+    sizes = f"{shape(options, 'gridDim', 4)}, {shape(options, 'blockDim', 1024)}"
+    launches = ""
+    for name, count in kernels(text):
+        made = [f"argument<Argument<{i}, decltype(&{name})>::type>()" for i in range(count)]
+        if "this_grid" in text:
+            launches += f"    together({', '.join([f'&{name}', sizes, *made])});\n"
+        else:
+            launches += f"    {name}<<<{sizes}>>>({', '.join(made)});\n"
     main = f"{HOST}{launches}    cudaDeviceSynchronize();\n}}\n"
-    return f'{ANNOTATIONS}#line 1 "kernel.cu"\n{text}{main}'
+    return f'{ANNOTATIONS}{headers}#line 1 "kernel.cu"\n{text}{main}'
 
 
 def kernels(text: str) -> Iterator[tuple[str, int]]:
