@@ -7,9 +7,13 @@ From Python: `sort`, `run`, `profile` and `sanitize` (docs/python.md); in a note
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = (
+    False  # without importing typing: the checker's watchers start in a hundredth of a second
+)
 if TYPE_CHECKING:
+    from typing import Any
+
     from cudalab.backends import open_device
     from cudalab.errors import CudalabError
     from cudalab.python.calls import profile, run, sanitize, sort

@@ -7,6 +7,7 @@ succeeded, so a child that is killed leaves no partial answer.
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import sys
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError, KernelError, TimeLimitError, end_by_closed_pipe
 from cudalab.output.notes import clear
+from cudalab.system.processes import Process, Turns, descendants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 # The file descriptor to which the signal handler of a crashing kernel writes the location.
 CRASH_FD = "CUDALAB_CRASH_FD"
+LOOK_EVERY_S = 0.5  # at what the child has used
 GRACE_S = 1.0  # between a forwarded signal and SIGKILL, for a compiler to remove its files
 
 _CRASHES = {
@@ -39,8 +42,8 @@ def supervise(work: Callable[[], int], kill_after: float | None) -> int:
     """Run `work` in a child process and return its exit status.
 
     Raises KernelError if the child crashes, TimeLimitError if it does not end within `kill_after`
-    seconds. SIGINT, SIGTERM and a closed output pipe end this process as they would without a
-    child.
+    seconds, of which those do not count in which others have all processors. SIGINT, SIGTERM and a
+    closed output pipe end this process as they would without a child.
     """
     crash_read, crash_write = os.pipe()
     watcher = os.getpid()
@@ -110,12 +113,16 @@ def _exit_on(number: signal.Signals) -> None:
 
 def _read_until_the_end(fd: int, seconds: float | None) -> str:
     """Read the pipe that only the child holds open, so it ends when the child does."""
-    deadline = None if seconds is None else time.monotonic() + seconds
-    details = bytearray()
+    began, used_before, turns = time.monotonic(), _used_s([]), Turns()
+    own_s, details = 0.0, bytearray()
     while True:
-        remaining = None if deadline is None else max(deadline - time.monotonic(), 0)
-        readable, _, _ = select.select([fd], [], [], remaining)
-        if not readable:
+        pause = None if seconds is None else max(0.0, min(seconds - own_s, LOOK_EVERY_S))
+        readable, _, _ = select.select([fd], [], [], pause)
+        if not readable and seconds is not None:
+            tree = descendants()
+            own_s = turns.own(time.monotonic() - began, _used_s(tree) - used_before, tree)
+            if own_s < seconds:
+                continue
             raise TimeLimitError(
                 f"did not finish within {seconds:g} s (--kill-after)",
                 hint="is there an infinite loop? On the CPU device the threads of a block take "
@@ -126,6 +133,12 @@ def _read_until_the_end(fd: int, seconds: float | None) -> str:
         if not piece:
             return details.decode(errors="replace").strip()
         details += piece
+
+
+def _used_s(tree: list[Process]) -> float:
+    """The processor time of children that have ended, and of a tree that runs."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime + sum(one.cpu_s for one in tree)
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

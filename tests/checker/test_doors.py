@@ -210,14 +210,6 @@ def test_whose_doing_an_early_end_is(outcome, status):
     assert sanitizing._ended_early(outcome, "").status is status
 
 
-def test_a_busy_machine_gives_the_sanitizer_more_time(monkeypatch):
-    times = []
-    for load in (0.1, 3.0, 1e6):
-        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load * os.cpu_count(), 0, 0))
-        times.append(sanitizing.limits().seconds / sanitizing.LIMITS.seconds)
-    assert times == [1, 3, sanitizing.MAX_CROWD]
-
-
 def test_lines_are_those_of_the_file_handed_in():
     text = '#line 7 "other.cu"\nint a;\n  # /* x */ 12 "b"\n#li\\\nne 3\nint b; // #line\n'
     settled = sources.settled(text, "my.cu")

@@ -19,6 +19,7 @@ from cudalab.checker.sandbox.packages import open_to_all
 from cudalab.checker.sandbox.running import Limits, MiB
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import CudalabError, NoDeviceError
+from cudalab.system import processes
 
 PYTHON = sys.executable
 # Not on a machine where even a contained fork bomb could disturb others.
@@ -109,6 +110,56 @@ def test_time_limit(run):
     outcome = run("sleep", "60", limits=Limits(seconds=0.5))
     assert outcome.reason == "time"
     assert time.monotonic() - began < 10
+
+
+BUSY = """import time
+while time.process_time() < 0.2: pass
+"""
+SUPERVISED = f"""from cudalab.system.supervise import supervise
+def work():
+    exec({BUSY!r})
+    return 7
+raise SystemExit(supervise(work, 0.5))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="nothing tells who waits")
+def test_time_in_which_others_have_the_processor_does_not_count(run):
+    """A program that needs 0.2 s may take 0.5 s, and four others keep it from a processor."""
+    core = str(min(os.sched_getaffinity(0)))
+    hogs = [
+        subprocess.Popen(
+            ["taskset", "-c", core, *python("while True: pass")], start_new_session=True
+        )
+        for _ in range(4)
+    ]
+    try:
+        outcome = run("taskset", "-c", core, *python(BUSY), limits=Limits(seconds=0.5))
+        assert (outcome.status, outcome.reason) == (0, "")
+        assert outcome.seconds > 0.5
+        if run.chosen.kind == "none":
+            command = ["taskset", "-c", core, *python(SUPERVISED)]
+            assert subprocess.run(command, check=False).returncode == 7
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+def test_what_counts_as_a_trees_own_time(monkeypatch):
+    waits = {}
+    monkeypatch.setattr(processes, "waits_of", lambda _: dict(waits))
+    tree = [processes.Process(1, [b"0"] * 30)]
+    waits["1"] = 5_000_000_000  # before
+    turns = processes.Turns(tree)
+    assert turns.own(1, 1, tree) == 1
+    waits["1"] += 2_000_000_000
+    assert turns.own(4, 2, tree) == 2
+    waits["2"] = 30_000_000_000  # one of many threads, while the others run
+    assert turns.own(8, 7, tree) == 7
+    assert turns.own(1000, 7, tree) == 1000 - 32
+    waits["2"] += 10**15
+    assert turns.own(2000, 7, tree) == 2000 / (1 + processes.MAX_WAIT)
 
 
 def test_the_end_is_noticed_at_once():

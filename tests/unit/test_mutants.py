@@ -141,3 +141,22 @@ def test_verdicts():
 def test_every_reason_is_that_of_a_survivor():
     lines = {(row["lab"], one["after"]) for row, one in tables.survivors()}
     assert set(tables.reasons()) <= lines
+
+
+def test_further_verdicts_are_added(tmp_path, monkeypatch):
+    """A run that was stopped goes on: what has a verdict keeps it and is not judged again."""
+    monkeypatch.setattr(tables, "VERDICTS", tmp_path / "cpu.json")
+    machine = {"device": "a machine"}
+
+    def made(line, rule="bound"):
+        return rules.Mutant("scan", "one", rule, line=line, before="a", after=f"b{line}", text="")
+
+    tables.store(machine, "scan", "one", [(made(1), "survived"), (made(2, "tail"), "rejected")])
+    tables.add(machine, "scan", "one", [(made(3), "survived"), (made(4), "rejected")])
+    (row,) = tables.stored()
+    assert row["rules"] == {"bound": {"survived": 2, "rejected": 1}, "tail": {"rejected": 1}}
+    assert [one["line"] for one in row["survivors"]] == [1, 3]
+    assert tables.count("scan", "one", sometimes.CONDITIONS) == 3
+    tables.store(machine, "scan", "one", [(made(5), "rejected")])  # the rule anew
+    (row,) = tables.stored()
+    assert (row["rules"]["bound"], row["survivors"]) == ({"rejected": 1}, [])

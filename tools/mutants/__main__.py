@@ -3,6 +3,7 @@
 python -m tools.mutants [LAB[/VARIANT]...]               all, or these; keeps the other results
 python -m tools.mutants --survivors [LAB[/VARIANT]...]   only survivors whose answers can be wrong
 python -m tools.mutants --sometimes 6 [LAB[/VARIANT]...] only mistakes that show sometimes, 6 each
+python -m tools.mutants --sometimes 6 --rest             of these, those without a verdict; goes on
 
 A mutant is a kernel with one small change, made by a rule (rules.py): another operator, a constant
 off by one, no barrier; or such a change in some blocks, for some sizes, one operator or one type
@@ -17,6 +18,7 @@ tables of docs/checking.md from it.
 from __future__ import annotations
 
 import os
+import random
 import signal
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter, defaultdict
@@ -49,20 +51,31 @@ def main() -> None:
     )
     parser.add_argument("--survivors", action="store_true", help="only what survived last time")
     parser.add_argument("--sometimes", type=int, metavar="N", help="N of these kinds, no others")
+    parser.add_argument("--rest", action="store_true", help="only those without a verdict")
+    parser.add_argument("--jobs", type=int, default=usable_cores(), metavar="N", help="at a time")
     parser.add_argument("chosen", nargs="*", metavar="LAB[/VARIANT]")
     options = parser.parse_args()
+    if options.rest and options.sometimes is None:
+        parser.error("--rest goes with --sometimes")
     again, chosen = options.survivors, options.chosen
+    store = tables.update if again else tables.add if options.rest else tables.store
     machine = results.machine("cpu")
     known = tables.known_survivors() if again else set()
     # Processes, for a child that is forked while other threads hold locks may wait for ever.
     cores: SimpleQueue[int] = SimpleQueue()
     for core in os.sched_getaffinity(0):
         cores.put(core)
-    pool = ProcessPoolExecutor(usable_cores(), initializer=settle, initargs=(cores,))
+    pool = ProcessPoolExecutor(
+        options.jobs, initializer=settle, initargs=(cores, options.jobs == usable_cores())
+    )
     try:
         begun: dict[Future[str], Mutant] = {}
-        for lab, variant in variants(chosen):
-            for one in mutants(lab, variant, options.sometimes):
+        work = variants(chosen)
+        random.Random(rules.SEED).shuffle(work)  # noqa: S311 - a stopped run has some of all
+        for lab, variant in work:
+            drawn = mutants(lab, variant, options.sometimes)
+            judged = tables.count(lab.name, variant.name, sometimes.CONDITIONS)
+            for one in drawn[judged:] if options.rest else drawn:
                 if not again or (one.lab, one.variant, one.line, one.after) in known:
                     begun[pool.submit(verdict, one)] = one
         waiting = Counter((one.lab, one.variant) for one in begun.values())
@@ -72,7 +85,7 @@ def main() -> None:
             key = one.lab, one.variant
             done[key].append((one, future.result()))
             if len(done[key]) == waiting[key]:
-                (tables.update if again else tables.store)(machine, *key, done[key])
+                store(machine, *key, done[key])
                 counts = Counter(each for _, each in done[key])
                 print(*key, *(f"{count} {each}" for each, count in counts.items()), flush=True)
     finally:
@@ -86,10 +99,11 @@ def mutants(lab: Lab, variant: Variant, sometimes_only: int | None) -> list[Muta
     return rules.mutants(lab, variant) + sometimes.mutants(lab, variant)
 
 
-def settle(cores: SimpleQueue[int]) -> None:
-    """Keep this worker on a core of its own, and leave Ctrl-C to the parent."""
+def settle(cores: SimpleQueue[int], alone: bool) -> None:
+    """Leave Ctrl-C to the parent, and keep to a core of its own where workers have all of them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.sched_setaffinity(0, {cores.get()})
+    if alone:
+        os.sched_setaffinity(0, {cores.get()})
 
 
 def variants(chosen: Sequence[str]) -> list[tuple[Lab, Variant]]:

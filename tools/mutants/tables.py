@@ -35,25 +35,45 @@ def stored() -> list[results.Json]:
 
 def store(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> None:
     """Replace the results of a variant, by those rules of which some were judged."""
-    verdicts = sorted(verdicts, key=lambda each: (each[0].rule, each[0].line, each[0].after))
-    kept = [row for row in stored() if (row["lab"], row["variant"]) != (lab, variant)]
     judged = {one.rule for one, _ in verdicts}
-    empty: results.Json = {"rules": {}, "survivors": []}
-    before = next((row for row in stored() if row not in kept), empty)
-    by_rule = {rule: words for rule, words in before["rules"].items() if rule not in judged}
-    by_rule |= {
-        rule: dict(Counter(word for one, word in verdicts if one.rule == rule))
-        for rule in dict.fromkeys(one.rule for one, _ in verdicts)
-    }
-    survivors = [
-        {"rule": one.rule, "line": one.line, "before": one.before, "after": one.after}
-        for one, word in verdicts
-        if word == "survived"
-    ]
-    survivors = [one for one in before["survivors"] if one["rule"] not in judged] + survivors
-    row = {"lab": lab, "variant": variant, "rules": by_rule, "survivors": survivors}
+    before = row_of(lab, variant)
+    before["rules"] = {rule: n for rule, n in before["rules"].items() if rule not in judged}
+    before["survivors"] = [one for one in before["survivors"] if one["rule"] not in judged]
+    write(machine, before, verdicts)
+
+
+def add(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> None:
+    """Add verdicts on further mutants of a variant."""
+    write(machine, row_of(lab, variant), verdicts)
+
+
+def write(machine: dict[str, str], row: results.Json, verdicts: Verdicts) -> None:
+    """Store a variant's row with these verdicts in it."""
+    counts = {rule: Counter(words) for rule, words in row["rules"].items()}
+    for one, word in sorted(verdicts, key=lambda each: (each[0].rule, each[0].line, each[0].after)):
+        counts.setdefault(one.rule, Counter())[word] += 1
+        if word == "survived":
+            keys = ("rule", "line", "before", "after")
+            row["survivors"].append({key: getattr(one, key) for key in keys})
+    row["rules"] = {rule: dict(words) for rule, words in counts.items()}
+    key = row["lab"], row["variant"]
+    kept = [each for each in stored() if (each["lab"], each["variant"]) != key]
     rows = sorted([*kept, row], key=lambda each: (each["lab"], each["variant"]))
     results.write(VERDICTS, {**machine, "variants": rows})
+
+
+def row_of(lab: str, variant: str) -> results.Json:
+    """What is stored about a variant."""
+    for row in stored():
+        if (row["lab"], row["variant"]) == (lab, variant):
+            return row
+    return {"lab": lab, "variant": variant, "rules": {}, "survivors": []}
+
+
+def count(lab: str, variant: str, rules: Iterable[str]) -> int:
+    """How many mutants of a variant by these rules have a verdict."""
+    stored_rules = row_of(lab, variant)["rules"]
+    return sum(sum(stored_rules.get(rule, {}).values()) for rule in rules)
 
 
 def update(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudalab.checker.sandbox.watch import signal_all
+from cudalab.system.processes import MAX_WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +36,7 @@ MiB = 1 << 20
 class Limits:
     """The limits of one run."""
 
-    seconds: float = 10.0
+    seconds: float = 10.0  # without those in which it waits for a processor that others have
     _: KW_ONLY
     cpu_seconds: float = 60.0  # of all processes and threads together
     memory_bytes: int = 2048 * MiB
@@ -44,6 +45,11 @@ class Limits:
     processes: int = 64
     threads: int = 256
     open_files: int = 512
+
+    @property
+    def longest_s(self) -> float:
+        """The seconds after which even a run that has hardly had a processor is ended."""
+        return (1 + MAX_WAIT) * self.seconds
 
     def rlimits(self) -> dict[str, int]:
         """The limits that the kernel enforces for each process."""

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 WATCH = (  # imported, because Python would compile a script at each start
-    f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import watch; watch.main()"
+    f"import sys; sys.path.append({str(Path(__file__).parents[3])!r}); "
+    "from cudalab.checker.sandbox import watch; watch.main()"
 )
 KINDS = ("bwrap", "user", "none")
 PROBE_S = 10.0
@@ -170,7 +171,7 @@ class Sandbox:
         with _private(stdout) as out, tempfile.TemporaryFile() as messages:
             running = self.start(command, box, limits, stdin=stdin, stdout=out, stderr=messages)
             try:
-                outcome = running.wait(limits.seconds + GRACE_S)
+                outcome = running.wait(limits.longest_s + GRACE_S)
             finally:
                 running.close()
             errors = tail(messages)

@@ -29,6 +29,8 @@ import sys
 import time
 from contextlib import suppress
 
+from cudalab.system.processes import Process, Turns, descendants
+
 TYPE_CHECKING = False  # without importing typing, which takes a third of the start
 if TYPE_CHECKING:
     from typing import Any
@@ -41,7 +43,6 @@ PAUSES = 12  # between two looks, in multiples of what a look takes
 LONGEST_PAUSE_S = 0.1  # however long a look takes
 THOROUGH_EVERY_S = 0.25  # a look at the disk, and at processes outside of the control group
 MAX_FILES = 20_000  # a box with more exceeds its limit, regardless of their sizes
-TICKS = os.sysconf("SC_CLK_TCK")
 SETTLE_S = 50.0  # to end everything; a process inside a system call may take a while
 
 
@@ -190,6 +191,7 @@ class Watched:
         self.report = spec["report_fd"]
         self.worked_before = self.idle = False
         self._cpu_before = 0.0
+        self._turns = Turns()
 
     def figures(self) -> dict[str, Any]:
         """What the present piece of work has used so far."""
@@ -234,6 +236,7 @@ class Watched:
             self.began, self.idle, self.worked_before = time.monotonic(), False, True
             self._cpu_before += self.max_cpu_s
             self.max_cpu_s, self.peak_bytes, self.max_processes = 0.0, 0, 1
+            self._turns = Turns(self._tree(thorough=False))
         elif "figures" in message:
             self.seconds = time.monotonic() - self.began
             self._use(self._tree(thorough=False))
@@ -252,8 +255,6 @@ class Watched:
 
     def _exceeded_limit(self) -> str:
         limits = self.limits
-        if self.seconds > limits["seconds"] and not self.idle:
-            return "time"
         now = time.monotonic()
         thorough = now > self._thorough_at + THOROUGH_EVERY_S
         tree = self._tree(thorough=thorough)
@@ -263,6 +264,9 @@ class Watched:
         self._use(tree)
         if self.max_cpu_s > limits["cpu_seconds"]:
             return "cpu"
+        own_s = self._turns.own(self.seconds, self.max_cpu_s, tree)
+        if own_s > limits["seconds"] and not self.idle:
+            return "time"
         memory = sum(resident(one.pid) for one in tree)
         if memory > limits["memory_bytes"] and len(tree) > 1:  # shared pages were counted twice
             memory = sum(proportional(one.pid) for one in tree)
@@ -294,43 +298,6 @@ def exit_of(child: int) -> list[int]:
     with suppress(AttributeError, OSError):  # an old kernel
         return [os.pidfd_open(child)]
     return []
-
-
-class Process:
-    """A process as described by /proc/PID/stat."""
-
-    __slots__ = ("cpu_s", "parent", "pid", "threads")
-
-    def __init__(self, pid: int, fields: list[bytes]) -> None:
-        """Read the fields after the name, which may contain anything."""
-        self.pid, self.parent = pid, int(fields[1])
-        self.cpu_s = sum(map(int, fields[11:15])) / TICKS  # with that of children that have ended
-        self.threads = int(fields[17])
-
-    @staticmethod
-    def read(pid: int) -> Process | None:
-        """A process that still runs; None if it has ended."""
-        with suppress(OSError, ValueError, IndexError):
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-            if fields[0] not in (b"Z", b"X"):
-                return Process(pid, fields)
-        return None
-
-
-def descendants() -> list[Process]:
-    """All descendants of this process, including those that started a session of their own."""
-    by_parent: dict[int, list[Process]] = {}
-    for name in os.listdir("/proc"):
-        process = Process.read(int(name)) if name.isdecimal() else None
-        if process is not None:
-            by_parent.setdefault(process.parent, []).append(process)
-    tree: list[Process] = []
-    level = by_parent.get(os.getpid(), [])
-    while level:
-        tree += level
-        level = [child for process in level for child in by_parent.get(process.pid, [])]
-    return tree
 
 
 def resident(pid: int) -> int:

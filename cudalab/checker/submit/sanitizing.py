@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case
     from cudalab.microscope.findings import Findings
 
-LIMITS = Limits(seconds=120, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
-MAX_CROWD = 10  # times as long on a busy machine
+# Longer than `cudalab sanitize` takes to end a kernel and to see whether it ends at full speed.
+LIMITS = Limits(seconds=180, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MAX_FINDINGS = 3
 MAX_PLACES = 2  # of one finding
 MAX_STORED = 100  # findings
@@ -52,7 +51,7 @@ def stage(
     which this looks for the cause.
     """
     options = [*submission.lab.words(case), *(["--seed", str(seed)] if path is None else [])]
-    outcome, report = submission.sanitized(options, limits(), path)
+    outcome, report = submission.sanitized(options, LIMITS, path)
     if report is not None:
         report = _named(report, submission.known_names())
         return _wrong(report, look, failed=failed) or _stage_of(report, look)
@@ -74,11 +73,11 @@ def program_stage(
     `look` is the command that does the same by hand; empty if it must stay hidden. `failed` says
     that a test has failed, for which this looks for the cause.
     """
-    outcome, report, answer = submission.sanitized(trial.path, limits())
+    outcome, report, answer = submission.sanitized(trial.path, LIMITS)
     if report is None:
         return _ended_early(outcome, look)
     if not report.launches:
-        _, elsewhere = submission.without_kernels(replace(trial, limits=limits()))
+        _, elsewhere = submission.without_kernels(replace(trial, limits=LIMITS))
         if elsewhere:
             says = "no kernel is launched under the sanitizer, but otherwise there are some"
             return _unseen(says, look)
@@ -90,15 +89,6 @@ def program_stage(
     if stage.status is Status.PASSED:
         stage.details = [f"observed: {'; '.join(report.inputs)}", *stage.details, *report.ignored]
     return stage
-
-
-def limits() -> Limits:
-    """The limits of a run, with more time on a machine where others wait for processors, too.
-
-    Who runs out of it pays for that, so it must not be the neighbours' doing.
-    """
-    crowd = os.getloadavg()[0] / (os.cpu_count() or 1)
-    return replace(LIMITS, seconds=LIMITS.seconds * min(max(1.0, crowd), MAX_CROWD))
 
 
 def tells(places: Sequence[str]) -> Stage:

@@ -60,7 +60,7 @@ class Session:
     def work(self, spec: dict[str, Any], limits: Limits) -> tuple[Outcome, Reply | None]:
         """Do a task: its outcome, and the worker's reply unless the worker has ended."""
         self.begin(spec, limits)
-        return self.end(self.reply(limits.seconds + GRACE_S), limits)
+        return self.end(self.reply(limits.longest_s + GRACE_S), limits)
 
     def begin(self, spec: dict[str, Any], limits: Limits) -> None:
         """Begin a task."""
