@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
-# Added to the flags of kernel files: programs use exceptions, and main must be visible.
-_PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def build(program: Sequence[Part]) -> Library:
         constants |= set(_CONSTANT.findall(source.blank_comments(text)))
     objects += for_host(options).link
     return Library(
-        _compiled(program, objects),
+        _compiled(program, objects, host.parent),
         host,
         parameters=parameters,
         constants=frozenset(constants),
@@ -96,11 +94,14 @@ def build(program: Sequence[Part]) -> Library:
     )
 
 
-def _compiled(program: Sequence[Part], objects: Sequence[str]) -> Path:
-    """The instrumented sources as one library, linked with `objects`."""
+def _compiled(program: Sequence[Part], objects: Sequence[str], header: Path) -> Path:
+    """The instrumented sources as one library, linked with `objects`.
+
+    `header` is the folder with the precompiled header, which g++ reads if the options agree.
+    """
     refused = Refused([file for part in program for file in part.files])
     while True:
-        units = [unit for part in program for unit in _units(part, refused.places)]
+        units = [unit for part in program for unit in _units(part, refused.places, header)]
         made = refused.other(units)
         try:
             return compiler.check_files(made, program[0].files[0].label, tuple(objects))
@@ -108,15 +109,18 @@ def _compiled(program: Sequence[Part], objects: Sequence[str]) -> Path:
             refused.add(error.message)
 
 
-def _units(part: Part, refused: Counter[tuple[str, int]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _units(
+    part: Part, refused: Counter[tuple[str, int]], header: Path
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The texts of the sources to compile, and their flags."""
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(part.files)]
     flags = for_host(part.options)
-    more = (*_PROGRAM, *flags.compile, *flags.folders, *for_programs())
+    own = (*flags.compile, *flags.folders)
+    more = ("-I", str(header), *runtime.OBSERVED_PROGRAM, *own, *for_programs())
     more += tuple(cccl.flags((file.text for file in part.files), find_compiler().version()))
     texts = dict(zip(names, rewrite(part.files, names, refused=refused), strict=True))
     for i in part.observed:
-        text = f'#include "cudalab_program.h"\n{flags.macros}{_inlined(names[i], texts, set())}'
+        text = f'#include "{runtime.PRECOMPILED}"\n{flags.macros}{_inlined(names[i], texts, set())}'
         yield text, more
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"
+# Added to the flags of kernel files: programs use exceptions, and main must be visible.
+OBSERVED_PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
 _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")
 
 
@@ -52,6 +54,12 @@ class Runtime:
             command = [*find_compiler().compile, *options, "-o", str(_building(made))]
             self._running[made] = start(command)
 
+    def precompile(self, flags: Sequence[str]) -> None:
+        """Start to read the header of programs with these flags."""
+        if "clang" not in find_compiler().version():  # which would need an option in each call
+            header = str(CUDA_RUNTIME.with_name(PRECOMPILED))
+            self.make(self.folder / f"{PRECOMPILED}.gch", [*flags, "-x", "c++-header", header])
+
     def finish(self) -> list[str]:
         """Wait for the compilers and return the object files."""
         for process in self._running.values():
@@ -72,9 +80,7 @@ def plain(used: Sequence[str] = ()) -> Runtime:
     """Begin to make the runtime: the common parts and those `used`."""
     place = cached("programs", "runtime", *with_users(PART), find_compiler().identity)
     made = Runtime(place, (parts.FIRST, *used, *parts.ALWAYS, "launch", *parts.OF_PROGRAM))
-    if "clang" not in find_compiler().version():  # which would need an option in each call
-        read = [*with_users(PROGRAM), *for_programs(), "-x", "c++-header"]
-        made.make(place / f"{PRECOMPILED}.gch", [*read, str(CUDA_RUNTIME.with_name(PRECOMPILED))])
+    made.precompile([*with_users(PROGRAM), *for_programs()])
     return made
 
 
@@ -90,6 +96,7 @@ def observed(used: Sequence[str] = ()) -> list[str]:
     checked = compiler.check_runtime_library()  # depends on the processor's features, too
     place = cached("programs", "observed", *with_users(PART), checked.name)
     own = Runtime(place, (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM), *_OBSERVED)
+    own.precompile(compiler.check_flags((*OBSERVED_PROGRAM, *for_programs())))
     objects, library = own.finish(), place / HOST_LIBRARY
     if not library.exists():
         apart = cached("programs", "library", *with_users(PART), checked.name)

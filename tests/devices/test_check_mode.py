@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 from instrumented import COMPILERS, forget_compiler, profiled, use
 
+from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.check import CheckDevice, spread
 from cudalab.backends.cpu.check_rows import FINDINGS, merge_findings
+from cudalab.backends.cpu.toolchain import run
 from cudalab.backends.trace import Finding, Place, Thread
 from cudalab.checker.submit.submission import copy_runtime
 from cudalab.language import source
+from cudalab.program import runtime
+from cudalab.program.files import gather
+from cudalab.program.instrumented import Part, build
 from cudalab.system import elf
 from cudalab.system.cache import cache_dir
 
@@ -124,6 +129,28 @@ def test_a_damaged_cache_entry_is_built_again(tmp_path, monkeypatch):
         assert profiled("transpose", "naive", 40).traces
     finally:
         cache_dir.cache_clear()
+
+
+def test_a_damaged_header_of_programs_is_not_read_again(tmp_path):
+    header = tmp_path / "programs" / "observed-1" / "cudalab_program.h.gch"
+    header.parent.mkdir(parents=True)
+    header.touch()
+    reading = f"[ ! -e '{header}' ] || {{ echo 'not a PCH file' >&2; exit 1; }}"
+    assert compiler._run_compiler(("sh", "-c", reading), tmp_path / "cpu").returncode == 0
+
+
+def test_a_program_is_instrumented_with_the_precompiled_header(tmp_path, monkeypatch):
+    file = tmp_path / "sets.cu"
+    file.write_text("__global__ void set(int* out) { *out = 1; }\nint main() {}\n")
+    commands = []
+    monkeypatch.setattr(compiler, "run", lambda command: commands.append(command) or run(command))
+    options = ["-DOWN=1", f"-I{tmp_path}"]
+    part = Part(files=gather([str(file)], []), sources=1, options=options)
+    build([part])
+    with_options = next(command[:-4] for command in commands if "-S" in command)
+    (tmp_path / "text.cpp").write_text('#include "cudalab_program.h"\n')
+    done = run((*with_options, "-H", "-fsyntax-only", str(tmp_path / "text.cpp")))
+    assert f"! {runtime.folder(check=True)}/cudalab_program.h.gch" in done.stderr
 
 
 @pytest.mark.parametrize("name", COMPILERS)

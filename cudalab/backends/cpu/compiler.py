@@ -357,7 +357,7 @@ def _run_compiler(command: Sequence[str], cache: Path) -> Done:
     """Run a compiler that may read a precompiled header from `cache`."""
     done = run(command)
     if reads_damage(done.stderr):  # the text will do
-        for damaged in cache.glob("header-*/*.gch"):
+        for damaged in cache.parent.glob("*/*/*.gch"):
             damaged.unlink(missing_ok=True)
         done = run(command)
     return done
