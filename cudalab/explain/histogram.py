@@ -156,6 +156,21 @@ def page() -> Iterator[Part]:
         one counter, each thread or each warp counts in a table of its own.
         """
     )
+    yield from _by_thread()
+    yield from _by_warp()
+    yield commands(
+        "cudalab gen histogram --n 1e6 --dist binomial > in.bin",
+        "cudalab profile histogram --data in.bin   # are there bank conflicts?",
+        "cudalab histogram --plot < in.bin > out.bin",
+        "cudalab histogram --bins 64 --variant per_thread_64_linear < in.bin > out.bin",
+        "cudalab show histogram warp_tagged",
+        "cudalab bench histogram --variants all --dist equal",
+        "cudalab bench histogram --variants all --bins 64",
+    )
+
+
+def _by_thread() -> Iterator[Part]:
+    """A table for each thread: in which banks its counters lie."""
     yield Heading("64 classes: a byte counter for each thread and class")
     yield text(
         f"""
@@ -189,6 +204,10 @@ def page() -> Iterator[Part]:
         equal.
         """
     )
+
+
+def _by_warp() -> Iterator[Part]:
+    """A table for each warp: the rounds until all its lanes have counted."""
     yield Heading("256 classes: a table for each warp, with the writer's lane in the top five bits")
     yield text(
         """
@@ -218,13 +237,4 @@ def page() -> Iterator[Part]:
             ("binomial, 9 classes, mean", f"{mean_degree(lambda r: next(r).bit_count()):.1f}"),
             ("all equal", collision_degree([0] * WARP)),
         ],
-    )
-    yield commands(
-        "cudalab gen histogram --n 1e6 --dist binomial > in.bin",
-        "cudalab profile histogram --data in.bin   # are there bank conflicts?",
-        "cudalab histogram --plot < in.bin > out.bin",
-        "cudalab histogram --bins 64 --variant per_thread_64_linear < in.bin > out.bin",
-        "cudalab show histogram warp_tagged",
-        "cudalab bench histogram --variants all --dist equal",
-        "cudalab bench histogram --variants all --bins 64",
     )
