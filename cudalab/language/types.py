@@ -82,6 +82,11 @@ def declared(node: Node) -> Name | None:
     return None
 
 
+def is_local(node: Node) -> bool:
+    """Whether a name in an expression is declared around it, but in no namespace."""
+    return node.scope is not None and node.scope.is_local(node.text, node.first)
+
+
 def _literal(text: str) -> Type:
     match = INTEGER.fullmatch(text)
     if match is None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.errors import KernelCompileError
-from cudalab.language.tokens import closing
+from cudalab.language.types import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from cudalab.program.parsed import Parsed
-
-_BEFORE = frozenset({";", "{", "}", ")", "else", "do"})
 
 
 def refuse_plain_calls(files: Sequence[Parsed], kernels: Collection[str]) -> None:
@@ -20,21 +18,16 @@ def refuse_plain_calls(files: Sequence[Parsed], kernels: Collection[str]) -> Non
 
     `kernels` are names that no other function has.
     """
-    messages = []
-    for file in files:
-        tokens = file.tokens
-        for start, end in file.structure.functions:
-            for i in range(start + 1, end):
-                if tokens[i].text not in kernels or tokens[i + 1].text != "(":
-                    continue
-                last = closing(tokens, i + 1)
-                if tokens[i - 1].text in _BEFORE and last and tokens[last + 1].text == ";":
-                    line = file.lines[tokens[i].start]
-                    messages.append(
-                        f"{file.file.label}:{line}: error: "
-                        "a __global__ function call must be configured\n"
-                        f"    {file.file.text.splitlines()[line - 1].strip()}"
-                    )
+    messages = [
+        f"{file.place(file.tokens[node.first].start)}: error: "
+        "a __global__ function call must be configured\n"
+        f"    {file.file.text.splitlines()[file.lines[file.tokens[node.first].start] - 1].strip()}"
+        for file in files
+        for node in file.root.of_kind("expression")
+        for call in node.children
+        if call.kind == "call" and call.children[0].kind == "name"
+        if call.children[0].text in kernels and not is_local(call.children[0])
+    ]
     if messages:
         raise KernelCompileError(
             f"{files[0].file.label} does not compile:\n" + "\n".join(messages),

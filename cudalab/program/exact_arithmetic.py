@@ -13,49 +13,49 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Sequence
 
+    from cudalab.language.scopes import Scope
     from cudalab.language.syntax import Words
     from cudalab.program.parsed import Parsed
-    from cudalab.program.trees import Trees
 
 
-def rewrite(parsed: Sequence[Parsed], trees: Trees, refused: Counter[tuple[str, int]]) -> None:
+def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, int]]) -> None:
     """Define conversions and shifts in device code, where nothing else has been edited.
 
     `refused` are files and lines where the compiler refuses that, and how often: statements there
     get other edits, if there are any; else they stay as they are, and their functions refuse to
     run.
     """
-    divisions, words, bodies = not stops_at_zero(), trees.words, trees.bodies
+    divisions = not stops_at_zero()
     twins = macros.edit(
-        [macro for own in trees.macros for macro in own],
+        [macro for each in files for macro in each.macros],
         {
             text
-            for own, each in zip(bodies, words, strict=True)
-            for node in own
-            for text in each.texts[node.first : node.last]
+            for each in files
+            for node in each.bodies
+            for text in each.words.texts[node.first : node.last]
         },
-        trees.scope,
+        scope,
         divisions=divisions,
     )
-    for i, each in enumerate(parsed):
-        made = list(each.edits)
+    for each in files:
+        made, words = list(each.edits), each.words
         edited = sorted((start, end) for start, end, _ in made if start < end)
         made_groups = [
             group
-            for node in _outermost(bodies[i])
-            for group in arithmetic.groups(node, words[i], divisions=divisions)
+            for node in _outermost(each.bodies)
+            for group in arithmetic.groups(node, words, divisions=divisions)
         ]
-        made_groups += _of_twins(bodies[i], words[i], twins)
+        made_groups += _of_twins(each.bodies, words, twins)
         for group in made_groups:
             if any(_is_inside(start, edited) for start, _, _ in group.edits):
                 continue
-            line, times = _refused(each, words[i], group.statement, refused)
+            line, times = _refused(each, words, group.statement, refused)
             edits = [group.edits, group.others][times] if times < 2 else []
             for edit in edits:
                 each.replace(*edit)
             if not edits:
-                each.refuse(_brace(group.function, words[i]), line)
-        for macro in trees.macros[i]:
+                each.refuse(_brace(group.function, words), line)
+        for macro in each.macros:
             if macro.name in twins:
                 text = macros.twin(macro, each.file.text, made, twins)
                 text += f"\n#line {each.lines[macro.end] + 1}"

@@ -21,6 +21,8 @@ from cudalab.program import arithmetic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from cudalab.language.scopes import Node
+
     Edit = tuple[int, int, str]
 
 TWIN = "cudalab_exact_"
@@ -37,6 +39,11 @@ class Macro:
     end: int
     tokens: list[Token]  # of the body
     edits: list[Edit] = field(default_factory=list)
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the parameters."""
+        return re.findall(r"\w+", self.params)
 
     @property
     def words(self) -> set[str]:
@@ -105,15 +112,20 @@ def edit(every: Sequence[Macro], used: set[str], scope: Scope, *, divisions: boo
 def _edits(macro: Macro, scope: Scope, *, divisions: bool) -> list[Edit]:
     if any(token.text == "#" for token in macro.tokens):  # it makes text or names of its arguments
         return []
+    words, body = read_body(macro, scope)
+    made = arithmetic.groups(body, words, divisions=divisions)
+    return [each for group in made for each in group.edits]
+
+
+def read_body(macro: Macro, scope: Scope) -> tuple[Words, Node]:
+    """The words and the tree of a macro's body, in braces and with a semicolon behind it."""
     inner = Scope("function", scope, is_opaque=True)  # variables are those of its users
-    for name in re.findall(r"\w+", macro.params):
+    for name in macro.parameters:
         inner.declare(Name(name, "variable"))
     before = Token("sign", "{", macro.start, macro.start)
     after = [Token("sign", text, macro.end, macro.end) for text in ";}"]
     words = Words([before, *macro.tokens, *after])
-    body = Reader(words).statement(0, len(words), inner)
-    made = arithmetic.groups(body, words, divisions=divisions)
-    return [each for group in made for each in group.edits]
+    return words, Reader(words).statement(0, len(words), inner)
 
 
 def twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:

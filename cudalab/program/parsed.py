@@ -1,15 +1,22 @@
-"""A file of a program that is rewritten: its tokens, what it declares, and the edits so far."""
+"""A file of a program that is rewritten: its tokens, its tree, and the edits so far."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.language.structure import Structure
+from cudalab.language.scopes import Node, Scope
+from cudalab.language.structure import Structure, scan
+from cudalab.language.syntax import Words
 from cudalab.language.tokens import Lines, Token, tokenize
+from cudalab.language.tree import Reader
+from cudalab.program import arithmetic
+from cudalab.program.macros import Macro, declare, macros
 from cudalab.program.refusals import Lacking
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from cudalab.program.files import File
 
 
@@ -25,19 +32,27 @@ class Launch:
 
 @dataclass(kw_only=True)
 class Parsed:
-    """A file, its tokens and what it declares."""
+    """A file, its tokens, and what it declares once its tree is read."""
 
     file: File
-    tokens: list[Token]  # without directives
+    words: Words  # without directives
     directives: list[Token]
+    macros: list[Macro]  # that it defines
     lines: Lines
-    structure: Structure = field(default_factory=Structure)  # once its tree is read
+    root: Node = field(default_factory=lambda: Node("file", 0, 0))
+    structure: Structure = field(default_factory=Structure)
+    bodies: list[Node] = field(default_factory=list)  # functions and lambdas for the device
     edits: list[tuple[int, int, str]] = field(default_factory=list)
     lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
     head: str = ""  # directives that come first
     tail: str = ""  # what follows the text
     refused: list[int] = field(default_factory=list)  # lines without a GPU's arithmetic
     launches: list[Launch] = field(default_factory=list)  # of kernel templates
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The tokens without directives."""
+        return self.words.tokens
 
     def replace(self, start: int, end: int, text: str, newline: str = "\n") -> None:
         """Replace [start, end) of the file by `text`, and keep the number of lines."""
@@ -74,4 +89,36 @@ def parse(file: File) -> Parsed:
     tokens = tokenize(file.text)
     code = [token for token in tokens if token.kind != "directive"]
     directives = [token for token in tokens if token.kind == "directive"]
-    return Parsed(file=file, tokens=code, directives=directives, lines=Lines(file.text))
+    return Parsed(
+        file=file,
+        words=Words(code, directives),
+        directives=directives,
+        macros=macros(directives),
+        lines=Lines(file.text),
+    )
+
+
+def read(files: Sequence[Parsed]) -> Scope:
+    """Read the trees of all files, each behind those that it includes: the scope of their names."""
+    scope = Scope("namespace")
+    marks = declare([macro for each in files for macro in each.macros], scope)
+    for each in _in_order(files):
+        each.root = Reader(each.words).file(scope)
+        each.structure = scan(each.root, each.words, each.lines)
+        each.bodies = list(arithmetic.device_functions(each.root, each.words, marks))
+    return scope
+
+
+def _in_order(files: Sequence[Parsed]) -> Iterator[Parsed]:
+    """The files, each behind those that it includes."""
+    done: set[int] = set()
+
+    def visit(i: int) -> Iterator[Parsed]:
+        if i not in done:
+            done.add(i)
+            for other in files[i].file.includes.values():
+                yield from visit(other)
+            yield files[i]
+
+    for i in range(len(files)):
+        yield from visit(i)

@@ -11,7 +11,6 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.language.tokens import CLOSING, OPENING, closing, tokenize
-from cudalab.program.macros import macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +38,7 @@ class Pasted:
         """Read the macros of all files; one with several definitions is left alone."""
         every: dict[str, list[Macro]] = {}
         for each in files:
-            for macro in macros(each.directives):
+            for macro in each.macros:
                 every.setdefault(macro.name, []).append(macro)
         self._macros = {
             name: found[0] for name, found in every.items() if len({*map(_body, found)}) == 1

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.language.tokens import Token
     from cudalab.program.parsed import Parsed
-
-_DECLARES = frozenset({"*", "&", ">"})
-_NO_TYPES = frozenset({"return", "else", "do", "case", "goto", "throw", "new", "delete"})
 
 
 def kernels(files: Sequence[Parsed], plain: set[str], templates: set[str]) -> dict[str, str]:
@@ -43,12 +39,3 @@ def kernels(files: Sequence[Parsed], plain: set[str], templates: set[str]) -> di
         for name, types in found.items()
         if name not in inside and (name in templates or (types is not None and name in plain))
     }
-
-
-def is_hidden(name: str, tokens: Sequence[Token]) -> bool:
-    """Whether a function, whose `tokens` are given, seems to declare something of this name."""
-    return any(
-        token.text == name
-        and (before.text in _DECLARES or (before.kind == "name" and before.text not in _NO_TYPES))
-        for before, token in pairwise(tokens)
-    )

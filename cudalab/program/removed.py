@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import cccl
 from cudalab.output.notes import note
-from cudalab.program.macros import macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +46,7 @@ _THRUST = re.compile(r"[ \t]*#[ \t]*include[ \t]*<thrust/")
 
 def tell(parsed: Sequence[Parsed]) -> None:
     """Say what of the files nvcc no longer knows, and what takes its place."""
-    own = {macro.name for each in parsed for macro in macros(each.directives)}
+    own = {macro.name for each in parsed for macro in each.macros}
     own |= {name for each in parsed for name in each.structure.host_functions}
     for each in parsed:
         first: dict[str, dict[str, int]] = {}

@@ -15,24 +15,23 @@ from cudalab.program.fragments import Purity, Stretch, is_fragment, is_made
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.language.scopes import Name, Node
+    from cudalab.language.scopes import Name, Node, Scope
     from cudalab.language.syntax import Words
     from cudalab.program.parsed import Parsed
-    from cudalab.program.trees import Trees
 
     Edit = tuple[int, int, str]
 
 
-def rewrite(parsed: Sequence[Parsed], trees: Trees) -> None:
-    """Put the edits for all device functions into the files."""
-    if not any("mma_sync" in words.texts for words in trees.words):
+def rewrite(files: Sequence[Parsed], scope: Scope) -> None:
+    """Put the edits for all device functions into the files, whose names are in `scope`."""
+    if not any("mma_sync" in each.words.texts for each in files):
         return
-    purity = Purity([macro for own in trees.macros for macro in own], trees.scope)
-    for each, words, bodies in zip(parsed, trees.words, trees.bodies, strict=True):
+    purity = Purity([macro for each in files for macro in each.macros], scope)
+    for each in files:
         conditions = [one.start for one in each.directives if "pragma" not in one.text]
-        for function in bodies:
+        for function in each.bodies:
             if function.kind == "function":
-                for edit in _Finder(words, conditions, purity, function).edits:
+                for edit in _Finder(each.words, conditions, purity, function).edits:
                     each.replace(*edit)
 
 

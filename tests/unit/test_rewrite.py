@@ -5,9 +5,8 @@ import pytest
 from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, opening_angle, tokenize
-from cudalab.program import trees
 from cudalab.program.files import File, gather
-from cudalab.program.parsed import parse
+from cudalab.program.parsed import parse, read
 from cudalab.program.rewrite import rewrite
 
 
@@ -114,8 +113,9 @@ def test_expression_that_is_launched(kernel, prefix):
     typed += f" {{ return cudalab_t({kernel}); }}"
     closure = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}"
     call = f'{typed}, {closure}, "{kernel}"'
-    assert rewritten(f"{prefix}{kernel}<<<1, 2>>>(x)") == (
-        f"{prefix}::cudalab::cudalab_any_call({call}, ::cudalab::cudalab_config(1, 2))(x)"
+    assert rewritten(f"void f() {{ {prefix}{kernel}<<<1, 2>>>(x); }}") == (
+        f"void f() {{ {prefix}::cudalab::cudalab_any_call({call},"
+        " ::cudalab::cudalab_config(1, 2))(x); }"
     )
 
 
@@ -131,9 +131,9 @@ def test_expression_that_is_launched(kernel, prefix):
     ],
 )
 def test_pointer_that_is_launched(pointer, prefix):
-    assert rewritten(f"{prefix}{pointer}<<<1, 2>>>(x)") == (
-        f'{prefix}::cudalab::cudalab_typed_call({pointer}, "{pointer}",'
-        " ::cudalab::cudalab_config(1, 2))(x)"
+    assert rewritten(f"void f() {{ {prefix}{pointer}<<<1, 2>>>(x); }}") == (
+        f'void f() {{ {prefix}::cudalab::cudalab_typed_call({pointer}, "{pointer}",'
+        " ::cudalab::cudalab_config(1, 2))(x); }"
     )
 
 
@@ -188,6 +188,22 @@ def test_a_kernel_declared_twice_is_one():
     assert "cudalab_typed_call(k, [=]" in rewritten(text)
 
 
+def test_what_a_function_declares_by_a_kernels_name_is_called():
+    text = f"{KERNEL}void f() {{ auto k = [](int x) {{}}; k(1); s.k(2); }}"
+    assert rewritten(text) == text
+
+
+def test_instance_in_a_namespace_is_enlisted_by_its_whole_name():
+    text = "namespace n { template <int N> __global__ void t() {} }\nvoid f() { g(n::t<4>); }\n"
+    expected = 'void f() { g(::cudalab::cudalab_enlisted(n::t<4>, "n::t<4>")); }'
+    assert rewritten(text).splitlines()[1] == expected
+
+
+def test_shared_variables_are_static_once():
+    text = "__global__ void k() { static const __shared__ int a[4]; }"
+    assert rewritten(text).split(" static ::")[0] == text.replace("static ", " ")
+
+
 # Declarations ------------------------------------------------------------------------------------
 
 
@@ -200,7 +216,7 @@ def test_kernels_are_found():
     struct S { int f() const { return 1; } }; __global__ void last(S s = S{1}) {}
     """
     parsed = parse(File("a.cu", "a.cu", text))
-    trees.read([parsed])
+    read([parsed])
     kernels = parsed.structure.kernels
     assert [kernel.name for kernel in kernels] == ["t", "plain", "inner", "second", "last"]
     assert [kernel.is_template for kernel in kernels] == [True, False, False, False, False]

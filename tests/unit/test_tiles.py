@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from cudalab.program import tiles, trees
+from cudalab.program import tiles
 from cudalab.program.files import File
-from cudalab.program.parsed import parse
+from cudalab.program.parsed import parse, read
 
 FRAGMENTS = """
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
@@ -22,7 +22,7 @@ def together(body, head=KERNEL, fragments=FRAGMENTS):
     """The parts of a kernel's body that one lane runs, without what is added to them."""
     text = f"{head} {{{fragments}\n{body}\n}}\n"
     parsed = parse(File("k.cu", "k.cu", text))
-    tiles.rewrite([parsed], trees.read([parsed]))
+    tiles.rewrite([parsed], read([parsed]))
     edits = sorted(parsed.edits, reverse=True)
     for start, end, instead in edits:
         assert "\n" not in instead + text[start:end]

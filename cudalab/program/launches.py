@@ -1,0 +1,112 @@
+"""Launches of kernels as calls of the runtime, for a host's compiler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudalab.language.types import is_local
+from cudalab.program import qualified
+from cudalab.program.parsed import Launch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.language.scopes import Node
+    from cudalab.language.structure import Kernel
+    from cudalab.language.syntax import Words
+    from cudalab.program.macros import Macro
+    from cudalab.program.parsed import Parsed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """The kernels of all files, by what a launch needs to know of them."""
+
+    plain: set[str]  # names that stand for one kernel that is no template
+    templates: set[str]
+    defaults: set[str]  # names of kernels with default arguments
+    references: dict[str, set[int]]  # `references` of a kernel's declarations
+    qualified: dict[str, str]  # kernels whose names have a second meaning, as expressions
+
+
+def known(files: Sequence[Parsed]) -> Known:
+    """What the files say of their kernels."""
+    kernels: dict[str, list[Kernel]] = {}
+    for each in files:
+        for kernel in each.structure.kernels:
+            kernels.setdefault(kernel.name, []).append(kernel)
+    host = {name for each in files for name in each.structure.host_functions}
+    templates = {name for name, own in kernels.items() if any(each.is_template for each in own)}
+    plain = {
+        name
+        for name, own in kernels.items()
+        if name not in host | templates and len({each.signature for each in own}) == 1
+    }
+    return Known(
+        plain=plain,
+        templates=templates,
+        defaults={name for name, own in kernels.items() if any(each.has_defaults for each in own)},
+        references={name: {each.references for each in own} for name, own in kernels.items()},
+        qualified=qualified.kernels(files, plain, templates),
+    )
+
+
+def rewrite(
+    parsed: Parsed, root: Node, words: Words, of: Known, macro: Macro | None = None
+) -> None:
+    """Turn `k<<<config>>>(args)` into cudalab_typed_call(k, call of k, "k", config)(args).
+
+    A kernel that may be overloaded or a template is launched by cudalab_any_call. Pointers have no
+    call. `root` is the tree of the file, or of the body of a `macro`.
+    """
+    newline, tokens = "\\\n" if macro else "\n", words.tokens
+    for node in root.of_kind("launch"):
+        kernel, text = node.children[0], parsed.file.text
+        begin, end = tokens[kernel.first].start, tokens[kernel.last - 1].end
+        written = " ".join(text[begin:end].split()).replace(" \\ ", " ")
+        name = f"#{written}" if macro and written in macro.parameters else quoted(written)
+        first = words.texts[kernel.first]
+        if of.qualified.get(first) == f"::{first}" and not is_local(kernel):
+            written = f"::{written}"
+        launch = _launch(parsed, node, written, of)
+        if "cudalab_any_call" in launch and macro is None:
+            parsed.launches.append(
+                Launch(
+                    edit=len(parsed.edits), kernel=written, name=short_name(kernel), position=begin
+                )
+            )
+        config = tokens[node.at + 2].end
+        parsed.replace(begin, config, f"{launch}, {name}, ::cudalab::cudalab_config(", newline)
+        parsed.replace(tokens[node.last - 3].start, tokens[node.last - 1].end, "))")
+
+
+def _launch(parsed: Parsed, node: Node, written: str, of: Known) -> str:
+    """The beginning of a launch, as far as it depends on what is known of the kernel."""
+    kernel, name = node.children[0], short_name(node.children[0])
+    if kernel.kind != "name":  # a pointer, evaluated at the launch
+        return f"::cudalab::cudalab_typed_call({written}"
+    call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {written}(cudalab_a...); }}"
+    if written.removeprefix("::") in of.plain - of.defaults:
+        if written in of.qualified and not is_local(kernel):
+            written = of.qualified[written]
+            call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ ({written})(cudalab_a...); }}"
+        return f"::cudalab::cudalab_typed_call({written}, {call}"
+    references, *others = of.references.get(name, {0})
+    if others:
+        begin = parsed.words.tokens[kernel.first].start
+        parsed.lacking.add("references of overloaded kernels", parsed.place(begin))
+    if name not in of.defaults:
+        typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({written}))"
+        call = f"{typed} {{ return cudalab_t({written}); }}, {call}"
+    return f"::cudalab::cudalab_any_call{f'<{references}>' if references else ''}({call}"
+
+
+def short_name(kernel: Node) -> str:
+    """The name of a kernel without its namespace."""
+    return kernel.text.rpartition("::")[2]
+
+
+def quoted(text: str) -> str:
+    """A string of C++ with this text, its spaces each one."""
+    return '"' + " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"') + '"'
