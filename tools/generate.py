@@ -17,7 +17,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
-from tools import manual, results, sanitizers, schemas, selftest, translations
+from tools import manual, oracle, results, sanitizers, schemas, selftest, translations
 from tools.mutants import tables as mutants
 from tools.predict import tables as predict_tables
 from tools.results import table
@@ -441,6 +441,7 @@ PARTS = {
     "right": right.table,
     "samples": samples,
     "world": world.compared,
+    "oracle": oracle.compared,
     "inputs": inputs,
     "schemas": schemas.listed,
     "loops": loops.compared,

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-VERSION = 2
+VERSION = 3
 # Names that the CPU device's own text uses or has used, beside those that anybody would take.
 NAMES = [
     "t_", "x_", "y_", "z_", "row_", "lane_", "first_", "index", "B_", "min", "max", "swap", "lane",

@@ -1,18 +1,28 @@
 """Faults planted in a copy of the package, each of which the generator has to find.
 
+The first ones are from the history of the package.
 A fault replaces one text of one file. A text that is not there exactly once is an error, so that
 no fault goes stale. `python -m tests.oracle faults` plants them one after another.
 """
 
 from __future__ import annotations
 
+import json
 import resource
 import shutil
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import KW_ONLY, dataclass
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tests.oracle.runner import REPOSITORY, batches, differences
+from tests.oracle.draws import VERSION
+from tests.oracle.runner import REPOSITORY, RESULTS, batches, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RUNTIME = "cudalab/backends/cpu/runtime/"
 REGIONS = RUNTIME + "kernels/regions.h"
@@ -20,7 +30,10 @@ ARITHMETIC = RUNTIME + "include/cudalab/arithmetic.h"
 CONVERSIONS = RUNTIME + "kernels/conversions.h"
 NUMBERS = RUNTIME + "kernels/numbers.h"
 WARPS = RUNTIME + "grids/warp_ops.h"
+KERNELS = RUNTIME + "kernels/runtime.h"
+WRITER = "cudalab/backends/cpu/regions/"
 SIZE = 40  # kernels in a program
+STORED = RESULTS / "faults.json"
 
 
 @dataclass
@@ -47,6 +60,44 @@ class Fault:
 
 
 FAULTS = (
+    Fault(
+        "the index of a thread has two names",
+        KERNELS,
+        "    CUDALAB_POSITION_OF(threadIdx, thread_idx) = index;",
+        "#ifdef CUDALAB_BUILTIN_VARIABLES\n"
+        "    *(uint3*)current.builtin_thread_idx = index;\n#else\n"
+        "    current.thread_idx = index;\n#endif",
+    ),
+    Fault(
+        "a lane stores before others have read",
+        WRITER + "meeting.py",
+        "self.region.names |= set(texts(words))\n        self.flush(each=lanes)\n        stored",
+        "self.region.names |= set(texts(words))\n        stored",
+    ),
+    Fault(
+        "a thread changes the parameters of all",
+        WRITER + "body.py",
+        "return uniform and changes and not",
+        "return uniform and not changes and not",
+    ),
+    Fault(
+        "a continue ends a loop",
+        WRITER + "body.py",
+        'leave = f"{loop.round}.remove(cudalab_t);"',
+        'leave = f"{loop.mask}.remove(cudalab_t);"',
+    ),
+    Fault(
+        "a break goes on to the next round",
+        WRITER + "body.py",
+        'if text == "break" and loop.round != loop.mask:',
+        "if False:",
+    ),
+    Fault(
+        "an else is for all threads",
+        WRITER + "control.py",
+        " {others}.drop({taken});",
+        "",
+    ),
     Fault(
         "a program keeps the host's shifts",
         "cudalab/program/arithmetic.py",
@@ -213,18 +264,44 @@ def _seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def kernels_until_found(fault: Fault, ways: list[str], limit: float) -> tuple[int | None, float]:
-    """Count the kernels after which a fault is found, and the processor's seconds."""
-    start, count = _seconds(), 0
+@dataclass
+class Hunt:
+    """How many kernels it took to find a fault, or None, and the processor's seconds."""
+
+    name: str
+    kernels: int | None
+    seconds: float
+
+
+def hunt(fault: Fault, ways: list[str], limit: float) -> Hunt:
+    """Look for a planted fault, for so many of the processor's seconds."""
+    start = _seconds()
     with tempfile.TemporaryDirectory() as name:
         package = copy_of_package(Path(name))
         fault.plant(package)
         for seeds in batches(0, 100_000, SIZE):
             found = differences(seeds, ways, package)
-            count += len(seeds)
             wrong = [each for each in found if not each.refused]
-            if wrong:
-                return wrong[0].seed + 1, _seconds() - start
-            if _seconds() - start > limit:
-                return None, _seconds() - start
-    return None, _seconds() - start
+            if wrong or _seconds() - start > limit:
+                kernels = wrong[0].seed + 1 if wrong else None
+                return Hunt(fault.name, kernels, _seconds() - start)
+    raise RuntimeError("no kernels are left")
+
+
+def hunts(faults: list[Fault], ways: list[str], limit: float, jobs: int) -> Iterator[Hunt]:
+    """Look for faults, several at a time, each in a process that counts its own seconds."""
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(partial(hunt, ways=ways, limit=limit), faults)
+
+
+def store(found: list[Hunt], ways: list[str], limit: float) -> Path:
+    """Store which faults were found."""
+    document = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "version": VERSION,
+        "ways": ways,
+        "limit_s": limit,
+        "faults": [[each.name, each.kernels, round(each.seconds, 1)] for each in found],
+    }
+    STORED.write_text(json.dumps(document, indent=1) + "\n")
+    return STORED

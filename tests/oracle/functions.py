@@ -71,9 +71,9 @@ class Functions(Statements):
     def _of_type(self, name: str) -> str:
         a, given, kind = Variable(self.name(), "int"), self.name(), self.name()
         changes = self.choice([
-            self.both(f"{given} <<= {a.name} & 63;",
+            self.both(f"{given} <<= whole({a.name} & 63);",
                       f"{given} = ({kind})H_shl(+{given}, {a.name} & 63);"),
-            self.both(f"{given} = ({kind})(({given} >> ({a.name} & 63)));",
+            self.both(f"{given} = ({kind})(({given} >> (whole({a.name}) & 63)));",
                       f"{given} = ({kind})(H_shr(+{given}, {a.name} & 63));"),
             f"{given} = ({kind})({given} / ({kind})3);", f"{given} = ({kind})({given} ^ {a.name});",
         ])  # fmt: skip

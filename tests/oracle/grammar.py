@@ -6,19 +6,37 @@ alike is one text; `both` takes what CUDA alone defines, such as a shift beyond 
 
 from __future__ import annotations
 
+import random
+import re
+
 from tests.oracle.draws import INTEGERS, Scope, Variable
+from tests.oracle.meetings import ATOMICS
 from tests.oracle.micro import Micro
 
 BLOCKS = ((1,), (7,), (31,), (32,), (33,), (48,), (64,), (100,), (8, 4), (5, 3, 2))
+QUALIFIERS = (
+    *["__global__ void"] * 4, "static __global__ void", "__launch_bounds__(128) __global__ void",
+    "__global__ __launch_bounds__(128) void", "__global__ static void",
+    'extern "C" __global__ void', "[[maybe_unused]] __global__ void", "void __global__",
+)  # fmt: skip
+PARAMETERS = [
+    ("Pair", "Pair{{{0}, 4}}"), ("Box", "boxed({0}, 9)"), ("unsigned char", "{0}"),
+    ("long long", "{0} * 5000000000LL"), ("short", "-{0}"), ("float", "{0}.5f"),
+    ("unsigned", "{0}u"), ("Many", "many({0})"), ("bool", "{0} > 40"), ("double", "{0} * 0.5"),
+    ("int2", "make_int2({0}, 3)"), ("Choice", "(Choice)({0} % 3)"), ("const int*", "d + {0}"),
+    ("unsigned long long", "{0}ull << 33"), ("Nested", "Nested{{{{1, 2}}, {{{0}, 4, 5}}}}"),
+]  # fmt: skip
 SIZES = ("micro", "micro", "tiny", "tiny", "large")
-ATOMICS = (  # each has a word of its own: in whatever order they come, the result is the same
-    "atomicAdd(&total[0], {0});", "atomicMax(&total[1], {0});", "atomicMin(&total[2], {0});",
-    "atomicOr(&total[3], {0});", "atomicXor(&total[4], {0});", "atomicAnd(&total[5], {0});",
-    "atomicSub(&total[6], {0});", "add_by_cas(&total[7], {0});",
-    "atomicAdd((unsigned*)&total[8], (unsigned)({0}));", "atomicInc((unsigned*)&total[12], 9u);",
-    "atomicAdd((unsigned long long*)&total[10], (unsigned long long)({0}));",
-    "atomicAdd((float*)&total[13], (float)(({0}) & 255));",
-    "atomicMax((unsigned*)&total[14], (unsigned)({0}));",
+GLOBAL_ATOMICS = (
+    *ATOMICS,
+    "atomicAdd((unsigned*)&{1}[8], (unsigned)({0}));", "atomicInc((unsigned*)&{1}[12], 9u);",
+    "atomicAdd((unsigned long long*)&{1}[10], (unsigned long long)({0}));",
+    "atomicMax((unsigned long long*)&{1}[16], (unsigned long long)({0}));",
+    "atomicMin((long long*)&{1}[18], (long long)({0}) * -3);",
+    "atomicOr((unsigned long long*)&{1}[20], (unsigned long long)({0}) << 7);",
+    "atomicAdd((double*)&{1}[22], (double)(({0}) & 255));",
+    "atomicAdd((float*)&{1}[13], (float)(({0}) & 255));", "atomicDec((unsigned*)&{1}[12], 7u);",
+    "atomicMax((unsigned*)&{1}[14], (unsigned)({0}));",
 )  # fmt: skip
 
 
@@ -62,10 +80,7 @@ class Kernel(Micro):
 
     def _parameters(self) -> list[tuple[str, str, str]]:
         """Draw further parameters: type, name, argument."""
-        kinds = [("Pair", "Pair{{{0}, 4}}"), ("Box", "boxed({0}, 9)"), ("unsigned char", "{0}"),
-                 ("long long", "{0} * 5000000000LL"), ("short", "-{0}"), ("float", "{0}.5f"),
-                 ("unsigned", "{0}u"), ("Many", "many({0})")]  # fmt: skip
-        drawn = self.random.sample(kinds, self.choice([0, 0, 1, 1, 2]))
+        drawn = self.random.sample(PARAMETERS, self.choice([0, 0, 1, 1, 2]))
         return [(kind, self.name(), value) for kind, value in drawn]
 
     def _template(self) -> None:
@@ -77,25 +92,43 @@ class Kernel(Micro):
             numbers = [self.random.randint(1, 5), self.random.randint(1, 5)]
             self.template = f"template <class {self.kind}, int {self.number}> "
             self.instances = [f"<{k}, {n}>" for k, n in zip(kinds, numbers, strict=True)]
+            if self.chance(0.4):
+                self.more.append((self.kind, self.name(), "{0}"))
 
     def _launch(self, name: str, number: int) -> None:
         """Draw the launches: each instance, and some again with another argument."""
         qualified = f"n{self.seed}::{name}" if self.namespace else name
         data, out = ("d", "o") if number == 0 else ("o", "o + 512")
-        sizes = f"dim3({self.grid[0]}, {self.grid[1]}), dim3{self.block}"
-        if self.grid[1] == 1 and self.block[1:] == (1, 1) and self.chance(0.6):
-            sizes = f"{self.grid[0]}, {self.block[0]}"
-        if self.dynamic:
-            sizes += ", 1024"
+        host = f"H_launch({self.grid[0]}, {self.grid[1]}, {', '.join(map(str, self.block))});"
         for instance in self.instances:
             for _ in range(self.choice([1, 1, 1, 2, 3])):
-                given = "".join(f", {value.format(self.random.randint(1, 99))}"
-                                for _, _, value in self.more)  # fmt: skip
-                call = f"({data}, r, {out}, o + 480, {self.random.randint(3, 31)}{given})"
-                self.launches.append(self.both(
-                    f"{qualified}{instance}<<<{sizes}>>>{call};",
-                    f"H_launch({self.grid[0]}, {self.grid[1]}, {', '.join(map(str, self.block))});"
-                    f" {qualified}{instance}{call};"))  # fmt: skip
+                given = [value.format(self.random.randint(1, 99)) for _, _, value in self.more]
+                arguments = [data, "r", out, "o + 480", str(self.random.randint(3, 31)), *given]
+                cuda = self._launched(qualified + instance, arguments)
+                call = f"{qualified}{instance}({', '.join(arguments)});"
+                self.launches.append(self.both(cuda, f"{host} {call}"))
+
+    def _launched(self, kernel: str, arguments: list[str]) -> str:
+        """Draw one of the ways to launch a kernel."""
+        grid, block = f"dim3({self.grid[0]}, {self.grid[1]})", f"dim3{self.block}"
+        if self.grid[1] == 1 and self.block[1:] == (1, 1) and self.chance(0.6):
+            grid, block = str(self.grid[0]), str(self.block[0])
+        shared, call = 1024 * self.dynamic, ", ".join(arguments)
+        sizes = f"{grid}, {block}{', 1024' * self.dynamic}"
+        if self.template or "::" in kernel:
+            return f"{kernel}<<<{sizes}>>>({call});"
+        kinds = ["const int*", "const float*", "int*", "int*", "int", *(k for k, _, _ in self.more)]
+        given = [f"{k} a{i} = {v};" for i, (k, v) in enumerate(zip(kinds, arguments, strict=True))]
+        listed = ", ".join(f"(void*)&a{i}" for i in range(len(kinds)))
+        by_address = f"(void*){kernel}, dim3({grid}), dim3({block}), all, {shared}, 0"
+        return self.choice([
+            *[f"{kernel}<<<{sizes}>>>({call});"] * 4,
+            f"{{ auto f = {kernel}; f<<<{sizes}>>>({call}); }}",
+            f"{kernel}<<<{grid}, {block}, {shared}, 0>>>({call});",
+            f"launched({kernel}, {grid}, {block}, {shared}, {call});",
+            (f"{{ {' '.join(given)} void* all[] = {{{listed}}};"
+             f" cudaLaunchKernel({by_address}); }}"),
+        ])  # fmt: skip
 
     # Bodies -------------------------------------------------------------------------------------
 
@@ -197,6 +230,7 @@ class Kernel(Micro):
         pairs = [self.name()] if self.chance(0.5 if large else 0.2) else []
         values = [self.parameter, "tid", *self._read_parameters()]
         self.scope = Scope(variables, arrays, pairs, values, "data")
+        changed = self._changed_parameters()
         for variable in variables:
             kind = variable.kind
             start = self.choice(["tid", "0", "7", "data[tid]"])
@@ -210,6 +244,8 @@ class Kernel(Micro):
         for pair in pairs:
             self.cuda(f"Pair {pair};")
             self.first.append(f"{pair}.a = 1; {pair}.b = tid;")
+        variables += [Variable(name, kind) for kind, name in changed if kind != "Pair"]
+        pairs += [name for kind, name in changed if kind == "Pair"]
         if self.host:
             fields = "".join(f" {v.kind} {v.name};" for v in variables)
             fields += "".join(f" {a.kind} {a.name}[8];" for a in arrays)
@@ -219,6 +255,15 @@ class Kernel(Micro):
                          "(void)H_got; (void)H_in; (void)H_uniform;"]  # fmt: skip
         self.lines.append("H_FIRST")
 
+    def _changed_parameters(self) -> list[tuple[str, str]]:
+        """Draw parameters that each thread changes for itself: type and name."""
+        kinds = self.random.sample([("int", "{0}"), ("Pair", "Pair{{{0}, 2}}"), ("short", "{0}")],
+                                   self.choice([0, 0, 0, 1, 2]))  # fmt: skip
+        named = [(kind, self.name(), value) for kind, value in kinds]
+        self.more += [(kind, self.both(name, f"H_{name}"), value) for kind, name, value in named]
+        self.first += [f"{name} = H_{name};" for _, name, _ in named] if self.host else []
+        return [(kind, name) for kind, name, _ in named]
+
     def _read_parameters(self) -> list[str]:
         """Give the expressions of an int that read the further parameters."""
         reads = {
@@ -226,6 +271,11 @@ class Kernel(Micro):
             "Box": "{0}.folded()",
             "float": "(int){0}",
             "Many": "{0}.at(threadIdx.x)",
+            "int2": "({0}.x ^ {0}.y)",
+            "Choice": "chosen((int){0})",
+            "const int*": "{0}[threadIdx.x]",
+            "Nested": "{0}.of(threadIdx.x)",
+            "double": "(int){0}",
         }
         texts = [reads.get(kind, "(int){0}").format(name) for kind, name, _ in self.more]
         if self.template:
@@ -241,7 +291,7 @@ class Kernel(Micro):
         values += [f"{self.choice(['', '(int)'])}{a.name}[{self.choice(self.ints())} & 7]"
                    for a in self.scope.arrays]  # fmt: skip
         if self.chance(0.5):
-            atomic = self.choice(ATOMICS).format(values[0])
+            atomic = self.choice(GLOBAL_ATOMICS).format(values[0], "total")
             self.phase(atomic if self.chance(0.6) else f"if ({self.guard()}) {{ {atomic} }}")
         if self.size == "tiny" and self.chance(0.5):
             values = values[:1]
@@ -274,7 +324,7 @@ class Kernel(Micro):
         more = "".join(f", {kind} {parameter}" for kind, parameter, _ in self.more)
         head = (f"{name}(const int* data, const float* reals, int* out, int* total,"
                 f" int {self.parameter}{more})")  # fmt: skip
-        lines = self.lines
+        lines, words = self.lines, self.choice(QUALIFIERS)
         if "H_FIRST" in lines:
             at = lines.index("H_FIRST")
             self.lines = []
@@ -287,7 +337,9 @@ class Kernel(Micro):
             bid = "const int bid = blockIdx.x + gridDim.x * blockIdx.y;"
             start = [f"{tid} threadIdx.z); (void)tid; {bid} (void)bid;"]
             body = "\n    ".join(([] if self.size == "micro" else start) + self.top + lines)
-            text = f"{self.template}__global__ void {head} {{\n    {body}\n}}\n"
+            if self.template or self.namespace:
+                words = words.replace('extern "C" ', "")
+            text = f"{self.template}{words} {head} {{\n    {body}\n}}\n"
         else:
             gone = ["static int H_gone[128]; memset(H_gone, 0, sizeof H_gone);"]
             bid = ["const int bid = blockIdx.x + gridDim.x * blockIdx.y; (void)bid;"]
@@ -300,4 +352,13 @@ class Kernel(Micro):
     def text(self) -> str:
         """Write the functions and the kernels."""
         text = "\n".join([*dict.fromkeys(self.functions), *self.texts])
-        return text.replace("FN ", "__device__ ") if self.seed % 2 and not self.host else text
+        if self.host:
+            return text
+        text = text.replace("FN ", "__device__ ") if self.seed % 2 else text
+        return self._spaced(text) if self.seed % 5 == 0 else text
+
+    def _spaced(self, text: str) -> str:
+        """Put newlines and comments between words."""
+        draw = random.Random(self.seed)  # noqa: S311 -- texts
+        spaces = (" ", " ", " ", "\n", "\n    ", " /* } */ ", " // {\n", "\t", " \\\n")
+        return re.sub(r"(?<=[{;,]) ", lambda _: draw.choice(spaces), text)

@@ -11,6 +11,12 @@ from tests.oracle.functions import Functions
 SHARED = ("int", "int", "unsigned", "long long", "float", "short", "unsigned char", "double")
 FORMS = ("direct", "direct", "direct", "function", "own", "template", "member", "static", "functor",
          "lambda", "derived", "friend")  # fmt: skip
+# Each has a word of its own: in whatever order they come, the result is the same.
+ATOMICS = (
+    "atomicAdd(&{1}[0], {0});", "atomicMax(&{1}[1], {0});", "atomicMin(&{1}[2], {0});",
+    "atomicOr(&{1}[3], {0});", "atomicXor(&{1}[4], {0});", "atomicAnd(&{1}[5], {0});",
+    "atomicExch(&{1}[6], 17);", "add_by_cas(&{1}[7], {0});", "atomicSub({1} + 0, {0});",
+)  # fmt: skip
 
 
 class Meetings(Functions):
@@ -62,6 +68,11 @@ class Meetings(Functions):
             "__syncthreads();", "__syncthreads();", "meet();", "(void)__syncthreads_count(1);",
             "SYNC;", "Meeting::all();", "Meeting().here();", "Meeting()();", "nested::meet();",
             "meet_of<int>();", "(void)__syncthreads_and(1);", "{ __syncthreads(); }",
+            "do { meet(); } while (0);", "for (int once = 0; once < 1; ++once) __syncthreads();",
+            "[] { __syncthreads(); }();", "{ auto all = [&] { meet(); }; all(); }",
+            "{ Leaving all; }", "Arriving();", "Meeting() + 1;", "meet_if<true>();",
+            "switch (1) { default: SYNC; }", "if (true) __syncthreads();", "meet_all(1, 2);",
+            "(void)__syncthreads_or(0);", "Meeting::Inner::all();", "(meet(), (void)0);",
         ]))  # fmt: skip
 
     def fold(self, name: str, text: str) -> str:
@@ -73,7 +84,8 @@ class Meetings(Functions):
     def shared(self, kind: str) -> tuple[str, str]:
         """Declare an array in shared memory: its name, and the text of an element of it."""
         name = self.name() if self.chance(0.4) else self.new("s")
-        form = self.choice(["static", "static", "rows", "padded", "struct", "volatile", "pairs"])
+        form = self.choice(["static", "static", "rows", "padded", "struct", "volatile", "pairs",
+                            "cube", "aligned", "pointer", "reference"])  # fmt: skip
         if not self.dynamic and self.chance(0.25):
             self.dynamic, form, name = True, "dynamic", f"dynamic_{self.seed}"
         texts = {
@@ -83,6 +95,10 @@ class Meetings(Functions):
             "padded": (f"{kind} {name}[16][9];", "{1}[({0}) % 16][({0}) / 16]"),
             "struct": (f"struct {{ int before; {kind} words[128]; }} {name};", "{1}.words[{0}]"),
             "pairs": (f"struct {{ {kind} a, b; }} {name}[128];", "{1}[{0}].b"),
+            "cube": (f"{kind} {name}[4][8][4];", "{1}[({0}) / 32][({0}) / 4 % 8][({0}) % 4]"),
+            "aligned": (f"__align__(16) {kind} {name}[128];", "{1}[{0}]"),
+            "pointer": (f"{kind} {name}[140];", "(&{1}[9])[{0}]"),
+            "reference": (f"{kind} {name}[2][130];", "(*({1} + 1))[{0}]"),
             "dynamic": (f"{kind} {name}[];", "{1}[{0}]"),
         }
         declaration, access = texts[form]
@@ -187,7 +203,7 @@ class Meetings(Functions):
         if self.leaving:
             return self.counted()
         return self.choice([self.tree, self.scan, self.histogram, self.serial, self.broadcast,
-                     self.pairs_of_threads])()  # fmt: skip
+                     self.pairs_of_threads, self.shared_atomics])()  # fmt: skip
 
     def tree(self) -> None:
         """Write a reduction in shared memory."""
@@ -231,6 +247,18 @@ class Meetings(Functions):
         self.phase(f"atomicAdd(&{array}[({self.value(1)}) & 7], {self.small(15)} + 1);")
         self.barrier()
         self.phase(self.fold(name, f"{array}[tid & 7] * (tid + 3)"))
+        self.barrier()
+
+    def shared_atomics(self) -> None:
+        """Let all threads change words of shared memory, whichever of them comes first."""
+        name, array = self.some_int(), self.new("s")
+        self.top.append(f"{self.both('__shared__', 'static')} int {array}[8];")
+        self.phase(f"if (tid == 0) for (int e = 0; e < 8; ++e) {array}[e] = e * {self.parameter};")
+        self.barrier()
+        for atomic in self.random.sample(ATOMICS, 3):
+            self.phase(atomic.format(self.value(1), f"{array}"))
+        self.barrier()
+        self.phase(self.fold(name, f"{array}[{self.random.randrange(7)}] ^ {array}[6]"))
         self.barrier()
 
     def serial(self) -> None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
+from tests.oracle.draws import VERSION
 from tests.oracle.programs import cuda_program, host_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 REPOSITORY = Path(__file__).parents[2]
+RESULTS = REPOSITORY / "docs/results/oracle"
 CLANG = f"{sys.executable} -m ziglang c++"
 # Environments: how the threads of a block run, the compiler, and its optimization.
 WAYS = {
@@ -42,6 +49,13 @@ class Difference:
     def refused(self) -> bool:
         """Whether there is no answer, and a message says so."""
         return self.line.startswith("refused")
+
+    @property
+    def reason(self) -> str:
+        """The line of a refusal that says why."""
+        lines = [line for line in self.line.splitlines() if line.strip()]
+        said = (line for line in lines if "error" in line.lower())
+        return next(said, lines[-1])[:300]
 
 
 def _lines(command: list[str], way: str = "loops", package: Path = REPOSITORY) -> dict[int, str]:
@@ -111,8 +125,50 @@ def batches(first: int, count: int, size: int) -> list[list[int]]:
 
 
 def compare(
-    work: Iterable[list[int]], ways: list[str], jobs: int
+    work: Iterable[list[int]], ways: list[str], jobs: int, limit: float = inf
 ) -> Iterator[tuple[list[int], list[Difference]]]:
-    """Compare many programs at a time, and give what each has found."""
+    """Compare many programs at a time, and give what each has found.
+
+    None is begun after so many seconds.
+    """
+    end = monotonic() + limit
+
+    def look(seeds: list[int]) -> tuple[list[int], list[Difference]] | None:
+        return (seeds, differences(seeds, ways)) if monotonic() < end else None
+
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda seeds: (seeds, differences(seeds, ways)), work)
+        yield from (found for found in pool.map(look, work) if found)
+
+
+@dataclass
+class Comparison:
+    """What became of many seeds: those that differ, and those that are refused."""
+
+    ways: list[str]
+    seeds: int = 0
+    differ: list[Difference] = field(default_factory=list)
+    refused: list[Difference] = field(default_factory=list)
+
+    def add(self, seeds: list[int], found: list[Difference]) -> None:
+        """Count a program."""
+        self.seeds += len(seeds)
+        self.differ += [each for each in found if not each.refused]
+        self.refused += [each for each in found if each.refused]
+
+    def store(self, name: str, first: int, size: int) -> Path:
+        """Store it beside other comparisons."""
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        document = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "version": VERSION,
+            "first": first,
+            "count": self.seeds,
+            "ways": self.ways,
+            "kernels in a program": size,
+            "differ": [[each.way, each.seed] for each in self.differ],
+            "refused": [[each.way, each.seed, each.reason] for each in self.refused],
+            "processor_s": round(used.ru_utime + used.ru_stime, 1),
+        }
+        path = RESULTS / f"host-{name}.json"
+        path.write_text(json.dumps(document, indent=1) + "\n")
+        return path

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.oracle.draws import INTEGERS, NARROW, Scope, Variable
-from tests.oracle.values import Values
+from tests.oracle.forms import Forms
 
 
-class Statements(Values):
+class Statements(Forms):
     """Draws statements."""
 
     def guard(self) -> str:
@@ -68,7 +68,7 @@ class Statements(Values):
                 f"{{ Pair copy = {pair}; copy.a ^= 3; {pair} = copy; }}",
                 f"{pair}.scaled({self.small(7)}).add({self.atom()});",
             ])  # fmt: skip
-        return self.indirect()
+        return self.form() if self.chance(0.4) else self.indirect()
 
     def compound(self, target: Variable) -> str:
         """Draw a compound assignment; nothing overflows that must not."""
@@ -86,12 +86,12 @@ class Statements(Values):
             )
         if self.chance(0.25):
             operator, width = self.choice(["<<", ">>"]), 127 if "long" in kind else 63
-            amount, function = self.small(width), "H_shl" if operator == "<<" else "H_shr"
+            amount, function = self.amount(width), "H_shl" if operator == "<<" else "H_shr"
             plain = f"{name} {operator}= {amount};"
             host = f"{name} = ({kind}){function}(+{name}, {amount});"
             return f"{self.both(plain, host)} {name} = ({kind})whole({name});"
         if self.chance(0.1):
-            number = self.real(1)
+            number = self.unknown("float")
             return self.both(f"{name} = {number};", f"{name} = H_to<{kind}>({number});")
         operator = self.choice(["+", "-", "*"])
         if kind in ("int", "long long"):  # signed: in small numbers only
@@ -109,7 +109,7 @@ class Statements(Values):
     def indirect(self) -> str:
         """Draw a statement that changes a variable of type int in another way."""
         name, other, value = self.some_int(), self.some_int(), self.value(1)
-        hidden, number = self.new("p"), self.real(0)
+        hidden, number = self.new("p"), self.unknown("float")
         return self.choice([
             self.both(f"{name} += {number};", f"{name} = H_to<int>({name} + {number});"),
             f"add_to({name}, {value});", f"{{ int& {hidden} = {name}; {hidden} ^= {value}; }}",
@@ -258,10 +258,9 @@ class Statements(Values):
         start = self.typed(variable.kind, 1)
         form = self.choice(["{0} {1} = {2};", "{0} {1}({2});", "{0} {1}; {1} = {2};"])
         if self.chance(0.15):
-            variable.kind, form = "int", "const int {1} = {2};"
+            variable.kind, form, start = "int", "const int {1} = {2};", self.value(1)
             self.scope = Scope(scope.variables, scope.arrays, scope.pairs,
                                [*scope.values, name], scope.data, scope.results)  # fmt: skip
-            start = self.value(1)
         else:
             self.scope = Scope([*scope.variables, variable], scope.arrays, scope.pairs,
                                scope.values, scope.data, scope.results)  # fmt: skip

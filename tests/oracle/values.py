@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tests.oracle.draws import INTEGERS, NARROW, Draws, Variable
 
+LITERALS = ("0b1011", "1'000", "017", "'{'", "'\"'", "'\\''", '(int)sizeof("}//{")', "0x7f'00")
 CASTS = ("({0})({1})", "{0}({1})", "static_cast<{0}>({1})")
 
 
@@ -49,7 +50,7 @@ class Values(Draws):
             return f"{scope.data}[{self.choice([*self.ints(), 'threadIdx.x'])} & 255]"
         return self.choice(["(int)threadIdx.x", "(int)blockIdx.x", "(int)blockDim.x",
                             str(self.random.randint(-9, 99)), "0x7fffffff", "'a'",
-                            f"(int)sizeof({self.choice(INTEGERS)})"])  # fmt: skip
+                            f"(int)sizeof({self.choice(INTEGERS)})", *LITERALS])  # fmt: skip
 
     def small(self, max_value: int) -> str:
         """Draw an int from 0 to `max_value`, which is 2 to a power, less 1."""
@@ -59,17 +60,31 @@ class Values(Draws):
         return f"(({value}) & {max_value})"
 
     # Shifts and conversions: what C++ leaves undefined ------------------------------------------
+    #
+    # nvcc removes what follows an undefined value that it can prove, so it must know nothing about
+    # the amount of a shift, nor about a number that is too large for an integer.
+
+    def amount(self, max_shift: int) -> str:
+        """Draw the amount of a shift, perhaps the width or more."""
+        kind = self.choice(["int", "int", "unsigned", "long long", "unsigned char"])
+        return self.choice(
+            [
+                f"whole({self.small(max_shift)})",
+                f"(whole({self.atom()}) & {max_shift})",
+                f"(({kind})whole({self.atom()}) & {max_shift})",
+                f"whole({self.scope.data}[{self.some_int()} & 255] & {max_shift})",
+            ]
+        )
+
+    def unknown(self, kind: str = "") -> str:
+        """Draw a float or a double, which may be too large for any integer."""
+        draw = self.double if kind == "double" or (not kind and self.chance(0.5)) else self.real
+        operator = self.choice(["+", "-"])
+        return self.choice([f"whole({draw(1)})", f"({draw(0)} {operator} whole({draw(1)}))"])
 
     def shifted(self, value: str, operator: str, max_shift: int) -> str:
         """Shift a value of any type, perhaps by its width or more."""
-        amount = self.choice(
-            [
-                self.small(max_shift),
-                self.small(max_shift),
-                f"({self.scope.data}[{self.some_int()} & 255] & {max_shift})",
-            ]
-        )
-        function = "H_shl" if operator == "<<" else "H_shr"
+        amount, function = self.amount(max_shift), "H_shl" if operator == "<<" else "H_shr"
         plain = f"({value}) {operator} {amount}"
         return self.both(f"whole({plain})", f"whole({function}(+({value}), {amount}))")
 
@@ -102,7 +117,7 @@ class Values(Draws):
         if kind == 0:
             return self.shifted(a, self.choice(["<<", ">>"]), 63)
         if kind == 1:
-            number = self.real(1)
+            number = self.unknown("float")
             return self.both(f"whole((unsigned)({number}))", f"whole(H_to<unsigned>({number}))")
         operator = self.choice(["+", "-", "*", "^", "&", "|"])
         return self.choice([
@@ -130,7 +145,7 @@ class Values(Draws):
         if kind < 2:
             return self.shifted(a, self.choice(["<<", ">>"]), 127)
         if kind == 2:
-            number = self.choice([self.real(1), self.double(1)])
+            number = self.unknown()
             return self.both(
                 f"(unsigned long long)({number})", f"H_to<unsigned long long>({number})"
             )
@@ -215,7 +230,7 @@ class Values(Draws):
             narrow = self.choice(NARROW)
             return self.shifted(f"({narrow})({a})", self.choice(["<<", ">>"]), 63)
         if kind == 2:
-            return self.converted(self.choice(INTEGERS), self.choice([self.real, self.double])(1))
+            return self.converted(self.choice(INTEGERS), self.unknown())
         if kind == 3:
             text = self.shifted(f"((long long)({a}) * ({b}))", ">>", 127)
             return f"(int)({text})"

@@ -21,6 +21,11 @@ OPERATIONS = {
     "max": ("__reduce_max_sync({m}, (int){v})", "H_max"),
     "or": ("__reduce_or_sync({m}, (unsigned){v})", "H_or"),
     "xor": ("__reduce_xor_sync({m}, (unsigned){v})", "H_xor"),
+    "and": ("__reduce_and_sync({m}, (unsigned){v})", "H_and"),
+    "least": ("__reduce_min_sync({m}, (unsigned){v})", "H_least"),
+    "most": ("__reduce_max_sync({m}, (unsigned){v})", "H_most"),
+    "alike": ("alike({m}, (int){v} & 1)", "H_alike"),
+    "active": ("__shfl_xor_sync({m}, {v}, 0)", "H_own"),
 }  # fmt: skip
 
 
@@ -34,7 +39,7 @@ class Warps(Meetings):
         full = self.threads % 32 == 0 and not self.leaving
         draws = [self.among_some, self.among_some, self.among_some, self.drain, self.leaders]
         if full:
-            draws += [self.neighbours, self.reduction, self.through_memory]
+            draws += [self.neighbours, self.reduction, self.through_memory, self.butterfly]
         self.choice(draws)()
 
     def _value(self, kind: str) -> str:
@@ -166,4 +171,27 @@ class Warps(Meetings):
         self.phase(f"{array}[tid] = {kept} ^ 5;")
         self.cuda(self.choice(["__syncwarp();", "__syncwarp(0xffffffffu);"]))
         self.phase(self.fold(name, f"{array}[tid ^ {31 - d}]"))
+        self.cuda("__syncwarp();")
+
+    def butterfly(self) -> None:
+        """Let the lanes of a warp add in one statement what other lanes have, as they had it."""
+        name, array, operator = self.some_int(), self.new("s"), self.choice(["+=", "^=", "-="])
+        volatile, i = self.choice(["", "volatile "]), self.new("d")
+        distances = self.choice([[16, 8, 4, 2, 1], [1, 2], [5], [16]])
+        self.top.append(f"{self.both('__shared__', 'static')} {volatile}unsigned {array}[128];")
+        self.phase(f"{array}[tid] = (unsigned)({self.value(1)});")
+        self.cuda("__syncwarp();")
+        loop = len(distances) == 5 and self.chance(0.5)
+        if self.host:
+            self.top.append(f"static unsigned {array}_was[128];")
+            for d in distances:
+                self.lines.append(f"for (int i = 0; i < 128; ++i) {array}_was[i] = {array}[i];")
+                self.phase(f"{array}[tid] {operator} {array}_was[tid ^ {d}];")
+        elif loop:
+            self.lines.append(f"for (int {i} = 16; {i} > 0; {i} /= 2) {{ {array}[tid] {operator}"
+                              f" {array}[tid ^ {i}]; __syncwarp(); }}")  # fmt: skip
+        else:
+            for d in distances:
+                self.lines.append(f"{array}[tid] {operator} {array}[tid ^ {d}]; __syncwarp();")
+        self.phase(self.fold(name, f"{array}[tid]"))
         self.cuda("__syncwarp();")

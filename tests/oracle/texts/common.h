@@ -32,6 +32,12 @@ FN signed char whole(signed char v) {
 FN unsigned char whole(unsigned char v) {
     return (unsigned char)whole((int)v);
 }
+FN float whole(float v) {
+    return __int_as_float(whole(__float_as_int(v)));
+}
+FN double whole(double v) {
+    return __longlong_as_double(whole(__double_as_longlong(v)));
+}
 
 struct Pair {
     int a, b;
@@ -89,6 +95,11 @@ BOTH Many many(int first) {
     for (int i = 0; i < 40; ++i) result.values[i] = first * i - 7;
     return result;
 }
+struct Nested {
+    Pair pair;
+    short few[3];
+    FN int of(unsigned i) const { return few[i % 3] ^ pair.sum(); }
+};
 struct Xor {
     int by;
     FN int operator()(int v) const { return v ^ by; }
@@ -178,6 +189,92 @@ FN void add_by_cas(int* target, int more) {
         old = atomicCAS(target, seen, (int)((unsigned)seen + (unsigned)more));
     } while (old != seen);
 }
+struct Outer {
+    Pair pair;
+    struct Inner {
+        unsigned char few[3];
+        FN int all() const { return few[0] ^ few[1] << 8 ^ few[2] << 16; }
+    } inner;
+};
+struct Grid {
+    int cells[2][3];
+    FN int& operator()(int row, int column) { return cells[row & 1][(unsigned)column % 3u]; }
+    FN int operator[](int row) const { return cells[row][0] ^ cells[row][2]; }
+};
+struct Number {
+    int value;
+    FN operator int() const { return value; }
+    FN Number operator-() const { return Number{~value}; }
+    FN Number& operator++() {
+        value ^= 1 + (value & 6);
+        return *this;
+    }
+    FN Number operator++(int) {
+        const Number old = *this;
+        ++*this;
+        return old;
+    }
+};
+FN bool operator<(const Number& left, const Number& right) {
+    return (left.value & 255) < (right.value & 255);
+}
+struct Deed {
+    int& target;
+    FN explicit Deed(int& t) : target(t) { target ^= 64; }
+    FN ~Deed() { target = (int)((unsigned)target * 3u); }
+};
+FN int blended(int a, int b) {
+    return (a & 0xffff) - (b & 0xffff);
+}
+typedef int (*Step)(int, int);
+FN int stepped(Step step, int a, int b) {
+    return step(a, b);
+}
+template <class... A>
+FN int all_of(A... a) {
+    unsigned r = sizeof...(A);
+    ((r = r * 5u + (unsigned)a), ...);
+    return (int)r;
+}
+template <class T>
+FN int by_kind(T v) {
+    if constexpr (sizeof(T) > 4)
+        return (int)(v >> 3);
+    else
+        return v ^ 1;
+}
+template <int N>
+struct Counted {
+    enum { sum = N + Counted<N - 1>::sum };
+};
+template <>
+struct Counted<0> {
+    enum { sum = 2 };
+};
+template <int N>
+FN constexpr unsigned power(unsigned v) {
+    return N < 2 ? v : v * power<(N > 1 ? N / 2 : 1)>(v);
+}
+template <class T>
+struct Shape {
+    static constexpr int side = 4;
+    FN int of(T v) const { return (int)v ^ side; }
+};
+template <>
+struct Shape<short> {
+    static constexpr int side = 9;
+    FN int of(int v) const { return v & 0x7ff; }
+};
+FN int given(int v, int more = 3) {
+    return v ^ more << 4;
+}
+namespace nested {
+namespace inner {
+FN int deep(int v) {
+    return given(v, 2);
+}
+}  // namespace inner
+}  // namespace nested
 #define TIMES(p, q) ((int)((unsigned)(p) * (unsigned)(q)))
 #define BUMP(target, v)    \
     do {                   \

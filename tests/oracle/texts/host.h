@@ -8,6 +8,7 @@
 #define CONSTANT static const
 #define __noinline__
 #define __forceinline__
+#define __align__(n)
 struct Index {
     unsigned x, y, z;
 };
@@ -18,6 +19,38 @@ static void enter(unsigned t) {
 static void H_launch(unsigned x, unsigned y, unsigned bx, unsigned by, unsigned bz) {
     gridDim = {x, y, 1};
     blockDim = {bx, by, bz};
+}
+
+// Built-in types and functions.
+struct int2 {
+    int x, y;
+};
+struct uchar4 {
+    unsigned char x, y, z, w;
+};
+static int2 make_int2(int x, int y) {
+    return {x, y};
+}
+static uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) {
+    return {x, y, z, w};
+}
+template <class To, class From>
+To same_bits(From v) {
+    To to;
+    memcpy(&to, &v, sizeof to);
+    return to;
+}
+static float __int_as_float(int v) {
+    return same_bits<float>(v);
+}
+static int __float_as_int(float v) {
+    return same_bits<int>(v);
+}
+static double __longlong_as_double(long long v) {
+    return same_bits<double>(v);
+}
+static long long __double_as_longlong(double v) {
+    return same_bits<long long>(v);
 }
 
 // Shifts by any number, and conversions of any number.
@@ -104,12 +137,6 @@ T moved(T value, int n) {
 }
 #define SHIFTED(a, b) H_shl(a, (b) & 63)
 
-// Built-in functions.
-static float __int_as_float(int v) {
-    float f;
-    memcpy(&f, &v, sizeof f);
-    return f;
-}
 static int __popc(unsigned v) {
     int n = 0;
     for (int i = 0; i < 32; ++i) n += v >> i & 1;
@@ -154,21 +181,29 @@ static int atomicAdd(int* at, int v) {
 static void atomicSub(int* at, int v) {
     *at = (int)((unsigned)*at - (unsigned)v);
 }
-template <class T>
-void atomicMax(T* at, T v) {
-    if (v > *at) *at = v;
+template <class T, class V>
+void atomicMax(T* at, V v) {
+    if ((T)v > *at) *at = (T)v;
 }
-static void atomicMin(int* at, int v) {
-    if (v < *at) *at = v;
+template <class T, class V>
+void atomicMin(T* at, V v) {
+    if ((T)v < *at) *at = (T)v;
 }
-static void atomicOr(int* at, int v) {
-    *at |= v;
+template <class T, class V>
+void atomicOr(T* at, V v) {
+    *at |= (T)v;
 }
 static void atomicXor(int* at, int v) {
     *at ^= v;
 }
 static void atomicAnd(int* at, int v) {
     *at &= v;
+}
+static void atomicExch(int* at, int v) {
+    *at = v;
+}
+static void atomicDec(unsigned* at, unsigned limit) {
+    *at = *at == 0 || *at > limit ? limit : *at - 1;
 }
 static void atomicInc(unsigned* at, unsigned limit) {
     *at = *at >= limit ? 0 : *at + 1;
@@ -201,6 +236,10 @@ COLLECTIVE(H_min, int, 2147483647, if ((int)v[i] < r) r = (int)v[i])
 COLLECTIVE(H_max, int, -2147483647 - 1, if ((int)v[i] > r) r = (int)v[i])
 COLLECTIVE(H_or, unsigned, 0, r |= (unsigned)v[i])
 COLLECTIVE(H_xor, unsigned, 0, r ^= (unsigned)v[i])
+COLLECTIVE(H_and, unsigned, 0xffffffffu, r &= (unsigned)v[i])
+COLLECTIVE(H_least, unsigned, 0xffffffffu, if ((unsigned)v[i] < r) r = (unsigned)v[i])
+COLLECTIVE(H_most, unsigned, 0, if ((unsigned)v[i] > r) r = (unsigned)v[i])
+COLLECTIVE(H_alike, int, 1, r &= ((int)v[i] & 1) == ((int)v[lane] & 1))
 template <class T>
 T H_next(const T* v, const int* in, int side, int lane) {
     for (int i = 1; i <= 32; ++i)
