@@ -159,8 +159,9 @@ def page() -> Iterator[Part]:
     yield text(
         """
         Six products at the tensor cores' rate are still several times as fast as the lanes' floats.
-        Two parts of float16 and three products would be faster yet: 11 bits each, 22 of 24 bits, if
-        the second part is scaled so that it does not vanish (Ootomo and Yokota, 2022).
+        Two parts of float16 and three products are faster yet: 11 bits each, and a sign between
+        them, if the numbers are scaled so that the second part does not vanish (Ootomo and Yokota,
+        2022).
 
         One trap is left: tensor cores truncate where they add, and a sum over all of k that stays
         inside of them loses bits with every step. So a stage is summed there, and stages are added
@@ -170,6 +171,7 @@ def page() -> Iterator[Part]:
     yield commands(
         "cudalab show matmul tensor_cores_bf16     # one part: 2^-8 is lost",
         "cudalab show matmul tensor_cores_bf16x6   # three parts, six products",
-        "cudalab bench matmul --variants async_copy,tensor_cores_bf16x6",
+        "cudalab show matmul tensor_cores_fp16x3   # two scaled parts, three products",
+        "cudalab bench matmul --variants async_copy,tensor_cores_bf16x6,tensor_cores_fp16x3",
         "cudalab show solve lu_tensor_cores        # the same for updates of LU",
     )

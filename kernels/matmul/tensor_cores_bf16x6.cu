@@ -45,19 +45,9 @@
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "common/block/bf16_parts.cuh"
-#include "matmul/parts/cluster.cuh"
+#include "common/block/exponents.cuh"
 
-// In 16-byte chunks: a part of BM lines of A, and of BN lines of B; a block, whose parts are
-// contiguous.
-constexpr unsigned A_PART = BM * CHUNKS, B_PART = BN * CHUNKS;
-constexpr unsigned A_BLOCK = PARTS * A_PART, B_BLOCK = PARTS * B_PART;
-constexpr unsigned STAGE = A_BLOCK + B_BLOCK;
-constexpr unsigned CONSUMERS = 256;  // two warpgroups; the third one fills the stages
-constexpr unsigned BAND = 16;        // tile rows
-
-static_assert(BM == 128 && (BN == 128 || BN == 192), "two warpgroups of 64 rows");
-static_assert(THREADS_PER_BLOCK == CONSUMERS + 128, "whole warpgroups");
-static_assert(SHARED_BYTES == STAGES * (STAGE * 16 + 2 * sizeof(Barrier)), "ring and barriers");
+constexpr unsigned STAGE_K = BK;
 
 // The ranges in which sums of products of parts are as good as sums of products of floats.
 // Exponents are as floats store them, 127 more than the power of two. All numbers but 0:
@@ -72,263 +62,31 @@ constexpr unsigned MIN_SUM = 2 * 127 - 110;
 // allowed for k = 1.
 constexpr unsigned MIN_K = 16;
 
-// The first thread blocks split A, tile row by tile row, along k; the others split B. A block's
-// range is the exponents of its largest number and of its smallest one but 0 (255 if there is
-// none).
-extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
-    const float* a, const float* b, uint4* a_parts, uint4* b_parts, uint2* a_ranges,
-    uint2* b_ranges, unsigned m, unsigned k, unsigned n) {
-    constexpr unsigned WARPS = SPLIT_THREADS / 32;
-    __shared__ uint2 ranges[WARPS];
-    const unsigned t = threadIdx.x;
-    const unsigned k_blocks = (k + BK - 1) / BK, a_blocks = (m + BM - 1) / BM * k_blocks;
-    const bool of_a = blockIdx.x < a_blocks;
-    const unsigned block = of_a ? blockIdx.x : blockIdx.x - a_blocks;
-    const unsigned tile = block / k_blocks, p0 = block % k_blocks * BK;
-    uint2 range =
-        of_a ? split_block<BM>(a, k, a_parts + (size_t)block * A_BLOCK, true, tile * BM, p0, m, k)
-             : split_block<BN>(b, B_TRANSPOSED ? k : n, b_parts + (size_t)block * B_BLOCK,
-                               B_TRANSPOSED, tile * BN, p0, n, k);
-
-    range.x = __reduce_max_sync(0xFFFFFFFF, range.x);
-    range.y = __reduce_min_sync(0xFFFFFFFF, range.y);
-    if (t % 32 == 0) ranges[t / 32] = range;
-    __syncthreads();  // the warps' ranges are ready
-    if (t > 0) return;
-    for (unsigned i = 1; i < WARPS; ++i) {
-        range.x = max(range.x, ranges[i].x);
-        range.y = min(range.y, ranges[i].y);
-    }
-    (of_a ? a_ranges : b_ranges)[block] = make_uint2(range.x >> 23, range.y >> 23);
-}
-
-// ---- The product -------------------------------------------------------------------------------
-
 // Whether sums of k products, k up to 2^log_k, may go wrong between blocks with these ranges.
 __device__ inline bool out_of_range(uint2 a, uint2 b, unsigned log_k) {
     return max(a.x, b.x) > MAX_EXPONENT || min(a.y, b.y) < MIN_EXPONENT ||
            a.x + b.x + log_k > MAX_SUM || a.y + b.y < MIN_SUM;
 }
 
-// Computes 64 columns of a tile, from row0 and col0 on, in float arithmetic: all threads load, and
-// the first 256 compute 8 x 4 elements each.
-__device__ inline void multiply_floats(float* shared, const float* a, const float* b, float* c,
-                                       unsigned m, unsigned k, unsigned n, unsigned row0,
-                                       unsigned col0) {
-    // With 4 words of padding per row, four columns are read at multiples of 16 bytes.
-    constexpr unsigned COLS = 64, LDA = BM + 4, LDB = COLS + 4;
-    float *As = shared, *Bs = shared + BK * LDA;  // [p][line]
-    const unsigned t = threadIdx.x, tile_row = t / 16 * 8, tile_col = t % 16 * 4;
-    float acc[8][4] = {};
-    for (unsigned p0 = 0; p0 < k; p0 += BK) {
-        for (unsigned e = t; e < BK * BM; e += THREADS_PER_BLOCK) {
-            const unsigned line = e / BK, p = e % BK;
-            const bool inside = p0 + p < k && row0 + line < m;
-            As[p * LDA + line] = inside ? a[(size_t)(row0 + line) * k + p0 + p] : 0;
-        }
-        for (unsigned e = t; e < BK * COLS; e += THREADS_PER_BLOCK) {
-            const unsigned p = B_TRANSPOSED ? e % BK : e / COLS;
-            const unsigned col = B_TRANSPOSED ? e / BK : e % COLS;
-            const bool inside = p0 + p < k && col0 + col < n;
-            const size_t from = B_TRANSPOSED ? (size_t)(col0 + col) * k + p0 + p
-                                             : (size_t)(p0 + p) * n + col0 + col;
-            Bs[p * LDB + col] = inside ? b[from] : 0;
-        }
-        __syncthreads();  // the tiles are complete
-        for (unsigned p = 0; t < CONSUMERS && p < BK; ++p) {
-            float left[8], right[4];
-#pragma unroll
-            for (unsigned i = 0; i < 8; ++i) left[i] = As[p * LDA + tile_row + i];
-#pragma unroll
-            for (unsigned j = 0; j < 4; ++j) right[j] = Bs[p * LDB + tile_col + j];
-#pragma unroll
-            for (unsigned i = 0; i < 8; ++i)
-#pragma unroll
-                for (unsigned j = 0; j < 4; ++j) acc[i][j] += left[i] * right[j];
-        }
-        __syncthreads();  // the tiles may be overwritten
-    }
-    if (t >= CONSUMERS) return;
-#pragma unroll
-    for (unsigned i = 0; i < 8; ++i) {
-        const unsigned row = row0 + tile_row + i, col = col0 + tile_col;
-#pragma unroll
-        for (unsigned j = 0; j < 4; ++j)
-            if (row < m && col + j < n) c[(size_t)row * n + col + j] = acc[i][j];
-    }
+// Writes the parts of BK numbers of LINES lines, as split_block does, and returns their exponents.
+template <unsigned LINES>
+__device__ inline uint2 split_lines(const float* source, unsigned ld, uint4* parts, bool along,
+                                    unsigned line0, unsigned p0, unsigned lines, unsigned k) {
+    return exponents_of_block(split_block<LINES>(source, ld, parts, along, line0, p0, lines, k));
 }
 
-// Stores two neighbours in a row of C, from `col` on.
-__device__ inline void store_two(float* c, float x, float y, unsigned row, unsigned col, unsigned m,
-                                 unsigned n) {
-    if (row >= m) return;
-    float* target = c + (size_t)row * n + col;
-    if (n % 2 == 0) {  // both inside or neither, at a multiple of 8 bytes
-        if (col < n) *reinterpret_cast<float2*>(target) = make_float2(x, y);
-    } else {
-        if (col < n) target[0] = x;
-        if (col + 1 < n) target[1] = y;
-    }
+// Adds the products of a block, which is a stage, to the sums; `read` is called when the tensor
+// core has read it.
+template <unsigned A_PART, unsigned B_PART, unsigned N, typename Read>
+__device__ inline void add_block(float (&sum)[N], float (&acc)[N], const unsigned (&left)[1],
+                                 const unsigned (&right)[1], unsigned, const Read& read) {
+    multiply_stage<A_PART, B_PART>(acc, left[0], right[0]);
+    read();
+#pragma unroll
+    for (unsigned e = 0; e < N; ++e) sum[e] += acc[e];
 }
 
-// A barrier of the two warpgroups that multiply.
-__device__ inline void wait_for_consumers() {
-    asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
-}
-
-// Computes the tile in tile row `tile_row` and tile column `tile_col`. MIRRORED: in a product of A
-// and its transpose, also the tile's mirror image across the diagonal.
-template <bool MIRRORED>
-__device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
-                                     const uint2* a_ranges, const uint2* b_ranges, const float* a,
-                                     const float* b, float* c, unsigned m, unsigned k, unsigned n,
-                                     unsigned tile_row, unsigned tile_col) {
-    extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
-    Barrier* filled = reinterpret_cast<Barrier*>(ring + STAGES * STAGE);  // one for each stage
-    Barrier* emptied = filled + STAGES;
-    const unsigned t = threadIdx.x;
-    const unsigned k_blocks = (k + BK - 1) / BK;
-    const size_t a_first = (size_t)tile_row * k_blocks, b_first = (size_t)tile_col * k_blocks;
-    // This block's part of k.
-    const unsigned share = (k_blocks + BLOCKS_PER_TILE - 1) / BLOCKS_PER_TILE, rank = blockIdx.y;
-    const unsigned begin = min(k_blocks, rank * share), end = min(k_blocks, begin + share);
-
-    if (t == 0) {
-        for (unsigned stage = 0; stage < STAGES; ++stage) {
-            init_barrier(filled + stage, 1);   // the thread that starts the copies
-            init_barrier(emptied + stage, 2);  // one thread of each warpgroup
-        }
-        publish_barriers();
-    }
-    bool doubtful = k < MIN_K;
-    const unsigned log_k = 32 - __clz((int)(k - 1));
-    for (unsigned i = t; i < k_blocks; i += THREADS_PER_BLOCK)
-        doubtful |= out_of_range(a_ranges[a_first + i], b_ranges[b_first + i], log_k);
-    // Also, the copies' barriers may not be used earlier. All blocks of a cluster decide alike.
-    if (__syncthreads_or(doubtful)) {
-        for (unsigned col = rank * 64; col < BN; col += BLOCKS_PER_TILE * 64)
-            multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_row * BM,
-                            tile_col * BN + col);
-        if (MIRRORED && tile_row != tile_col) {
-            for (unsigned col = 0; col < BM; col += 64)
-                multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_col * BN,
-                                tile_row * BM + col);
-        }
-        return;
-    }
-
-    // The sums of 192 columns need more registers than an equal share: the third warpgroup gives
-    // some of its own.
-    if (t >= CONSUMERS) {
-        if (BN > 128) give_registers<40>();
-        if (t > CONSUMERS) return;
-        for (unsigned i = begin; i < end; ++i) {
-            const unsigned stage = (i - begin) % STAGES, round = (i - begin) / STAGES;
-            wait_for_phase(emptied + stage, (round + 1) % 2);  // the first round need not wait
-            arrive_expecting(filled + stage, STAGE * 16);
-            uint4* target = ring + stage * STAGE;
-            const uint4 *left = a_parts + (a_first + i) * A_BLOCK,
-                        *right = b_parts + (b_first + i) * B_BLOCK;
-            copy_bulk(target, left, A_BLOCK * 16, filled + stage);
-            copy_bulk(target + A_BLOCK, right, B_BLOCK * 16, filled + stage);
-        }
-        return;
-    }
-    if (BN > 128) take_registers<232>();
-
-    const unsigned warpgroup = t / 128;
-    float sum[BN / 2] = {}, acc[BN / 2] = {};
-    for (unsigned i = 0; i < end - begin; ++i) {
-        const unsigned stage = i % STAGES, round = i / STAGES;
-        wait_for_phase(filled + stage, round % 2);
-        const unsigned left = shared_address(ring + stage * STAGE) + warpgroup * 64 * LINE_BYTES;
-        const unsigned right = shared_address(ring + stage * STAGE + A_BLOCK);
-        multiply_stage<A_PART, B_PART>(acc, left, right);
-        // The tensor core has read the stage for the whole warpgroup: it may be filled again.
-        if (t % 128 == 0) arrive(emptied + stage);
-#pragma unroll
-        for (unsigned e = 0; e < BN / 2; ++e) sum[e] += acc[e];
-    }
-
-    // Element 4j + 2h + e of a lane: see common/warpgroup/wgmma.cuh.
-    const unsigned own_row = warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4, own_col = t % 4 * 2;
-#if BLOCKS_PER_TILE == 1
-#pragma unroll
-    for (unsigned h = 0; h < 2; ++h)
-#pragma unroll
-        for (unsigned j = 0; j < BN / 8; ++j)
-            store_two(c, sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1],
-                      tile_row * BM + own_row + 8 * h, tile_col * BN + own_col + 8 * j, m, n);
-    if (!MIRRORED) return;
-    // The tile is transposed in shared memory. With 4 words of padding per row, 4 pairs of columns
-    // of 8 rows go to 32 banks.
-    constexpr unsigned LD = BM + 4;
-    static_assert(BN * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
-    float* turned = reinterpret_cast<float*>(ring);
-    wait_for_consumers();  // no product still reads a stage
-#pragma unroll
-    for (unsigned h = 0; h < 2; ++h)
-#pragma unroll
-        for (unsigned j = 0; j < BN / 8; ++j)
-#pragma unroll
-            for (unsigned e = 0; e < 2; ++e)
-                turned[(own_col + 8 * j + e) * LD + own_row + 8 * h] = sum[4 * j + 2 * h + e];
-    wait_for_consumers();  // the tile is complete
-    for (unsigned e = t; e < BN * BM / 2; e += CONSUMERS) {
-        const unsigned row = e / (BM / 2), col = e % (BM / 2) * 2;
-        // Tiles on the diagonal too: the two sums of a mirrored pair were rounded in different
-        // orders.
-        if (tile_row == tile_col && col >= row) continue;
-        const float2 v = *reinterpret_cast<const float2*>(turned + row * LD + col);
-        store_two(c, v.x, v.y, tile_col * BN + row, tile_row * BM + col, m, n);
-    }
-#else
-    // The sums of this block's part of k go to its shared memory, where the cluster can read them.
-    // With 8 words of padding per row, 8 rows of 4 pairs are written to each of the 32 banks twice.
-    constexpr unsigned LD = BN + 8, ROWS = BM / BLOCKS_PER_TILE;
-    static_assert(BM * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
-    float* sums = reinterpret_cast<float*>(ring);
-    wait_for_consumers();  // no product still reads a stage
-#pragma unroll
-    for (unsigned h = 0; h < 2; ++h)
-#pragma unroll
-        for (unsigned j = 0; j < BN / 8; ++j)
-            *reinterpret_cast<float2*>(sums + (own_row + 8 * h) * LD + own_col + 8 * j) =
-                make_float2(sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
-    sync_cluster();  // all blocks' sums are ready
-    // Each block adds up its share of the rows, in the order of the parts.
-    for (unsigned e = t; e < ROWS * (BN / 4); e += CONSUMERS) {
-        const unsigned row = rank * ROWS + e / (BN / 4), col = e % (BN / 4) * 4;
-        float4 v = read_from_block(address_in_block(sums + row * LD + col, 0));
-#pragma unroll
-        for (unsigned r = 1; r < BLOCKS_PER_TILE; ++r) {
-            const float4 w = read_from_block(address_in_block(sums + row * LD + col, r));
-            v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
-        }
-        store_two(c, v.x, v.y, tile_row * BM + row, tile_col * BN + col, m, n);
-        store_two(c, v.z, v.w, tile_row * BM + row, tile_col * BN + col + 2, m, n);
-    }
-    sync_cluster();  // others may have been reading this block's sums
-#endif
-}
-
-#if BLOCKS_PER_TILE > 1
-#define CLUSTER __cluster_dims__(1, BLOCKS_PER_TILE, 1)
-#else
-#define CLUSTER
-#endif
-
-extern "C" __global__ void CLUSTER __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_parts(
-    const uint4* a_parts, const uint4* b_parts, const uint2* a_ranges, const uint2* b_ranges,
-    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
-    // Tiles in bands of BAND tile rows, column by column: blocks that run together read a nearly
-    // square part of A and B, which the second-level cache holds.
-    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
-    const unsigned band = blockIdx.x / (BAND * tile_cols), place = blockIdx.x % (BAND * tile_cols);
-    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
-    multiply_tile<false>(a_parts, b_parts, a_ranges, b_ranges, a, b, c, m, k, n,
-                         band * BAND + place % rows_in_band, place / rows_in_band);
-}
+#include "matmul/parts/tile_of_parts.cuh"
 
 // Source: Ootomo and Yokota, Recovering Single Precision Accuracy from Tensor Cores While
 // Surpassing the FP32 Theoretical Peak Performance. arXiv:2203.03341, 2022.

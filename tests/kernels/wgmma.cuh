@@ -1,6 +1,7 @@
-// What the PTX manual says of wgmma for bfloat16 with the 64-byte swizzle, in plain C++: in the
-// place of common/warpgroup/wgmma.cuh on a device without the instruction. An address in shared
-// memory is here the distance from the beginning of the block's dynamic shared memory.
+// What the PTX manual says of wgmma for bfloat16, or with HALF_FACTORS for fp16, with the 64-byte
+// swizzle, in plain C++: in the place of common/warpgroup/wgmma.cuh on a device without the
+// instruction. An address in shared memory is here the distance from the beginning of the block's
+// dynamic shared memory.
 #pragma once
 #include "common/thread/bf16.cuh"
 #include "common/thread/bulk_copy.cuh"
@@ -29,7 +30,11 @@ __device__ inline float factor_at(unsigned long long factor, unsigned line, unsi
     const unsigned at = (unsigned)(factor / LINE_BYTES * LINE_BYTES) + swizzled(line, chunk) * 16;
     unsigned short bits;
     memcpy(&bits, shared_start() + at + k % 8 * 2, 2);
+#ifdef HALF_FACTORS
+    return from_fp16(bits);
+#else
     return __uint_as_float((unsigned)bits << 16);
+#endif
 }
 template <unsigned ACCUMULATORS>
 __device__ inline void start_product(float (&acc)[ACCUMULATORS], unsigned long long left,

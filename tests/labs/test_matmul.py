@@ -32,7 +32,9 @@ from cudalab.labs.matmul.plans import deal_squares, whole_waves
 LAB = labs.get("matmul")
 PRODUCTS = LAB.axes["product"]
 TENSOR_CORES = (
-    "tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide", "aat_tensor_cores"
+    "tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide", "aat_tensor_cores",
+    "tensor_cores_fp16x3", "tensor_cores_fp16x3_cluster", "tensor_cores_fp16x3_wide",
+    "aat_tensor_cores_fp16x3",
 )  # fmt: skip
 VARIANTS = registry.variants(LAB)
 # Edges of every tile in use, k shorter than a tile, one row, one column, more rows than columns.
@@ -363,6 +365,42 @@ def test_fragments_of_tensor_cores_lie_as_the_manual_says(device, monkeypatch, t
         assert LAB.compare_at("bf16", got, inputs, case(which)) is None
 
 
+@pytest.mark.parametrize("which", PRODUCTS)
+def test_two_scaled_parts_keep_the_bits_of_a_float(device, monkeypatch, tmp_path, which):
+    """Tensor cores, copies and rounding written out: all tiles, also those in float arithmetic.
+
+    Blocks have ranges of their own: some are scaled by 2^±30, some are zeros, one has numbers that
+    are 2^40 times as large as others, one an infinity, and one a subnormal number.
+    """
+    if device.name != "cpu":
+        pytest.skip("the instructions themselves run here")
+    written_out(tmp_path, monkeypatch, "wgmma.cuh", "bulk_copy.cuh", "bf16.cuh", "fp16.cuh")
+    variant = registry.find(LAB, "tensor_cores_fp16x3")
+    for m, k, n, disturb in [
+        (1, 1, 1, None), (130, 96, 259, None), (7, 300, 130, None), (129, 65, 3, "scales"),
+        (20, 128, 20, "zeros"), (20, 128, 20, 2.0**-40), (20, 128, 20, np.inf),
+        (20, 128, 20, 2.0**-140), (20, 128, 20, -0.0),
+    ]:  # fmt: skip
+        inputs = make(which, m, k, n)
+        a = inputs.arrays["a"]
+        if disturb == "scales":
+            a[:, :32] *= np.float32(2.0**30)
+            a[:, 32:64] *= np.float32(2.0**-30)
+        elif disturb == "zeros":
+            a[:, 64:96] = 0
+        elif disturb is not None:
+            a[3, 40] = disturb
+        got = compute(device, variant, inputs, which).reshape(m, -1)
+        found = LAB.compare(got, inputs, case(which))
+        assert found is None, f"{m} x {k} x {n}, {disturb}: {found}"
+        if disturb in (None, "scales", "zeros") and k >= 64:
+            left, right = factors(inputs, case(which))
+            error = np.abs(got - left @ right) / (np.abs(left) @ np.abs(right))
+            # Parts are off by 2 units each and leave out a product of 4; without the second parts
+            # it would be thousands.
+            assert error.max() <= 8 * UNIT, f"{m} x {k} x {n}, {disturb}"
+
+
 # Variants ---------------------------------------------------------------------------------------
 
 
@@ -502,7 +540,7 @@ def test_tensor_cores_in_many_tiles_and_stages(device, name, which, dist):
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", TENSOR_CORES)
 def test_no_product_of_parts_is_missing(device, name):
-    """Without any of the six, some of these sums would be off by more than 50 units."""
+    """Without any of the six or three, these sums would be off by more than 50 units."""
     variant = registry.find(LAB, name)
     inputs = make("ab", 384, 32, 384)
     got = compute(device, variant, inputs, "ab")
@@ -618,20 +656,20 @@ def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
         (16, "cuda", None),
         (256, "cuda", [small]),
         (640, "cuda", [small]),
-        (1000, "cuda", ["tensor_cores_cluster", wide, small]),
-        (1280, "cuda", ["tensor_cores_bf16x6", small]),
-        (1536, "cuda", ["tensor_cores_wide", small]),
-        (3000, "cuda", ["tensor_cores_wide"]),
-        (4096, "cuda", ["tensor_cores_bf16x6"]),
-        (8192, "cuda", ["tensor_cores_wide"]),
+        (1000, "cuda", ["tensor_cores_fp16x3_cluster", wide, small]),
+        (1280, "cuda", ["tensor_cores_fp16x3", small]),
+        (1536, "cuda", ["tensor_cores_fp16x3_wide", small]),
+        (3000, "cuda", ["tensor_cores_fp16x3_wide"]),
+        (4096, "cuda", ["tensor_cores_fp16x3"]),
+        (8192, "cuda", ["tensor_cores_fp16x3"]),
         (4096, "cpu", None),
     ]:
         inputs = HostInputs({}, dict.fromkeys("mkn", n))
         assert LAB.choose(inputs, case(), target(device)) == expected
         assert ("policy" in inputs.params) == bool(expected and "tensor" in expected[0])
     square = HostInputs({}, dict.fromkeys("mkn", 4096))
-    assert LAB.choose(square, case("aat"), target("cuda")) == ["aat_tensor_cores"]
-    assert "aat_tensor_cores" in square.params["policy"]
+    assert LAB.choose(square, case("aat"), target("cuda")) == ["aat_tensor_cores_fp16x3"]
+    assert "aat_tensor_cores_fp16x3" in square.params["policy"]
     thin = HostInputs({}, {"m": 9000, "k": 9000, "n": 40})  # no use for tiles of 128 columns
     assert LAB.choose(thin, case(), target("cuda")) == [small]
 

@@ -64,7 +64,7 @@ class Question:
 
 
 SMALL = ("group_split_k", "group_split_k_80", "group_split_k_wide", "split_k")
-TENSOR = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
+TENSOR = ("tensor_cores_fp16x3", "tensor_cores_fp16x3_cluster", "tensor_cores_fp16x3_wide")
 LOOK_BACK = ("decoupled_lookback", "lookback_prefetch")
 QUESTIONS = (
     Question("matmul", (1000, 1536, 2048, 3000, 4096), TENSOR),

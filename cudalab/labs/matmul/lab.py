@@ -60,10 +60,10 @@ class MatMul(Lab):
             "few elements",
         ),
         **dict.fromkeys(
-            ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide"),
+            ("tensor_cores_fp16x3", "tensor_cores_fp16x3_cluster", "tensor_cores_fp16x3_wide"),
             "720 x 720 and larger",
         ),
-        "aat_tensor_cores": "720 x 720 and larger",
+        "aat_tensor_cores_fp16x3": "720 x 720 and larger",
     }
     example_size = "500"
     distributions = ("uniform", "integers", "positive", "wide", "cancelling", "special")
@@ -98,7 +98,7 @@ class MatMul(Lab):
         names = []
         if on_tensor_cores(m, k, n, case["product"]):
             symmetric = case["product"] == "aat"
-            tiles = "aat_tensor_cores" if symmetric else tensor_core_tiles(m, k, n, at_once)
+            tiles = "aat_tensor_cores_fp16x3" if symmetric else tensor_core_tiles(m, k, n, at_once)
             names.append(tiles)
             inputs.params["policy"] = (
                 f"auto: {names[0]}: float32 emulated on tensor cores, with errors no larger than "
@@ -262,14 +262,14 @@ def on_tensor_cores(m: int, k: int, n: int, product: str) -> bool:
 def tensor_core_tiles(m: int, k: int, n: int, at_once: int) -> str:
     """The tensor-core variant whose waves of `at_once` blocks take the least time.
 
-    Costs are in steps along k of a 128 x 128 tile. A 128 x 192 tile costs 1.5 * 0.96 times as
+    Costs are in steps along k of a 128 x 128 tile. A 128 x 192 tile costs 1.5 * 1.03 times as
     much; sharing a tile between two blocks costs 200 more.
     """
     rows, square, wide = blocks_for(m, 128), blocks_for(n, 128), blocks_for(n, 192)
     costs = {
-        "tensor_cores_bf16x6": blocks_for(rows * square, at_once) * k,
-        "tensor_cores_cluster": blocks_for(2 * rows * square, at_once) * (k / 2 + 200),
-        "tensor_cores_wide": blocks_for(rows * wide, at_once) * 1.5 * 0.96 * k,
+        "tensor_cores_fp16x3": blocks_for(rows * square, at_once) * k,
+        "tensor_cores_fp16x3_cluster": blocks_for(2 * rows * square, at_once) * (k / 2 + 200),
+        "tensor_cores_fp16x3_wide": blocks_for(rows * wide, at_once) * 1.5 * 1.03 * k,
     }
     return min(costs, key=costs.__getitem__)
 

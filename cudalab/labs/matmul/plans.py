@@ -188,11 +188,24 @@ def dispatch_symmetric_bf16(job: Job) -> Step:
         elements in tile row tiles[i].x and tile column tiles[i].y, and mirrors it to the other
         side of the diagonal. Dynamic shared memory: SHARED_BYTES
     """
+    return _symmetric_parts(job, parts=3)
+
+
+def dispatch_symmetric_fp16(job: Job) -> Step:
+    """Split a into parts in scratch memory, then compute the tiles on one side of the diagonal.
+
+    split_factors and multiply_parts_symmetric: as in the plan `symmetric_bf16`, with two fp16
+    numbers instead of three bfloat16 ones
+    """
+    return _symmetric_parts(job, parts=2)
+
+
+def _symmetric_parts(job: Job, parts: int) -> Step:
     device, a = job.device, job.buffers["a"]
     k, n = job.params["k"], job.params["n"]
     bm, bk = job.define("BM"), job.define("BK")
     split_blocks = blocks_for(n, bm) * blocks_for(k, bk)
-    parts = device.empty((split_blocks, 3, bm, bk), np.uint16)
+    parts_of_a = device.empty((split_blocks, parts, bm, bk), np.uint16)
     ranges = device.empty((split_blocks, 2), np.uint32)
     pairs = deal_squares(blocks_for(n, bm))
     squares = np.concatenate([pairs[:, [0, 1]], pairs[:, [0, 2]]], axis=1).reshape(-1, 2)
@@ -205,9 +218,9 @@ def dispatch_symmetric_bf16(job: Job) -> Step:
     sizes = (np.uint32(k), np.uint32(n))
 
     def run() -> None:
-        scratch = (parts, parts, ranges, ranges)
+        scratch = (parts_of_a, parts_of_a, ranges, ranges)
         device.launch(split, split_blocks, split_threads, a, a, *scratch, sizes[1], *sizes)
-        arguments = (parts, ranges, a, c, tiles, *sizes)
+        arguments = (parts_of_a, ranges, a, c, tiles, *sizes)
         device.launch(multiply, len(squares), threads, *arguments, shared_bytes=shared)
 
     return Step(run, c, notes=policy_notes(job))
@@ -266,15 +279,28 @@ def dispatch_split_bf16(job: Job) -> Step:
         a and b where the parts are not accurate enough; a block of THREADS_PER_BLOCK threads
         per tile of BM x BN elements. Dynamic shared memory: SHARED_BYTES
     """
+    return _split(job, parts=3)
+
+
+def dispatch_split_fp16(job: Job) -> Step:
+    """Split the factors into parts in scratch memory, then add products of parts.
+
+    split_factors and multiply_parts: as in the plan `split_bf16`, with two fp16 numbers instead of
+    three bfloat16 ones
+    """
+    return _split(job, parts=2)
+
+
+def _split(job: Job, parts: int) -> Step:
     device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
     bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
     k_blocks = blocks_for(k, bk)
     a_blocks, b_blocks = blocks_for(m, bm) * k_blocks, blocks_for(n, bn) * k_blocks
-    a_parts = b_parts = device.empty((a_blocks, 3, bm, bk), np.uint16)
+    a_parts = b_parts = device.empty((a_blocks, parts, bm, bk), np.uint16)
     a_ranges = b_ranges = device.empty((a_blocks, 2), np.uint32)
     blocks = a_blocks
     if b is not a or bm != bn:
-        b_parts = device.empty((b_blocks, 3, bn, bk), np.uint16)
+        b_parts = device.empty((b_blocks, parts, bn, bk), np.uint16)
         b_ranges = device.empty((b_blocks, 2), np.uint32)
         blocks += b_blocks
     c = device.empty((m, n), np.float32)

@@ -9,6 +9,7 @@
 //
 // Macros from outside: BK, SPLIT_THREADS.
 #pragma once
+#include "common/thread/read_along.cuh"
 #include "common/warpgroup/wgmma.cuh"
 
 constexpr unsigned PARTS = 3;
@@ -35,22 +36,6 @@ __device__ inline void split_chunk(float (&x)[8], uint4* target, uint2& range) {
             x[2 * i + 1] -= __uint_as_float(pairs[i] & 0xFFFF0000);
         }
         target[part * PART] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
-    }
-}
-
-// Reads 8 numbers along k from a matrix that is stored along k, in rows of `ld` numbers; zeros
-// outside of it.
-__device__ inline void read_along(float (&x)[8], const float* source, unsigned ld, unsigned line,
-                                  unsigned p, unsigned lines, unsigned k) {
-    const float* from = source + (size_t)line * ld + p;
-    if (line < lines && p + 8 <= k && ld % 4 == 0) {  // all inside, at a multiple of 16 bytes
-        const float4 low = reinterpret_cast<const float4*>(from)[0];
-        const float4 high = reinterpret_cast<const float4*>(from)[1];
-        x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
-        x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
-    } else {
-#pragma unroll
-        for (unsigned i = 0; i < 8; ++i) x[i] = line < lines && p + i < k ? from[i] : 0;
     }
 }
 

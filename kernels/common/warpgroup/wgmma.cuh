@@ -1,7 +1,7 @@
-// The warpgroup's matrix instruction of compute capability 9.0a, for bfloat16: 128 threads multiply
-// a 64 x 16 matrix by a 16 x 128 or 16 x 192 matrix, both in shared memory, and add the product to
-// float accumulators in registers. They are four consecutive warps, whose first has a multiple of 4
-// as its number in the block.
+// The warpgroup's matrix instruction of compute capability 9.0a, for bfloat16 or, if HALF_FACTORS
+// is defined, for fp16: 128 threads multiply a 64 x 16 matrix by a 16 x 128 or 16 x 192 matrix,
+// both in shared memory, and add the product to float accumulators in registers. They are four
+// consecutive warps, whose first has a multiple of 4 as its number in the block.
 //
 // A factor lies in shared memory as lines along k (rows of the left factor, columns of the right
 // one) of 64 bytes, line after line; the first line begins at a multiple of 1024 bytes. The 64-byte
@@ -29,6 +29,12 @@ __device__ inline unsigned long long describe(unsigned address) {
     return address >> 4 | 1ull << 16 | (unsigned long long)(8 * LINE_BYTES >> 4) << 32 | 2ull << 62;
 }
 
+#ifdef HALF_FACTORS
+#define FACTORS ".f16.f16 "
+#else
+#define FACTORS ".bf16.bf16 "
+#endif
+
 // All accumulators as operands that the instruction reads and writes.
 #define EIGHT(i)                                                                          \
     "+f"(acc[i]), "+f"(acc[i + 1]), "+f"(acc[i + 2]), "+f"(acc[i + 3]), "+f"(acc[i + 4]), \
@@ -51,7 +57,7 @@ __device__ inline void start_product(float (&acc)[64], unsigned long long left,
         "{\n"
         ".reg .pred add;\n"
         "setp.ne.b32 add, %66, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32" FACTORS
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
@@ -67,7 +73,7 @@ __device__ inline void start_product(float (&acc)[96], unsigned long long left,
         "{\n"
         ".reg .pred add;\n"
         "setp.ne.b32 add, %98, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 "
+        "wgmma.mma_async.sync.aligned.m64n192k16.f32" FACTORS
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
@@ -94,6 +100,7 @@ __device__ inline void finish_products(float (&acc)[96]) {
 #undef ACCUMULATORS96
 #undef ACCUMULATORS64
 #undef EIGHT
+#undef FACTORS
 
 // Redistribute the registers of a multiprocessor between warpgroups: from now on each thread of
 // this one has N, a multiple of 8. take_registers waits until others have given enough.
