@@ -7,16 +7,16 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.language.tokens import OPENING, closing, closing_angle, end_of_expression, tokenize
+from cudalab.language.tokens import closing, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from cudalab.language.scopes import Node
     from cudalab.language.structure import Declared
+    from cudalab.language.syntax import Words
     from cudalab.language.tokens import Token
 
-SIGNS = frozenset("+-*/%&|^<>=")
-COMPARING = frozenset({"==", "<=", ">=", "!="})
 POINTING = frozenset({"*", "&", "const", "__restrict__", "__restrict", "volatile"})
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
 _GROWING = frozenset({"=", "+=", "*=", "/=", ">>=", "<<=", "&=", "++"})
@@ -25,9 +25,9 @@ _CALLS_OF_NUMBERS = frozenset({"min", "max", "sizeof", "int", "unsigned"})
 
 
 class File(NamedTuple):
-    """A file, and where its device functions are among its tokens."""
+    """A file, and where its device functions are among its words."""
 
-    tokens: list[Token]  # without directives
+    words: Words
     directives: list[Token]
     functions: list[Declared]
 
@@ -38,7 +38,7 @@ class Element:
 
     root: str
     text: str
-    indices: list[list[Token]]
+    indices: list[Node]
     _: KW_ONLY
     members: list[str]  # of structures, on the way to it
 
@@ -55,7 +55,9 @@ class Change:
 
     place: int
     operator: str
-    value: Sequence[Token] = ()
+    value: Node | None = None
+    _: KW_ONLY
+    declares: bool = False
 
 
 def find_shared(files: Sequence[File], functions: Sequence[DeviceFunction]) -> None:
@@ -63,7 +65,7 @@ def find_shared(files: Sequence[File], functions: Sequence[DeviceFunction]) -> N
     outside: set[str] = set()
     for file in files:
         inside = {i for each in file.functions for i in range(*each.body)}
-        shared = _shared_names(file.tokens, 0, len(file.tokens))
+        shared = _shared_names(file.words.tokens, 0, len(file.words))
         outside |= {name for i, name in shared if i not in inside}
         for directive in file.directives:
             if "__shared__" in directive.text:  # in a macro
@@ -97,25 +99,11 @@ def _shared_names(tokens: list[Token], start: int, end: int) -> Iterator[tuple[i
             j += 1
 
 
-def split(tokens: list[Token], start: int, end: int) -> list[tuple[int, int]]:
-    """The ranges between the commas of tokens[start:end]."""
-    parts, first, i = [], start, start
-    while i < end:
-        if tokens[i].text in OPENING:
-            i = closing(tokens, i) or end
-        elif tokens[i].text == "<":
-            i = closing_angle(tokens, i) or i
-        elif tokens[i].text == ",":
-            parts.append((first, i))
-            first = i + 1
-        i += 1
-    return [*parts, (first, end)] if end > start else []
-
-
 class DeviceFunction:
     """A device function: tokens[start] is the bracket that opens its body."""
 
-    def __init__(self, tokens: list[Token], declared: Declared) -> None:
+    def __init__(self, words: Words, declared: Declared) -> None:
+        self.node, tokens = declared.node, words.tokens
         self.tokens, (self.start, self.end) = tokens, declared.body
         self.head = {token.text for token in tokens[declared.first : self.start]}
         self.name = declared.node.text.rpartition("::")[2]
@@ -134,48 +122,40 @@ class DeviceFunction:
 
     # What its names stand for ---------------------------------------------------------------------
 
+    def text(self, node: Node) -> str:
+        """An expression without spaces."""
+        return "".join(token.text for token in self.within(node))
+
+    def within(self, node: Node | None) -> Sequence[Token]:
+        """The tokens of an expression."""
+        return self.tokens[node.first : node.last] if node else ()
+
     @cached_property
     def values(self) -> dict[str, list[Change]]:
         """What each variable is set to or changed by."""
         found: dict[str, list[Change]] = {}
-        tokens = self.tokens
-        for i in range(self.start + 1, self.end - 1):
-            word, after = tokens[i], tokens[i + 1]
-            if word.kind != "name" or tokens[i - 1].text in (".", "->", "::"):
-                continue
-            operator = self.operator_at(i + 1)
-            j = i + 1 + len(operator)
-            before = tokens[i - 1].text + tokens[i - 2].text
-            if operator in ("++", "--") or before in ("++", "--"):
-                found.setdefault(word.text, []).append(Change(i, operator or before))
-            elif operator.endswith("=") and operator not in COMPARING:
-                end = end_of_expression(tokens, j)
-                found.setdefault(word.text, []).append(Change(i, operator, tokens[j:end]))
-            elif before[:1] == "&" or (after.text == "(" and tokens[i - 1].kind == "name"):
-                found.setdefault(word.text, []).append(Change(i, "&"))
+        for node in self.node.walk():
+            target, sign = (node.children or [node])[0], node.text.lstrip("_")
+            change = None
+            if node.kind == "initializer" and node.names:
+                value = target if sign == "=" else None
+                change = Change(node.at, "=" if value else "&", value, declares=True)
+                found.setdefault(node.names[0].name, []).append(change)
+            elif target.kind == "name" and node.kind == "assign":
+                change = Change(target.first, sign, node.children[1])
+                found.setdefault(target.text, []).append(change)
+            elif target.kind == "name" and node.kind == "unary" and sign in ("++", "--", "&"):
+                found.setdefault(target.text, []).append(Change(target.first, sign))
         return found
 
-    def operator_at(self, i: int) -> str:
-        """The signs that stand together from token `i` on, up to the one that assigns."""
-        tokens, operator = self.tokens, ""
-        while tokens[i].text in SIGNS and (not operator or tokens[i].start == tokens[i - 1].end):
-            if operator.endswith("=") and tokens[i].text != "=":
-                break
-            operator += tokens[i].text
-            i += 1
-        return operator
-
-    def value(self, name: str, place: int) -> Sequence[Token] | None:
+    def value(self, name: str, place: int) -> Node | None:
         """The value that a variable has at token `place`, if it never changes."""
         changes = self.values.get(name, [])
-        declared = all(
-            each.operator == "="
-            and (len(changes) == 1 or before.kind == "name" or before.text == ",")
-            for each in changes
-            for before in [self.tokens[each.place - 1]]
+        known = all(
+            each.operator == "=" and (len(changes) == 1 or each.declares) for each in changes
         )
         before = [each.value for each in changes if each.place < place]
-        return before[-1] if declared and before else None
+        return before[-1] if known and before else None
 
     @cached_property
     def lanes(self) -> set[str]:
@@ -187,12 +167,12 @@ class DeviceFunction:
             for name, values in self.values.items():
                 if any(
                     token.text in found
-                    or (i and self._is_unknown(each.value[i - 1].text, token.text))
+                    or (i and self._is_unknown(tokens[i - 1].text, token.text))
                     or (not i and self._is_unknown("", token.text))
                     or (token.text == "[" and i)
-                    or (token.text == "(" and i and self._may_tell_lanes(each.value[i - 1]))
-                    for each in values
-                    for i, token in enumerate(each.value)
+                    or (token.text == "(" and i and self._may_tell_lanes(tokens[i - 1]))
+                    for tokens in (self.within(each.value) for each in values)
+                    for i, token in enumerate(tokens)
                 ):
                     found.add(name)
         return found
@@ -241,7 +221,7 @@ class DeviceFunction:
                 or token.text in {*_BUILT_IN, "x", "y", "z"}
                 or _NATURAL.fullmatch(token.text)
                 or self._grows(token.text, seen | {name})
-                for token in each.value
+                for token in self.within(each.value)
             )
             for each in values
         )
@@ -253,8 +233,9 @@ class DeviceFunction:
             before = set(self.shared)
             for name, values in self.values.items():
                 for each in values:
-                    words = {token.text for token in each.value}
-                    points = bool(words & self.shared) and not self._is_read(each.value)
+                    value = self.within(each.value)
+                    words = {token.text for token in value}
+                    points = bool(words & self.shared) and not self._is_read(value)
                     points |= any("Shared" in word for word in words)
                     if each.operator == "=" and points and self._is_pointer(name):
                         self.shared.add(name)
@@ -271,18 +252,11 @@ class DeviceFunction:
 
     def handed_over(self, names: Collection[str]) -> Iterator[tuple[str, int]]:
         """The calls of functions with shared memory as an argument: which one of them."""
-        tokens = self.tokens
-        for i in range(self.start, self.end - 1):
-            if tokens[i].text not in names:
-                continue
-            opening = i + 1
-            if tokens[opening].text == "<":
-                opening = (closing_angle(tokens, opening) or i) + 1
-            if tokens[opening].text != "(":
-                continue
-            for k, (a, b) in enumerate(split(tokens, opening + 1, closing(tokens, opening) or 0)):
-                if self.shared & {token.text for token in tokens[a:b]}:
-                    yield tokens[i].text, k
+        for call in self.node.of_kind("call"):
+            name = call.children[0].text.rpartition("::")[2]
+            for k, argument in enumerate(call.children[1:] if name in names else ()):
+                if self.shared & {token.text for token in self.within(argument)}:
+                    yield name, k
 
     def learn(self, position: int) -> bool:
         """Note that a parameter may be shared memory; whether that is news."""
@@ -296,21 +270,19 @@ class DeviceFunction:
         self.shared.add(name)
         return True
 
-    def elements(self, first: int, last: int) -> Iterator[Element]:
+    def elements(self, node: Node) -> Iterator[Element]:
         """The elements of shared memory in an expression."""
-        tokens = self.tokens
-        for i in range(first, last - 1):
-            if tokens[i].text not in self.shared or tokens[i - 1].text in (".", "->", "::"):
-                continue
-            indices, members, j = [], [], i + 1
-            while j < last and tokens[j].text in ("[", ".", "->"):
-                if tokens[j].text == "[":
-                    end = closing(tokens, j) or last
-                    indices.append(tokens[j + 1 : end])
-                    j = end + 1
-                else:
-                    members.append(tokens[j + 1].text)
-                    j += 2
-            if indices:
-                text = "".join(token.text for token in tokens[i:j])
-                yield Element(tokens[i].text, text, indices, members=members)
+        indices: list[Node] = []
+        members: list[str] = []
+        base = node
+        while base.kind in ("index", "member"):
+            if base.kind == "index":
+                indices.insert(0, base.children[-1])
+            else:
+                members.insert(0, base.text)
+            base = base.children[0]
+        is_element = base.kind == "name" and base.text in self.shared and indices
+        if is_element:
+            yield Element(base.text, self.text(node), indices, members=members)
+        for part in indices if is_element else node.children:
+            yield from self.elements(part)

@@ -12,39 +12,31 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cudalab.language.tokens import closing
+from cudalab.language.types import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cudalab.language.tokens import Token
+    from cudalab.language.scopes import Node
 
     Polynomial = dict[tuple[str, ...], Fraction]  # coefficients by the factors that they belong to
 
-_NUMBER = re.compile(r"(0[xX][\da-fA-F]+|\d+)[uUlLzZ]*")
-_POSTFIX = frozenset({"(", "[", ".", "->", "::"})
+_NAMED = frozenset({"name", "member", "index", "call"})
 _LANES = re.compile(r"(?:threadIdx\.x|\w+)[%&](?:32|31|0x1[fF]|warpSize|[A-Z_]*WARP\w*)")
-
-
 _ASCENDING = re.compile(rf"[\w.]+|[\w.]+(?:/|>>)\w+|[\w.:()]*rank\(\)|{_LANES.pattern}")
 
 
-class _UnreadError(Exception):
-    """An expression that is no polynomial."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Known:
     """What a function says about the names in its indices."""
 
-    value: Callable[[str], Sequence[Token] | None]  # of a variable that never changes
+    text: Callable[[Node], str]  # of an expression, without spaces
+    value: Callable[[str], Node | None]  # of a variable that never changes
     by_lane: Callable[[str], bool]  # whether a text may differ from lane to lane
     natural: Callable[[str], bool]  # whether it is never negative
 
 
-def never_meet(
-    written: Sequence[Sequence[Token]], read: Sequence[Sequence[Token]], known: Known
-) -> bool:
+def never_meet(written: Sequence[Node], read: Sequence[Node], known: Known) -> bool:
     """Whether no lane reads an element that a lane before it writes; an index a dimension."""
     if len(written) != len(read):
         return False
@@ -71,16 +63,12 @@ def never_meet(
     )
 
 
-def _mapped(
-    one: Sequence[Token], other: Sequence[Token]
-) -> tuple[Sequence[Token], Sequence[Token]]:
+def _mapped(one: Node, other: Node) -> tuple[Node, Node]:
     """What a function takes that leads from both to places, such as `padded(i)`: one to one."""
-    texts = [[token.text for token in each[:2]] for each in (one, other)]
-    if texts[0] != texts[1] or one[0].kind != "name" or texts[0][1:] != ["("]:
+    calls = [each for each in (one, other) if each.kind == "call" and len(each.children) == 2]
+    if len(calls) < 2 or one.children[0].text != other.children[0].text:
         return one, other
-    if any(closing(list(each), 1) != len(each) - 1 for each in (one, other)):
-        return one, other
-    return one[2:-1], other[2:-1]
+    return one.children[1], other.children[1]
 
 
 def _by_lane(one: Polynomial, known: Known) -> set[str]:
@@ -130,12 +118,27 @@ def _ascends(one: Polynomial, known: Known) -> bool:
     )
 
 
-# Reading ------------------------------------------------------------------------------------------
+def polynomial(node: Node, known: Known, expanded: frozenset[str] = frozenset()) -> Polynomial:
+    """An expression; what is no sum of products is one of its own atoms.
 
-
-def polynomial(tokens: Sequence[Token], known: Known) -> Polynomial:
-    """An expression; what is no sum of products is one of its own atoms."""
-    return _Reader(list(tokens), known, set()).read()
+    Names have their values in it, but for those that are `expanded` already.
+    """
+    if node.kind == "group" and len(node.children) == 1:
+        return polynomial(node.children[0], known, expanded)
+    if node.kind == "binary" and node.text in ("+", "-", "*"):
+        one, other = (polynomial(each, known, expanded) for each in node.children)
+        return (
+            _times(one, other)
+            if node.text == "*"
+            else _plus(one, other, 1 - 2 * (node.text == "-"))
+        )
+    text = known.text(node)
+    if (number := value_of(text)) is not None:
+        return {(): Fraction(number)} if number else {}
+    value = known.value(text) if node.kind in _NAMED and text not in expanded else None
+    if value is None:
+        return {(text,): Fraction(1)}
+    return polynomial(value, known, expanded | {text})
 
 
 def _plus(one: Polynomial, other: Polynomial, sign: int) -> Polynomial:
@@ -151,86 +154,3 @@ def _times(one: Polynomial, other: Polynomial) -> Polynomial:
         for more, by in other.items():
             product = _plus(product, {tuple(sorted([*factors, *more])): coefficient * by}, 1)
     return product
-
-
-class _Reader:
-    """A descent through sums, products and brackets."""
-
-    def __init__(self, tokens: list[Token], known: Known, expanded: set[str]) -> None:
-        self.tokens, self.known, self.expanded = tokens, known, expanded
-        self.at = 0
-
-    def read(self) -> Polynomial:
-        try:
-            result = self._sum()
-            if self.at == len(self.tokens):
-                return result
-        except (_UnreadError, IndexError):
-            pass
-        return {("".join(token.text for token in self.tokens),): Fraction(1)}
-
-    @property
-    def _next(self) -> str:
-        return self.tokens[self.at].text if self.at < len(self.tokens) else ""
-
-    def _sum(self) -> Polynomial:
-        result = self._product()
-        while self._next in ("+", "-"):
-            sign = 1 if self._next == "+" else -1
-            self.at += 1
-            if self._next in ("+", "-"):
-                raise _UnreadError
-            result = _plus(result, self._product(), sign)
-        return result
-
-    def _product(self) -> Polynomial:
-        start = self.at
-        result = self._factor()
-        while self._next in ("*", "/", "%"):
-            sign = self._next
-            self.at += 1
-            factor = self._factor()
-            if sign == "*":
-                result = _times(result, factor)
-            else:
-                text = "".join(token.text for token in self.tokens[start : self.at])
-                result = {(text,): Fraction(1)}
-        return result
-
-    def _factor(self) -> Polynomial:
-        token = self.tokens[self.at]
-        if token.text == "(":
-            end = closing(self.tokens, self.at)
-            if end is None:
-                raise _UnreadError
-            inside = _Reader(self.tokens[self.at + 1 : end], self.known, self.expanded).read()
-            self.at = end + 1
-            if self._next in _POSTFIX or self._follows():  # a cast
-                raise _UnreadError
-            return inside
-        if number := _NUMBER.fullmatch(token.text):
-            self.at += 1
-            return {(): Fraction(int(number[1], 0))} if int(number[1], 0) else {}
-        if token.kind != "name":
-            raise _UnreadError
-        return self._name()
-
-    def _follows(self) -> bool:
-        return self.at < len(self.tokens) and self.tokens[self.at].kind in ("name", "number")
-
-    def _name(self) -> Polynomial:
-        start = self.at
-        self.at += 1
-        while self._next in _POSTFIX:
-            if self._next in ("(", "["):
-                end = closing(self.tokens, self.at)
-                if end is None:
-                    raise _UnreadError
-                self.at = end + 1
-            else:
-                self.at += 2
-        text = "".join(token.text for token in self.tokens[start : self.at])
-        value = self.known.value(text) if text not in self.expanded else None
-        if value is None:
-            return {(text,): Fraction(1)}
-        return _Reader(list(value), self.known, self.expanded | {text}).read()

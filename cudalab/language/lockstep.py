@@ -15,36 +15,32 @@ from __future__ import annotations
 import re
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.language.device_functions import (
-    COMPARING,
     POINTING,
-    SIGNS,
     DeviceFunction,
     Element,
     File,
     find_shared,
-    split,
 )
 from cudalab.language.scopes import Scope
 from cudalab.language.structure import scan
 from cudalab.language.syntax import Words
-from cudalab.language.tokens import OPENING, Lines, closing, tokenize
+from cudalab.language.tokens import Lines, tokenize
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from cudalab.language.scopes import Node
 
     Edit = tuple[int, int, str]
 
 IN_STEP, STEP = "cudalab_in_step", "cudalab_step"
 
 _WAITS = re.compile(r"sync|barrier|^wait$|^arrive_and_wait$", re.IGNORECASE)
-_NO_STATEMENTS = frozenset({"if", "else", "for", "while", "do", "switch", "return", "case"})
 _HEADS = frozenset({"if", "for", "while", "switch"})
-_LOOPS = frozenset({"for", "while", "do"})
 _OF_A_WARP = re.compile(r"<(?:3[012]|[12]?\d|warpSize|[A-Z_]*WARP[A-Z_]*)\b|<=(?:31|[12]?\d)\b")
 
 
@@ -54,7 +50,7 @@ class _Statement:
 
     first: int
     value: int  # the first token of its value
-    last: int  # behind its value
+    last: int  # its semicolon
     _: KW_ONLY
     target: Element | None  # what is written, if it is such memory
     uses: list[Element]  # what is read of it
@@ -72,14 +68,14 @@ def edits(files: Sequence[File]) -> list[list[Edit]]:
     """The edits for the device functions of files, a list for each of the files."""
     if not _may_share(files):
         return [[] for _ in files]
-    functions = [[_Function(file.tokens, each) for each in file.functions] for file in files]
+    functions = [[_Function(file.words, each) for each in file.functions] for file in files]
     find_shared(files, [each for own in functions for each in own])
     return [[edit for each in own for edit in each.edits()] for own in functions]
 
 
 def _may_share(files: Sequence[File]) -> bool:
     """Whether functions may have memory that the lanes of a warp share."""
-    words = {token.text for file in files for token in file.tokens}
+    words = {text for file in files for text in file.words.texts}
     words |= {"volatile" for file in files for each in file.directives if "__shared__" in each.text}
     return bool(words & {"__shared__", "volatile"})
 
@@ -89,11 +85,11 @@ def applied(text: str) -> str:
     both = tokenize(text)
     tokens = [token for token in both if token.kind != "directive"]
     directives = [token for token in both if token.kind == "directive"]
-    file = File(tokens, directives, [])
+    words = Words(tokens, directives)
+    file = File(words, directives, [])
     if _may_share([file]):
-        words = Words(tokens, directives)
         root = Reader(words).file(Scope("namespace"))
-        file = File(tokens, directives, scan(root, words, Lines(text)).device_functions)
+        file = File(words, directives, scan(root, words, Lines(text)).device_functions)
     pieces, end = [], 0
     for start, stop, written in sorted(edits([file])[0]):
         pieces += [text[end:start], written]
@@ -108,7 +104,7 @@ class _Function(DeviceFunction):
         """The edits that let its lanes go in step where they must."""
         if not self.shared or "constexpr" in self.head:
             return
-        statements = list(self._statements())
+        statements = list(self._statements(self.node))
         first, number = 1, 2  # the first is of a step that only old GPUs promise
         for statement in statements:
             end = ""
@@ -140,7 +136,12 @@ class _Function(DeviceFunction):
             for one in statements
             if one.target and not self._waits(*sorted((one.first, statement.first)))
         }
-        known = Known(lambda name: self.value(name, statement.first), self.by_lane, self.natural)
+        known = Known(
+            text=self.text,
+            value=lambda name: self.value(name, statement.first),
+            by_lane=self.by_lane,
+            natural=self.natural,
+        )
         return target is not None and any(
             use.text not in own
             and use.may_be(target)
@@ -178,14 +179,12 @@ class _Function(DeviceFunction):
 
     def _is_of_a_warp(self, statement: _Statement) -> bool:
         """Whether a branch lets no more than a warp come to a statement."""
-        tokens = self.tokens
-        for i in range(self.start, statement.first):
-            if tokens[i].text == "if" and tokens[i + 1].text == "(":
-                end = closing(tokens, i + 1) or i
-                condition = "".join(token.text for token in tokens[i + 2 : end])
-                if _OF_A_WARP.search(condition) and statement.first < self._end(end + 1):
-                    return True
-        return False
+        return any(
+            node.children[1].first <= statement.first < node.children[1].last
+            and _OF_A_WARP.search(self.text(node.children[0]))
+            for node in self.node.of_kind("if")
+            if len(node.children) > 1 and "constexpr" not in node.words
+        )
 
     @cached_property
     def volatile(self) -> set[str]:
@@ -204,81 +203,42 @@ class _Function(DeviceFunction):
     @cached_property
     def _loops(self) -> list[tuple[int, int]]:
         """The ranges of its loops."""
-        found = []
-        for i in range(self.start, self.end):
-            if self.tokens[i].text in _LOOPS:
-                opening = i + 1
-                if self.tokens[i].text != "do":
-                    opening = (closing(self.tokens, opening) or self.end) + 1
-                found.append((i, self._end(opening)))
-        return found
-
-    def _end(self, start: int) -> int:
-        """The index behind the statement that begins at `start`."""
-        i = start
-        while i < self.end and self.tokens[i].text != ";":
-            if self.tokens[i].text in OPENING:
-                is_block = self.tokens[i].text == "{"
-                i = closing(self.tokens, i) or self.end
-                if is_block:
-                    break
-            i += 1
-        return i + 1
+        return [(node.first, node.last) for node in self.node.of_kind("for", "while", "do")]
 
     def _waits(self, start: int, end: int) -> bool:
         return any(
             token.kind == "name" and _WAITS.search(token.text) for token in self.tokens[start:end]
         )
 
-    def _statements(self) -> Iterator[_Statement]:
-        tokens, end = self.tokens, self.end
-        first = i = self.start + 1
-        while i < end:
-            text = tokens[i].text
-            if text in _HEADS and tokens[i + 1].text == "(":
-                first = i = (closing(tokens, i + 1) or end) + 1
-                continue
-            is_label = text == ":" and (i == first + 1 or tokens[first].text in ("case", "default"))
-            if is_label or text in (";", "{", "}", "else", "do"):
-                statement = self._read_statement(first, i) if text == ";" else None
-                if statement is not None:
-                    yield statement
-                first = i + 1
-            elif text in ("(", "["):
-                i = closing(tokens, i) or end
-            i += 1
+    def _statements(self, node: Node) -> Iterator[_Statement]:
+        """The assignments and declarations that use an element."""
+        for child in node.children:
+            if child.kind == "expression" and child.children[0].kind == "assign":
+                yield from self._assignment(child)
+            elif child.kind == "declaration" and node.kind not in _HEADS:
+                yield from self._declaration(child)
+            yield from self._statements(child)
 
-    def _read_statement(self, first: int, last: int) -> _Statement | None:
-        """The assignment or declaration tokens[first:last], if it uses an element."""
-        tokens, i = self.tokens, first
-        while i < last and tokens[i].text != "=":
-            if tokens[i].text in (",", "?"):
-                return None
-            i = (closing(tokens, i) or last) + 1 if tokens[i].text in OPENING else i + 1
-        if (
-            i >= last - 1
-            or tokens[i + 1].text in ("=", "{")
-            or tokens[first].text in _NO_STATEMENTS
-        ):
-            return None
-        sign = i
-        while tokens[sign - 1].text in SIGNS and tokens[sign - 1].end == tokens[sign].start:
-            sign -= 1
-        operator = self.operator_at(sign)
-        if operator in COMPARING or tokens[i - 1].text == "!":
-            return None
-        if len(split(tokens, i + 1, last)) != 1:
-            return None
-        uses = list(self.elements(i + 1, last))
-        target = next(self.elements(first, sign), None)
-        declares = any(
-            one.kind == "name" and other.kind == "name"
-            for one, other in pairwise(tokens[first:sign])
-        ) or (tokens[first].kind == "name" and tokens[first + 1].text in ("*", "&", "<", "::"))
-        if declares or not target or tokens[first].text != target.root:
+    def _assignment(self, statement: Node) -> Iterator[_Statement]:
+        assign = statement.children[0]
+        written, value = assign.children
+        target = next(self.elements(written), None)
+        if target is not None and target.root != self.tokens[written.first].text:
             target = None
-        elif sign < i:
+        uses = list(self.elements(value))
+        if target is not None and assign.text != "=":
             uses.append(target)
-        if not uses and not target:
-            return None
-        return _Statement(first, i + 1, last, target=target, uses=uses, declares=declares)
+        if uses or target is not None:
+            last = statement.last - 1
+            first, value_first = statement.first, value.first
+            yield _Statement(first, value_first, last, target=target, uses=uses, declares=False)
+
+    def _declaration(self, node: Node) -> Iterator[_Statement]:
+        values = [child for child in node.children if child.kind == "initializer"]
+        if len(node.names) != 1 or len(values) != 1 or values[0].text != "=":
+            return
+        value = values[0].children[0]
+        uses = list(self.elements(value)) if value.kind != "list" else []
+        if uses:
+            first, last = node.first, node.last - 1
+            yield _Statement(first, value.first, last, target=None, uses=uses, declares=True)

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
 _TOKEN = re.compile(
     r"""
@@ -33,12 +33,20 @@ def set_of(words: str) -> frozenset[str]:
 
 
 class Token(NamedTuple):
-    """A token that is not a space or a comment."""
+    """A token that is not a space or a comment; that of a preprocessed text knows its place."""
 
     kind: str  # directive (a whole preprocessor line), string, character, number, name or sign
     text: str
-    start: int
-    end: int
+    start: int = 0
+    end: int = 0
+    file: str = ""
+    line: int = 0
+    namespace: str = ""  # a named one, in which it stands
+
+    @property
+    def place(self) -> str:
+        """The user's file and line."""
+        return f"{self.file}:{self.line}"
 
 
 def tokenize(text: str) -> list[Token]:
@@ -50,18 +58,18 @@ def tokenize(text: str) -> list[Token]:
     ]
 
 
-def closing(tokens: list[Token], opening: int) -> int | None:
+def closing(tokens: Sequence[Token], opening: int) -> int | None:
     """The index where the bracket at `opening` closes; None if it does not."""
     return _partner(tokens, range(opening, len(tokens)), OPENING, CLOSING)
 
 
-def opening(tokens: list[Token], closing_: int) -> int | None:
+def opening(tokens: Sequence[Token], closing_: int) -> int | None:
     """The index where the bracket that closes at `closing_` opens; None if it does not."""
     return _partner(tokens, range(closing_, -1, -1), CLOSING, OPENING)
 
 
 def _partner(
-    tokens: list[Token], places: range, deeper: Collection[str], back: Collection[str]
+    tokens: Sequence[Token], places: range, deeper: Collection[str], back: Collection[str]
 ) -> int | None:
     depth = 0
     for i in places:
@@ -74,50 +82,62 @@ def _partner(
     return None
 
 
-def closing_angle(tokens: list[Token], opening_: int) -> int | None:
-    """The index where the template argument list that opens with `<` closes; or None."""
-    return _other_angle(tokens, opening_, forwards=True)
+def bracket_around(tokens: Sequence[Token], i: int) -> int | None:
+    """The index of the bracket that opens around token `i`; None if there is none."""
+    i -= 1
+    while i >= 0 and tokens[i].text not in OPENING:
+        i = (opening(tokens, i) or 0) - 1 if tokens[i].text in CLOSING else i - 1
+    return i if i >= 0 else None
 
 
-def opening_angle(tokens: list[Token], closing_: int) -> int | None:
-    """The index where the template argument list that closes with `>` opens, or None."""
-    return _other_angle(tokens, closing_, forwards=False)
+def closing_angle(tokens: Sequence[Token], opening_: int) -> int | None:
+    """The index where the template argument list that opens with `<` closes; None if it compares.
 
-
-def _other_angle(tokens: list[Token], i: int, *, forwards: bool) -> int | None:
-    """Walk over whole brackets; braces and what no argument list contains end the search."""
-    step, deeper, back, partner = (1, "<", ">", closing) if forwards else (-1, ">", "<", opening)
-    entered, left = (OPENING, CLOSING) if forwards else (CLOSING, OPENING)
-    depth = 0
-    while 0 <= i < len(tokens):
+    `>>` may be one token, which then closes two lists.
+    """
+    depth, i = 0, opening_
+    while i < len(tokens):
         text = tokens[i].text
-        if text in entered:
-            end = partner(tokens, i)
-            if end is None or text in ("{", "}"):
-                return None
-            i = end
-        elif text == deeper:
+        if text == "<":
             depth += 1
-        elif text == back:
-            depth -= 1
-            if depth == 0:
+        elif text in (">", ">>"):
+            depth -= len(text)
+            if depth <= 0:
                 return i
-        elif text == ";" or text in left:
+        elif text in ("(", "["):
+            i = closing(tokens, i) or len(tokens)
+        elif text in (";", "{", "&&", "||") or text in CLOSING:
             return None
-        i += step
+        i += 1
     return None
 
 
-def end_of_expression(tokens: list[Token], i: int) -> int:
-    """The index of the comma, semicolon or closing bracket behind an expression."""
-    while i < len(tokens) - 1:
-        text = tokens[i].text
-        if text in OPENING:
-            i = closing(tokens, i) or len(tokens) - 1
-        elif text in (",", ";") or text in CLOSING:
-            break
-        i += 1
-    return min(i, len(tokens) - 1)
+def split(tokens: Sequence[Token], at: str = ",") -> list[list[Token]]:
+    """The parts between the separators that are in no brackets; no part if there is no token."""
+    parts: list[list[Token]] = [[]]
+    i = 0
+    while i < len(tokens):
+        end = i
+        if tokens[i].text in OPENING:
+            end = closing(tokens, i) or len(tokens) - 1
+        elif tokens[i].text == "<" and i and tokens[i - 1].kind == "name":
+            angle = closing_angle(tokens, i)
+            after = tokens[angle + 1].text if angle and angle + 1 < len(tokens) else ""
+            if angle and after in ("(", "::", "{"):
+                end = angle
+        if tokens[i].text == at:
+            parts.append([])
+        else:
+            parts[-1] += tokens[i : end + 1]
+        i = end + 1
+    return parts if len(parts) > 1 or parts[0] else []
+
+
+def end_of_expression(tokens: Sequence[Token], i: int) -> int:
+    """The index of the comma, semicolon or closing bracket behind an expression, or the end."""
+    while i < len(tokens) and tokens[i].text not in (",", ";") and tokens[i].text not in CLOSING:
+        i = (closing(tokens, i) or len(tokens)) + 1 if tokens[i].text in OPENING else i + 1
+    return min(i, len(tokens))
 
 
 class Lines:

@@ -17,9 +17,10 @@ from cudalab.backends.cpu.flags import CUDA_RUNTIME
 from cudalab.backends.cpu.regions import loops
 from cudalab.backends.cpu.regions.parts import declaration
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES
-from cudalab.backends.cpu.regions.words import read, spaced, split
+from cudalab.backends.cpu.regions.words import read, spaced
 from cudalab.backends.cpu.tiers import LOOPS, described
 from cudalab.backends.cpu.toolchain import run
+from cudalab.language.tokens import split
 from cudalab.program import qualified
 
 if TYPE_CHECKING:

@@ -171,7 +171,7 @@ def _references(tokens: list[Token]) -> list[Token]:
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
     """Let the lanes of warps move in step where a kernel counts on it."""
     files = [
-        Functions(each.tokens, each.directives, each.structure.device_functions) for each in parsed
+        Functions(each.words, each.directives, each.structure.device_functions) for each in parsed
     ]
     for each, edits in zip(parsed, lockstep.edits(files), strict=True):
         for edit in edits:

@@ -4,7 +4,7 @@ import pytest
 
 from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
-from cudalab.language.tokens import Lines, closing_angle, opening_angle, tokenize
+from cudalab.language.tokens import Lines, closing_angle, tokenize
 from cudalab.program.files import File, gather
 from cudalab.program.parsed import parse, read
 from cudalab.program.rewrite import rewrite
@@ -61,7 +61,6 @@ def test_signs_are_single_characters():
 def test_angles():
     tokens = tokenize("f<g<(a > b)>, 3>(x)")
     assert closing_angle(tokens, 1) == 12
-    assert opening_angle(tokens, 12) == 1
     assert closing_angle(tokenize("a < b; c > d"), 1) is None
 
 

@@ -14,7 +14,8 @@ from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.levels import Level, Levels
 from cudalab.backends.cpu.regions.names import renamed
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
-from cudalab.backends.cpu.regions.words import CHANGING, calls, close, spaced, split, texts
+from cudalab.backends.cpu.regions.words import CHANGING, calls, close, spaced, texts
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

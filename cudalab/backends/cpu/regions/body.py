@@ -30,9 +30,10 @@ from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
-from cudalab.backends.cpu.regions.words import NotCoveredError, Word, Words, calls, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
 from cudalab.backends.cpu.regions.writer import Piece, Writer
 from cudalab.language.lockstep import STEP
+from cudalab.language.tokens import Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -304,7 +305,7 @@ class Body(ABC):
         region, self.region = self.region, Region()
         if region.empty:
             return
-        words = [each for each in region.pieces if isinstance(each, Word)]
+        words = [each for each in region.pieces if isinstance(each, Token)]
         for call in calls(words, self.unit.meeting):  # whose threads would not wait
             raise NotCoveredError(f"{words[call.name].place}: {words[call.name].text} in a region")
         each = each or (f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH")

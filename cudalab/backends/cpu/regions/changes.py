@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
+from cudalab.language.tokens import opening as bracket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ def _base(words: Words, i: int) -> tuple[int | None, bool]:
     while j >= 0:
         text = words[j].text
         if text in ("]", ")"):
-            opening = _open(words, j)
+            opening = bracket(words, j) or 0
             through |= text == "]"
             if text == ")" and opening == j - 2 and words[j - 1].kind == "name":
                 return j - 1, through
@@ -65,12 +66,3 @@ def _base(words: Words, i: int) -> tuple[int | None, bool]:
             return j, through
         return None, through
     return None, through
-
-
-def _open(words: Words, closing: int) -> int:
-    depth = 0
-    for j in range(closing, -1, -1):
-        depth += (words[j].text in (")", "]", "}")) - (words[j].text in ("(", "[", "{"))
-        if depth == 0:
-            return j
-    return 0

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.parts import in_lambda
 from cudalab.backends.cpu.regions.syntax import Statement, statements
-from cudalab.backends.cpu.regions.words import CHANGING, calls, close, of_text, spaced
+from cudalab.backends.cpu.regions.words import CHANGING, calls, of_text, spaced
+from cudalab.language.tokens import bracket_around, end_of_expression
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from cudalab.backends.cpu.regions.words import Word, Words
+    from cudalab.backends.cpu.regions.words import Words
+    from cudalab.language.tokens import Token
 
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
@@ -95,7 +97,7 @@ class _Branches:
             while start > 0:
                 start, at, outside = _before(words, start)
                 if at:
-                    found = start, at, _end(words, start)
+                    found = start, at, end_of_expression(words, start)
                 start = outside
             if found:
                 return found
@@ -115,7 +117,7 @@ def _before(words: Words, i: int) -> tuple[int, int, int]:
             return j + 1, _lowest(operators), j
         assigns = text in CHANGING and text not in ("++", "--")
         if depth == 0 and (assigns or text in (",", "return")):
-            return j + 1, _lowest(operators), _opening(words, j)
+            return j + 1, _lowest(operators), bracket_around(words, j) or 0
         if depth == 0 and text in ("?", "&&", "||"):
             operators[text] = j
     return 0, _lowest(operators), 0
@@ -124,24 +126,6 @@ def _before(words: Words, i: int) -> tuple[int, int, int]:
 def _lowest(operators: dict[str, int]) -> int:
     """The first of the operators that bind least."""
     return operators.get("?") or operators.get("||") or operators.get("&&") or 0
-
-
-def _opening(words: Words, i: int) -> int:
-    """The bracket around word `i`, or 0."""
-    depth = 0
-    for j in range(i - 1, -1, -1):
-        depth -= _BRACKETS.get(words[j].text, 0)
-        if depth < 0:
-            return j
-    return 0
-
-
-def _end(words: Words, start: int) -> int:
-    """The end of the expression that begins at `start`."""
-    i = start
-    while i < len(words) and words[i].text not in (",", ";", ")", "]", "}"):
-        i = close(words, i) + 1 if words[i].text in ("(", "[", "{") else i + 1
-    return i
 
 
 def _colon(words: Words) -> int:
@@ -155,5 +139,5 @@ def _colon(words: Words) -> int:
     return 0
 
 
-def _block(place: Word, parts: list[Statement]) -> Statement:
+def _block(place: Token, parts: list[Statement]) -> Statement:
     return Statement("block", of_text(place, "{ }"), parts=parts)

@@ -17,7 +17,8 @@ from cudalab.backends.cpu.regions.parts import Loop
 from cudalab.backends.cpu.regions.rounds import Rounds, rounds_of
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, split, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

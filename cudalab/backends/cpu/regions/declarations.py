@@ -9,7 +9,8 @@ from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Home, by_itself, nearby
 from cudalab.backends.cpu.regions.syntax import locals_of
-from cudalab.backends.cpu.regions.words import NotCoveredError, spaced, split, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, spaced, texts
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Local

@@ -21,7 +21,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of, statements
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls, of_text, split, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, of_text, texts
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,12 +14,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.backends.cpu.regions.syntax import TYPES
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, split, texts
-from cudalab.language.tokens import tokenize
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
+from cudalab.language.tokens import split, tokenize
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Parameter
-    from cudalab.backends.cpu.regions.words import Word
+    from cudalab.language.tokens import Token
 
 # The words in which a function that has groups besides its block says so.
 GROUPS = frozenset(
@@ -232,7 +232,7 @@ class _Reader:
             return self._call(place, "__cg_split", self._mask(arguments[0]), label)
         return self._call(place, "__cg_here") if maker == "coalesced_threads" else words
 
-    def _add(self, name: str, kind: str, place: Word) -> None:
+    def _add(self, name: str, kind: str, place: Token) -> None:
         """Note a group that is a variable; its name is that of no other group."""
         getattr(self, _OBJECTS[kind]).add(name)
         kinds = [each for each in _OBJECTS.values() if name in getattr(self, each)]
@@ -297,7 +297,7 @@ class _Reader:
             result += self._exchange(words[i], operation, arguments)
         return end + 1
 
-    def _function(self, place: Word, name: str, arguments: list[Words]) -> Words:
+    def _function(self, place: Token, name: str, arguments: list[Words]) -> Words:
         """`sync(group)`, or a reduction or a scan by a group."""
         group = arguments[0]
         if name == "sync":
@@ -341,7 +341,7 @@ class _Reader:
             "meta_group_size": f"( ( {whole} + {size} - 1 ) / {size} )",
         }.get(name, "")
 
-    def _exchange(self, place: Word, name: str, arguments: list[Words]) -> Words:
+    def _exchange(self, place: Token, name: str, arguments: list[Words]) -> Words:
         """A shuffle or a vote of some lanes of a warp."""
         group = place.text
         mask = self._mask([place])
@@ -362,7 +362,7 @@ class _Reader:
             return lanes if whole else self._call(place, "::cudalab::ranks_of", mask, lanes)
         raise _refusal(place)
 
-    def _call(self, place: Word, name: str, *arguments: str | Words) -> Words:
+    def _call(self, place: Token, name: str, *arguments: str | Words) -> Words:
         """A call in other words."""
         made = _as_words(place, f"{name} (")
         for number, each in enumerate(arguments):
@@ -413,7 +413,7 @@ def _size_of_tile(parameter: Parameter) -> str:
     return size if size in _SIZES and words[at - 1] == "<" else ""
 
 
-def _may_be_type(word: Word, name: Word) -> bool:
+def _may_be_type(word: Token, name: Token) -> bool:
     """Whether two words may declare a variable."""
     return name.kind == "name" and (word.kind == "name" or word.text in ("*", "&", ">"))
 
@@ -436,7 +436,7 @@ def _hiding(words: Words) -> set[int]:
     return found
 
 
-def _refusal(word: Word) -> NotCoveredError:
+def _refusal(word: Token) -> NotCoveredError:
     return NotCoveredError(f"{word.place}: cooperative groups")
 
 
@@ -457,6 +457,6 @@ def _drop_namespace(result: Words) -> None:
         del result[-2:]
 
 
-def _as_words(place: Word, text: str) -> Words:
+def _as_words(place: Token, text: str) -> Words:
     """Words of ours at the place of another one."""
     return [place._replace(text=token.text, kind=token.kind) for token in tokenize(text)]

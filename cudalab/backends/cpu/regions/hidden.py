@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from cudalab.backends.cpu.regions.syntax import Function
     from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.words import Word, Words
+    from cudalab.backends.cpu.regions.words import Words
+    from cudalab.language.tokens import Token
 
 _OF_METHOD = (".", "->", "::")
 
@@ -38,7 +39,7 @@ def note_meetings_elsewhere(units: Sequence[Unit]) -> None:
         unit.elsewhere = functions | ({name for names in classes for name in names} - own)
 
 
-def _met(definition: Words, names: Collection[str]) -> Word | None:
+def _met(definition: Words, names: Collection[str]) -> Token | None:
     """The first call of one of `names` inside of a class or an operator."""
     inside = definition[texts(definition).index("{") :]  # a function's own body is not in it
     found = calls(inside, names)

@@ -15,7 +15,8 @@ from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Statement
 from cudalab.backends.cpu.regions.unit import parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, split, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, texts
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.syntax import Parameter
 from cudalab.backends.cpu.regions.unit import parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, close_angle, split, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, texts
+from cudalab.language.tokens import closing_angle, split
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement
@@ -70,7 +71,7 @@ def _are_template_arguments(words: Words, names: set[str]) -> bool:
     return any(
         word.text == "<"
         and words[i - 1].text != "cudalab_fit"
-        and names & set(texts(words[i : close_angle(words, i) or i]))
+        and names & set(texts(words[i : closing_angle(words, i) or i]))
         for i, word in enumerate(words)
     )
 

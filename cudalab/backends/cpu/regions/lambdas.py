@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.syntax import Statement, parameter_of, statements
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls, close, split, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, close, texts
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

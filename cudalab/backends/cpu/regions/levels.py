@@ -15,15 +15,8 @@ from cudalab.backends.cpu.regions.changes import changes_of
 from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_apart
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES
-from cudalab.backends.cpu.regions.words import (
-    NotCoveredError,
-    Words,
-    calls,
-    close,
-    close_angle,
-    split,
-    texts,
-)
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
+from cudalab.language.tokens import closing_angle, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -213,7 +206,7 @@ class Levels:
         if name in BLOCK_VOTES | VOTES | OTHER_WARP_WIDE | {"__shfl_sync"} | self.unit.collective:
             opening = i + 1
             if texts(words[opening : opening + 1]) == ["<"]:
-                opening = (close_angle(words, opening) or opening) + 1
+                opening = (closing_angle(words, opening) or opening) + 1
             if texts(words[opening : opening + 1]) == ["("]:
                 return close(words, opening) + 1
         return i + 1
@@ -411,7 +404,7 @@ class Levels:
                 self._lend([word])  # a method may change its object
             opening = i + 1
             if words[opening].text == "<":
-                opening = (close_angle(words, opening) or opening) + 1
+                opening = (closing_angle(words, opening) or opening) + 1
             if opening >= len(words) or words[opening].text != "(":
                 continue
             functions = self.unit.by_name.get(word.text, [])

@@ -15,8 +15,9 @@ from cudalab.backends.cpu.regions.unit import (
     VALUED,
     VOTES,
 )
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, split, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
 from cudalab.language.lockstep import STEP
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement

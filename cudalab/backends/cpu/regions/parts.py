@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.words import Word, close, spaced, texts
+from cudalab.backends.cpu.regions.words import close, spaced, texts
+from cudalab.language.tokens import Token, bracket_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +47,7 @@ class Region:
         """Append text; `computed`: of a variable that is computed anew in each region."""
         self.empty &= computed
         for piece in pieces:
-            if isinstance(piece, str | Word):
+            if isinstance(piece, str | Token):
                 self.pieces.append(piece)
             else:
                 self.pieces += piece
@@ -84,7 +85,7 @@ def type_of(parameter: Parameter) -> str:
     return text
 
 
-def named(local: Local) -> list[Word]:
+def named(local: Local) -> list[Token]:
     """The words that name a local variable in its declaration."""
     place = local.spec[0]
     if local.is_reference and local.array:
@@ -128,18 +129,14 @@ def regions_of(pieces: list[Part]) -> dict[str, set[int]]:
 
 def is_argument(words: Words, i: int) -> bool:
     """Whether word `i` is inside the brackets of a call, so that it comes before what is behind."""
-    depth = 0
-    for j in range(i - 1, -1, -1):
-        depth += (words[j].text in (")", "]", "}")) - (words[j].text in ("(", "[", "{"))
-        if depth < 0:
-            return (
-                words[j].text == "("
-                and j > 0
-                and words[j - 1].kind == "name"
-                and not ({"?", "&&", "||"} & set(texts(words[j:i])))
-                and not {"?", "&&", "||"} & set(texts(words[:j]))
-            )
-    return False
+    j = bracket_around(words, i)
+    return (
+        j is not None
+        and j > 0
+        and words[j].text == "("
+        and words[j - 1].kind == "name"
+        and not {"?", "&&", "||"} & set(texts(words[:i]))
+    )
 
 
 def widths(function: Function) -> list[str]:

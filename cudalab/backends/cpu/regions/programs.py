@@ -15,12 +15,8 @@ from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
 from cudalab.backends.cpu.regions.syntax import TYPES
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
-from cudalab.backends.cpu.regions.words import (
-    NotCoveredError,
-    declared_name,
-    split,
-    texts,
-)
+from cudalab.backends.cpu.regions.words import NotCoveredError, declared_name, texts
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.levels import Level
-from cudalab.backends.cpu.regions.words import Word, calls, close, close_angle, split, texts
+from cudalab.backends.cpu.regions.words import calls, close, texts
+from cudalab.language.tokens import Token, closing_angle, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,7 @@ class Strides:
 
     def with_neighbours(self, pieces: list[Piece]) -> list[Piece]:
         """The text of a region, in which indices say that neighbours have the next ones."""
-        words = [piece for piece in pieces if isinstance(piece, Word)]
+        words = [piece for piece in pieces if isinstance(piece, Token)]
         if has_lambda(words) or any(" " in word.text for word in words):
             return pieces
         opening, closing = set[int](), set[int]()
@@ -176,9 +177,9 @@ def _signs(words: Words, outside: list[int]) -> list[int]:
 def _after_cast(words: Words) -> int:
     """The index behind a cast at the beginning; 0 if there is none."""
     if texts(words[:4]) == ["::", "cudalab", "::", "cudalab_fit"]:
-        return (close_angle(words, 4) or 0) + 1
+        return (closing_angle(words, 4) or 0) + 1
     if words[0].text == "static_cast":
-        return (close_angle(words, 1) or 0) + 1
+        return (closing_angle(words, 1) or 0) + 1
     end = close(words, 0) if words[0].text == "(" else 0
     inside = texts(words[1:end])
     return end + 1 if inside and all(map(_TYPE.fullmatch, inside)) else 0

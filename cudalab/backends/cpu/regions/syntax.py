@@ -6,15 +6,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.words import (
-    NotCoveredError,
-    Words,
-    close,
-    close_angle,
-    spaced,
-    split,
-    texts,
-)
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, close, spaced, texts
+from cudalab.language.tokens import closing_angle, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -288,7 +281,7 @@ def _end_of_type(words: Words, i: int) -> int:
         return len(words)
     i += 1
     while i < len(words):
-        if words[i].text == "<" and (angle := close_angle(words, i)):
+        if words[i].text == "<" and (angle := closing_angle(words, i)):
             i = angle + 1
         elif words[i].text == "::":
             i += 2
@@ -350,7 +343,7 @@ def _function(head: Words, body: Words) -> Function | None:
     """The function whose text up to its body is `head`; None for a class or a specialization."""
     whole, template = head, head[:0]
     if head and head[0].text == "template":
-        angle = close_angle(head, 1) or 1
+        angle = closing_angle(head, 1) or 1
         template, head = head[: angle + 1], head[angle + 1 :]
     words = texts(head)
     if not words or words[0] in ("struct", "class", "union", "enum") or "operator" in words:
@@ -423,7 +416,7 @@ def _operands(head: Words) -> set[str]:
 def defined(head: Words) -> set[str]:
     """The names by which one may use what follows `head`: a class, a function, or anything else."""
     if head and head[0].text == "template":
-        head = head[(close_angle(head, 1) or 0) + 1 :]
+        head = head[(closing_angle(head, 1) or 0) + 1 :]
     words = texts(head)
     for i, word in enumerate(words):
         if word in ("struct", "class", "union") and i + 1 < len(head):

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.syntax import TYPES, Function, defined, functions, statements
-from cudalab.backends.cpu.regions.words import (
-    NotCoveredError,
-    Word,
-    Words,
-    calls,
-    close,
-    split,
-    texts,
-)
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language.lockstep import IN_STEP, STEP
+from cudalab.language.tokens import Token, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -314,7 +307,7 @@ def _check_class(words: Words) -> None:
             raise NotCoveredError(f"{place}: a class whose loops may wait for other threads")
 
 
-def _is_cast(words: list[Word], i: int) -> bool:
+def _is_cast(words: list[Token], i: int) -> bool:
     """Whether `volatile`, word `i`, belongs to a cast; else it declares something, or an asm."""
     start = i - (texts(words[i - 1 : i]) == ["const"])
     before = texts(words[max(start - 2, 0) : start])
@@ -338,7 +331,7 @@ def _check_alone(kernel: Function) -> None:
         raise NotCoveredError(f"{kernel.head[0].place}: cooperative groups")
 
 
-def _check_words(words: list[Word], *, any_volatile: bool = False) -> None:
+def _check_words(words: list[Token], *, any_volatile: bool = False) -> None:
     for i, word in enumerate(words):
         if word.text in _ONLY_FIBERS:
             raise NotCoveredError(f"{word.place}: {_ONLY_FIBERS[word.text]}")

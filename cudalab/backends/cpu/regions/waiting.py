@@ -13,13 +13,8 @@ from cudalab.backends.cpu.regions.changes import changes_of
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
-from cudalab.backends.cpu.regions.words import (
-    NotCoveredError,
-    calls,
-    declared_name,
-    split,
-    texts,
-)
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, declared_name, texts
+from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement

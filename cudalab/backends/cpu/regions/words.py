@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.language.tokens import tokenize
+from cudalab.language.tokens import Token, closing, closing_angle, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +15,6 @@ _ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 CHANGING = frozenset({*_ASSIGNING, "++", "--"})
 _JOINED = CHANGING | {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "...", "##"}
 _LONGEST = 2**20  # bytes that are read in a second or two
-_OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 
 
 class NotCoveredError(Exception):
@@ -25,21 +24,7 @@ class NotCoveredError(Exception):
     more: Sequence[NotCoveredError] = ()  # those of other functions
 
 
-class Word(NamedTuple):
-    """A token, or two or three signs that belong together, such as `<<=`."""
-
-    text: str
-    kind: str  # as in language.tokens
-    file: str
-    line: int
-    namespace: str = ""  # a named one, in which the word stands
-
-    @property
-    def place(self) -> str:
-        return f"{self.file}:{self.line}"
-
-
-Words = list[Word]
+Words = list[Token]
 
 
 def read(text: str) -> Words:
@@ -61,7 +46,7 @@ def read(text: str) -> Words:
         if token.kind == "sign" and joined in _JOINED:
             words[-1] = words[-1]._replace(text=joined)
         else:
-            words.append(Word(token.text, token.kind, file, line + offset))
+            words.append(Token(token.kind, token.text, file=file, line=line + offset))
         end = token.end
     return words
 
@@ -109,17 +94,17 @@ def _sees(name: str, other: str) -> bool:
     return not other or name == other or name.startswith(f"{other}::")
 
 
-def texts(words: Iterable[Word]) -> list[str]:
+def texts(words: Iterable[Token]) -> list[str]:
     """The words' texts."""
     return [word.text for word in words]
 
 
-def spaced(words: Iterable[Word]) -> str:
+def spaced(words: Iterable[Token]) -> str:
     """The words in one line."""
     return " ".join(word.text for word in words)
 
 
-def of_text(place: Word, *pieces: str | Words) -> Words:
+def of_text(place: Token, *pieces: str | Words) -> Words:
     """Words of our own, at a place of the user's text, and the user's between them."""
     result: Words = []
     for piece in pieces:
@@ -132,54 +117,12 @@ def of_text(place: Word, *pieces: str | Words) -> Words:
     return result
 
 
-def close(words: Sequence[Word], start: int) -> int:
+def close(words: Sequence[Token], start: int) -> int:
     """The index where the bracket at `start` closes."""
-    depth = 0
-    for i in range(start, len(words)):
-        depth += (words[i].text in _OPENING) - (words[i].text in _CLOSING)
-        if depth == 0:
-            return i
-    raise NotCoveredError(f"{words[start].place}: a bracket that does not close")
-
-
-def close_angle(words: Sequence[Word], start: int) -> int | None:
-    """The index where the template arguments that `<` at `start` opens end; None if it compares."""
-    depth, i = 0, start
-    while i < len(words):
-        text = words[i].text
-        if text in _OPENING:
-            i = close(words, i)
-        elif text == "<":
-            depth += 1
-        elif text in (">", ">>"):
-            depth -= len(text)
-            if depth <= 0:
-                return i
-        elif text in (";", "&&", "||", *_CLOSING):
-            return None
-        i += 1
-    return None
-
-
-def split(words: Words, at: str = ",") -> list[Words]:
-    """The parts between the separators outside of brackets; none of nothing."""
-    parts: list[Words] = [[]]
-    i = 0
-    while i < len(words):
-        end = i
-        if words[i].text in _OPENING:
-            end = close(words, i)
-        elif words[i].text == "<" and i and words[i - 1].kind == "name":
-            angle = close_angle(words, i)
-            after = words[angle + 1].text if angle and angle + 1 < len(words) else ""
-            if angle and after in ("(", "::", "{"):
-                end = angle
-        if words[i].text == at:
-            parts.append([])
-        else:
-            parts[-1] += words[i : end + 1]
-        i = end + 1
-    return parts if len(parts) > 1 or parts[0] else []
+    end = closing(words, start)
+    if end is None:
+        raise NotCoveredError(f"{words[start].place}: a bracket that does not close")
+    return end
 
 
 def declared_name(declaration: Words) -> str:
@@ -197,7 +140,7 @@ class Call(NamedTuple):
     closing: int
 
 
-def calls(words: Sequence[Word], names: Collection[str]) -> list[Call]:
+def calls(words: Sequence[Token], names: Collection[str]) -> list[Call]:
     """The calls of functions with one of `names`, in the order of the text."""
     found = []
     for i, word in enumerate(words[:-1]):
@@ -205,7 +148,7 @@ def calls(words: Sequence[Word], names: Collection[str]) -> list[Call]:
             continue
         opening = i + 1
         if words[opening].text == "<":
-            opening = (close_angle(words, opening) or len(words)) + 1
+            opening = (closing_angle(words, opening) or len(words)) + 1
         if opening < len(words) and words[opening].text == "(":
             found.append(Call(i, opening, close(words, opening)))
     return found

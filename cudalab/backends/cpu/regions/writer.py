@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.words import Word
+from cudalab.language.tokens import Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Piece = Word | str
+Piece = Token | str
 _FEW = 4  # lines that are skipped by empty ones
 
 
@@ -25,7 +25,7 @@ class Writer:
     def add(self, *pieces: Piece | Iterable[Piece]) -> None:
         """Append words, and texts without newlines."""
         for piece in pieces:
-            if isinstance(piece, Word):
+            if isinstance(piece, Token):
                 self._move(piece)
                 self._pieces.append(piece.text)
             elif isinstance(piece, str):
@@ -37,7 +37,7 @@ class Writer:
         """All that was added."""
         return " ".join(self._pieces) + "\n"
 
-    def _move(self, word: Word) -> None:
+    def _move(self, word: Token) -> None:
         if not word.line or (word.file, word.line) == (self._file, self._line):
             return
         skipped = word.line - self._line
