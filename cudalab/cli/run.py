@@ -259,7 +259,7 @@ def observed(
     with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
         if sanitize:
             rows = reports.finding_rows(name, sources, trace)
-            found = reports.verdict(rows, trace, leaks=leaks)
+            found = reports.verdict(rows, trace, sources, leaks=leaks)
             clean = found.errors == 0
             remarks, tool = reports.remarks(found, label), "run --sanitize"
             content: Any = reports.document(name, label, found, trace)

@@ -12,6 +12,7 @@ from cudalab.microscope.races import Advice, advice_on_race
 if TYPE_CHECKING:
     from cudalab.backends.trace import Finding, Kind, Place, Thread
 
+NULL = "through a null pointer"  # detail of an access
 LEFT = "left"  # detail of a barrier: a thread has left the kernel without reaching it
 
 
@@ -167,6 +168,13 @@ _INNER = Advice(
     "rows. In a struct it hits the next member; with rows it is the next row. C++ allows neither.",
     "Check the index, or index the row, too: tile[i / 16][i % 16] instead of tile[0][i].",
 )
+_NULL = _About(
+    "",
+    "Nothing lies there: a GPU ends the kernel with an error, and all that the program does "
+    "afterwards fails.",
+    "Look where the pointer comes from: was the memory made, did cudaMalloc succeed, and is it "
+    "this pointer that was handed on?",
+)
 OTHER_VALUES = _About(
     "lanes of one instruction write different values to the same word",
     "One of them stays, and CUDA does not say whose: the others are lost.",
@@ -209,6 +217,8 @@ def explain(finding: Finding) -> Explanation:
         why, cure = advice_on_race(finding, why, cure)
     elif finding.kind == "out_of_bounds" and finding.note:
         why, cure = _INNER.why, _INNER.cure
+    elif finding.detail == NULL:
+        why, cure = _NULL.why, _NULL.cure
     elif finding.kind == "out_of_bounds" and finding.space in ("shared", "local"):
         cure = "Make the array as large as the largest index and one more, or check the index."
     return Explanation(about.title, what, why, cure)
@@ -294,6 +304,8 @@ def _out_of_bounds(finding: Finding) -> str:
     text = f"{name_of(finding.thread)}: {noun} of {_bytes(finding.bytes)} at {where(finding.place)}"
     if finding.beyond is None and finding.index is not None:
         return f"{text}, in memory that no argument of the launch leads to."
+    if finding.detail == NULL:
+        return f"{text}, {NULL}."
     if finding.beyond is None:
         return f"{text}, outside of every buffer{_detail(finding)}."
     buffer = f"'{finding.buffer}'" if finding.buffer else "a buffer"

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.microscope.annotate import number, share
-from cudalab.microscope.explanations import explain, where
+from cudalab.microscope.explanations import NULL, explain, where
 from cudalab.microscope.findings import Findings, errors, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
@@ -16,6 +16,7 @@ from cudalab.microscope.sanitize import add_rows, finding_row
 from cudalab.microscope.show import show
 from cudalab.output import terminal
 from cudalab.output.annotations import Annotation
+from cudalab.program import unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -65,25 +66,37 @@ class Verdict:
         return self.errors == 0 and not self.refused
 
 
-def verdict(rows: list[FindingRow], seen: Observed, *, leaks: bool = False) -> Verdict:
+def verdict(
+    rows: list[FindingRow], seen: Observed, files: Sequence[File] = (), *, leaks: bool = False
+) -> Verdict:
     """Tell what is wrong from what follows from it. Leaks count if `leaks` is set.
 
     What has ended a kernel is a finding; then its launch fails, and the program stops halfway,
-    so that it does not free its memory.
+    so that it does not free its memory. Where memory could not be made, and the program did not
+    look, what is done through its pointer follows from that.
     """
+    texts = {file.label: file.text.splitlines() for file in files}
+    ignored, follows = unchecked.causes(unchecked.unchecked(seen.messages, texts))
+    if unchecked.leaves_null(ignored):
+        through = [row for row in rows if row.detail == NULL]
+        rows = [row for row in rows if row.detail != NULL]
+        follows += [f"{row.file}:{row.line}: {row.what}" for row in through]
     of: dict[str, list[str]] = {}
     for kind, text in seen.messages:
         of.setdefault(kind, []).append(text)
     ended = of.get("failed kernel", [])
-    is_explained = any(not row.note for row in rows)
-    causes = [*([] if is_explained else ended), *of.get("unread error", [])]
+    is_explained = bool(ignored) or any(not row.note for row in rows)
+    ignored += [] if is_explained else ended
+    ignored += [*of.get("unread error", []), *of.get("overrun", [])]
+    told = {_PLACE.sub(r"\g<file>:\g<line>", text) for text in (*ignored, *follows)}
+    failed = dict.fromkeys(of.get("failed call", []))
     return Verdict(
         rows,
-        [*causes, *of.get("overrun", [])],
-        follows=ended if is_explained else [],
+        ignored,
+        follows=[*follows, *(ended if is_explained else [])],
         leaks=of.get("leak", []),
         leaks_count=leaks and not ended,
-        failed=of.get("failed call", []),
+        failed=[text for text in failed if _PLACE.sub(r"\g<file>:\g<line>", text) not in told],
         refused=of.get("refusal", []),
     )
 

@@ -218,7 +218,7 @@ template <class T> __device__ void no_kernel(T) {}
         f"second{size}",
     ]
     assert [line.count("argument<") for line in launches] == [2, 1]
-    assert made.index(text) < made.index("int main")
+    assert made.index('#include "kernel.cu"') < made.index("int main")
 
 
 def test_a_suites_mistake_is_found_by_a_finding_of_its_kind():

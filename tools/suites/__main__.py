@@ -26,8 +26,6 @@ from tools.suites.program import WANTED
 from tools.world.run import limited
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tools.sanitize import Kinds
     from tools.suites.program import Program, Suite
 
@@ -125,16 +123,12 @@ def judge(clones: Path, key: str, only: str) -> None:
             "commit": MACHINE()["commit"],
             "gpu": before["gpu"],
         }
-        for program in wanted(suite.programs(folder), only):
+        programs = [each for each in suite.programs(folder) if only in ("", each.name)]
+        for program in sorted(programs, key=lambda each: each.name in rows):  # the new ones first
             kinds = judged(program, folder / "findings.json")
             rows[program.name] = verdict(program, kinds, rows.get(program.name, {}))
             print(program.name, *(rows[program.name][each] for each in ("truth", "found", "notes")))
             results.write_rows(path, head, [rows[each] for each in sorted(rows)], "programs")
-
-
-def wanted(programs: Iterator[Program], only: str) -> Iterator[Program]:
-    """The programs whose name is `only`, or all of them."""
-    return (program for program in programs if only in ("", program.name))
 
 
 def main(clones: str, *chosen: str) -> None:

@@ -29,7 +29,7 @@ WANTED = {
     "null pointer": BOUNDS,
     "uninitialised memory": frozenset({"uninitialised"}),
     "barrier": frozenset({"barrier_divergence", "deadlock", "wrong_mask"}),
-    "race or mask": RACES | {"wrong_mask"},
+    "write to constant memory": BOUNDS,
 }
 
 

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 ABOUT = (
     "the programs of [tools/world/programs.toml](../tools/world/programs.toml) that print on the "
-    "CPU device what they print on a GPU, exactly or to their tolerance, with the same arguments"
+    "CPU device what they print on a GPU, exactly or to their tolerance, with the same arguments. "
+    "Each kernel is examined for 5 seconds of the processor's time"
 )
+EXAMINED_S = 5
 AGREEING = ("same", "close", "order")
 
 
@@ -25,7 +27,9 @@ def world(folder: Path) -> Iterator[Program]:
     for repository, key in names.items():
         if (folder / repository).exists() and key != repository:
             (folder / key).symlink_to(folder / repository)
-    for each in programs.chosen("", list(AGREEING)):
+    limits = {(row["set"], row["program"]): row["limit_s"] for row in programs.stored()}
+    every = programs.chosen("", list(AGREEING))
+    for each in sorted(every, key=lambda each: limits[each.set, each.name]):  # the short ones first
         if (folder / each.set).exists():
             copy = programs.copied(each, folder, Path(tempfile.mkdtemp(dir=folder)))
             yield Program(
@@ -33,7 +37,7 @@ def world(folder: Path) -> Iterator[Program]:
                 RIGHT,
                 each.files,
                 folder=copy,
-                options=each.options,
+                options=("--kill-after", str(EXAMINED_S), *each.options),
                 runs=(each.arguments,),
             )
 

@@ -77,12 +77,17 @@ def chosen(only: str, verdicts: list[str]) -> list[Program]:
     named = [each for each in programs() if only in f"{each.set} {each.name}"]
     if not verdicts:
         return named
-    rows = json.loads(STORED.read_text("utf-8"))["programs"]
-    given = {(row["set"], row["program"]): row["verdict"] for row in rows}
+    given = {(row["set"], row["program"]): row["verdict"] for row in stored()}
     by_verdict: dict[str, list[Program]] = {}
     for each in named:
         by_verdict.setdefault(given.get((each.set, each.name), "none"), []).append(each)
     return [each for verdict in verdicts for each in by_verdict.get(verdict, [])]
+
+
+def stored() -> list[dict[str, str]]:
+    """The rows of the stored table."""
+    rows: list[dict[str, str]] = json.loads(STORED.read_text("utf-8"))["programs"]
+    return rows
 
 
 def by_build(chosen: list[Program]) -> list[list[Program]]:

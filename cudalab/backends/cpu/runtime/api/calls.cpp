@@ -223,6 +223,7 @@ cudaError_t cudaPeekAtLastError() {
     Call call("cudaPeekAtLastError", {}, Call::ANYWHERE);
     if (call.of_kernel) return error_of_thread();
     unread.error = cudaSuccess;
+    if (last_error) report(MessageKind::ERRORS_READ, "");
     return call.pending() ? for_good : last_error;
 }
 cudaError_t cudaGetLastError() {

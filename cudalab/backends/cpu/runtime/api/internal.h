@@ -201,7 +201,15 @@ void heap_grows(void* memory, size_t bytes);  // in a kernel; only in check mode
 typedef void HeapFree(void* memory);
 void heap_shrinks(void* memory, HeapFree* release);
 // A message for the user.
-enum class MessageKind { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL, OVERRUN, REFUSAL };
+enum class MessageKind {
+    FAILED_KERNEL,
+    UNREAD_ERROR,
+    LEAK,
+    FAILED_CALL,
+    OVERRUN,
+    REFUSAL,
+    ERRORS_READ,  // the program has asked for the error of the calls that failed
+};
 void report(MessageKind what, const char* text);
 
 // ------------------------------------------------------------------ the device's properties

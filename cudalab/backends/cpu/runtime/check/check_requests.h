@@ -21,7 +21,7 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
             return known;
         }
     }
-    if ((size_t)(address - run.tls) < run.module->tls_bytes + ZONE ||
+    if ((run.tls && (size_t)(address - run.tls) < run.module->tls_bytes + ZONE) ||
         (run.dynamic_shared &&
          (size_t)(address - run.dynamic_shared + ZONE) < DYNAMIC_SHARED + 2 * ZONE)) {
         unsigned nearest = NO_REGION;
@@ -84,11 +84,15 @@ static bool after_free(unsigned thread, const Event& e) {
     return false;
 }
 
+static const uintptr_t NULL_BYTES = 64 << 10;  // nothing is mapped there
+
 // What is known of an access near no region: the index that has led there, or its address.
 static void describe_far(FindingRow& row, const Event& e) {
     const FindingRow* index = findings.find(PAST_INNER_ARRAY, row.place, 0, NO_REGION);
     if (index)
         memcpy(row.detail, index->detail, sizeof row.detail);
+    else if ((uintptr_t)e.address < NULL_BYTES)
+        snprintf(row.detail, sizeof row.detail, "through a null pointer");
     else
         snprintf(row.detail, sizeof row.detail, "address %#zx", (size_t)e.address);
 }
