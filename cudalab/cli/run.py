@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -24,6 +24,11 @@ from cudalab.cli.options import (
 from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.program.instrumented import Part
+
 
 class RunCommand(click.Command):
     """A command that passes the arguments after `--` to the program it runs."""
@@ -33,7 +38,10 @@ class RunCommand(click.Command):
         from cudalab.program.options import split
 
         ours, theirs = args, []
-        if "--" in args:
+        if "--make" in args:
+            at = args.index("--make") + 1
+            ours, theirs = args[:at], args[at:]
+        elif "--" in args:
             at = args.index("--")
             ours, theirs = args[:at], args[at + 1 :]
         ctx.meta["program arguments"] = theirs
@@ -57,6 +65,7 @@ class RunCommand(click.Command):
         "cudalab run program.cu < in.bin > out.bin",
         "cudalab run --device cpu -D N=1024 main.cu scan.cu -- --verbose",
         "cudalab run -O3 -std=c++17 -Xcompiler -fopenmp main.cu -lm",
+        "cudalab run --make -j4 && cudalab run --sanitize ./program",
         "CUDALAB_THREADS=1 CUDALAB_DEVICE_MEMORY=2G cudalab run program.cu",
     ),
 )
@@ -101,11 +110,23 @@ class RunCommand(click.Command):
     help="Compile the program for the CPU device and say how each of its kernels runs there, and "
     "why, instead of running it.",
 )
+@click.option(
+    "--make",
+    is_flag=True,
+    help="Run make with the ARGUMENTS that follow, and a toolkit whose nvcc compiles for the CPU "
+    "device; without a makefile, CMake.",
+)
+@click.option(
+    "--print-env",
+    is_flag=True,
+    help='Print the variables of that toolkit, for your own shell: eval "$(cudalab run '
+    '--print-env)".',
+)
 @json_option(
     "Write what --sanitize or --profile shows as JSON; with - the program's output goes to stderr."
 )
 @remark_options(where="stderr")
-@click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
+@click.argument("files", nargs=-1, metavar="FILE.cu... [-- ARGUMENTS]")
 @quiet_option
 @click.pass_context
 def run(
@@ -121,6 +142,8 @@ def run(
     leaks: bool,
     kill_after: float | None,
     tier: bool,
+    make: bool,
+    print_env: bool,
     json_path: Path | None,
     sarif: Path | None,
     github: bool,
@@ -136,14 +159,18 @@ def run(
     what means nothing on the CPU device is ignored there.
     """
     from cudalab.program.build import executable, has_gpu
+    from cudalab.program.files import is_binary
 
     arguments = ctx.meta["program arguments"]
     options = [f"-I{folder}" for folder in include] + [f"-D{macro}" for macro in define]
     options += ctx.meta["nvcc options"]
     try:
-        if (kill_after or leaks) and not sanitize:
-            option = "--kill-after" if kill_after else "--leaks"
-            raise UsageError(f"{option} needs --sanitize")
+        if make or print_env:
+            return with_toolkit(files, arguments, make=make, print_env=print_env)
+        forms = Forms(json=json_path, sarif=sarif, github=github)
+        check_options(
+            files, forms, sanitize=sanitize, profile=profile, kill_after=kill_after, leaks=leaks
+        )
         if tier:
             if sanitize or profile or output or needs_gpu(device):
                 raise UsageError("--tier stands alone, and is about the CPU device")
@@ -151,7 +178,6 @@ def run(
             return ExitCode.OK
         if sanitize or profile:
             check_alone(device, output, sanitize=sanitize, profile=profile)
-            forms = Forms(json=json_path, sarif=sarif, github=github)
             return observed(
                 files,
                 options,
@@ -161,14 +187,13 @@ def run(
                 leaks=leaks,
                 kill_after=kill_after,
             )
-        if json_path or sarif or github:
-            raise UsageError("--json, --sarif and --github need --sanitize or --profile")
         if needs_gpu(device) and not has_gpu():
             raise NoDeviceError(
                 "the program cannot be run on a GPU: there is none here",
                 hint="leave out --device cuda: the program runs on the CPU device",
             )
-        binary = executable(files, device, options)
+        is_built = is_binary(files[0])
+        binary = Path(files[0]) if is_built else executable(files, device, options)
         if output:
             import shutil
 
@@ -181,6 +206,39 @@ def run(
         failure = CudalabError(f"the program cannot be run: {error}")
         failure.exit_code = ExitCode.RUN_FAILED
         raise failure from None
+
+
+def check_options(
+    files: tuple[str, ...],
+    forms: Forms,
+    *,
+    sanitize: bool,
+    profile: bool,
+    kill_after: float | None,
+    leaks: bool,
+) -> None:
+    """Raise a UsageError unless there are files, and the options that others need."""
+    if not files:
+        raise UsageError("Missing argument 'FILE.cu...'.")
+    if (kill_after or leaks) and not sanitize:
+        option = "--kill-after" if kill_after else "--leaks"
+        raise UsageError(f"{option} needs --sanitize")
+    if (forms.json or forms.sarif or forms.github) and not (sanitize or profile):
+        raise UsageError("--json, --sarif and --github need --sanitize or --profile")
+
+
+def with_toolkit(
+    files: tuple[str, ...], arguments: list[str], *, make: bool, print_env: bool
+) -> int:
+    """Run make, or print the environment in which it finds our nvcc."""
+    from cudalab.program.toolkit import make as toolkit
+
+    if files or (make and print_env):
+        raise UsageError("--make and --print-env stand alone", hint="arguments follow --make")
+    if make:
+        return toolkit.make(arguments)
+    click.echo(toolkit.exports(), nl=False)
+    return ExitCode.OK
 
 
 def show_tiers(files: tuple[str, ...], options: list[str]) -> None:
@@ -239,12 +297,10 @@ def observed(
     from cudalab.microscope import document
     from cudalab.microscope.remarks import of_profile
     from cudalab.program import instrumented, observe, reports
-    from cudalab.program.files import gather
-    from cudalab.program.options import folders_of
 
-    sources = gather(files, folders_of(options))
-    part = instrumented.Part(files=sources, sources=len(files), options=options)
-    library = instrumented.build([part])
+    program = parts_of(files, options)
+    library = instrumented.build(program)
+    sources = [file for part in program for file in part.files]
     name, label = Path(files[0]).stem, sources[0].label
     alone = is_stdout(forms.json, forms.sarif)
     with prints_to_stderr() if alone else contextlib.nullcontext():
@@ -281,6 +337,19 @@ def observed(
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     return os.WEXITSTATUS(status)
+
+
+def parts_of(files: tuple[str, ...], options: list[str]) -> Sequence[Part]:
+    """The sources that are named, or those of a program that our nvcc has built."""
+    from cudalab.program.files import gather, is_binary
+    from cudalab.program.instrumented import Part
+    from cudalab.program.options import folders_of
+    from cudalab.program.toolkit import rebuild
+
+    if is_binary(files[0]):
+        return rebuild.parts_of(files[0])
+    sources = gather(files, folders_of(options))
+    return [Part(files=sources, sources=len(files), options=options)]
 
 
 def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:

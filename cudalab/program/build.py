@@ -7,6 +7,7 @@ To start a program that was built before, only the name of its binary is needed.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ NVCC_FLAGS = (
     "--extended-lambda",
     "--expt-relaxed-constexpr",
 )
+TOOLKIT_VERSION = "13.0.0"  # of the toolkit that the CPU device follows
+_VERSION_MACRO = re.compile(r"\b__(?:NVCC|CUDACC_VER_\w+)__")
 # Headers of the toolkit that a program may include, and the libraries to link for them.
 NVCC_LIBRARIES = {
     "cuda.h": "-lcuda",
@@ -118,40 +121,74 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
     """Rewrite all files and compile the first `sources` of them with the host's compiler."""
     from cudalab.backends.cpu.toolchain import find_compiler
     from cudalab.program import runtime
-    from cudalab.program.loops import Preprocessor
     from cudalab.program.messages import explain
 
     compiler = find_compiler()
-    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
-    host = for_host(options)
-    with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
+    with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as name:
+        folder = Path(name)
         made = runtime.plain(parts.used(file.text for file in files))
-        macros = Path(folder, "macros")
-        macros.write_text(host.macros, encoding="utf-8")
-        own = [*with_users(PROGRAM), *host.compile, *host.folders]
-        flags = [*own, *(() if "clang" in compiler.version() else GCC_PROGRAM)]
-        flags += ["-I", str(made.folder), *for_programs()]
-        flags += cccl.flags((file.text for file in files), compiler.version())
-        flags += ["-include", runtime.PRECOMPILED, "-include", str(macros)]
-        objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
-        commands = {
-            name: host_command(file.path, options, compiled)
-            if is_for_host(files, i)
-            else [*compiler.compile, *flags, *_named(folder, name, file), "-o", compiled]
-            for i, (name, file, compiled) in enumerate(zip(names, files, objects, strict=False))
-        }
-        read = [*compiler.compile, *own, "-include", str(macros)]
-        by = Preprocessor(read, [*compiler.compile, *flags], Path(folder, "read"), host.macros)
-        with stage(f"compiling {files[0].label}"):
-            ways = _compile(files, names, commands, made.folder, by)
+        objects, ways = compile_sources(files, sources, options, folder, runtime=made.folder)
         with stage("compiling the runtime of whole programs, once"):
             objects += made.finish()
-        binary = Path(folder, "program")
-        done = compiler.link(binary, [*objects, *host.link], shared=False)
+        binary = folder / "program"
+        done = compiler.link(binary, [*objects, *for_host(options).link], shared=False)
         if done.returncode:
             raise explain(done.stderr, files)
         ways.store(to)
         binary.replace(to)
+
+
+def compile_sources(
+    files: Sequence[File],
+    sources: int,
+    options: Sequence[str],
+    folder: Path,
+    *,
+    runtime: Path,
+    more: Sequence[str] = (),
+) -> tuple[list[str], Ways]:
+    """Rewrite all files and compile the first `sources` of them to objects in a folder.
+
+    The compiler finds the precompiled header in `runtime`, and gets `more` options. How the kernels
+    run is said, too.
+    """
+    from cudalab.backends.cpu.toolchain import find_compiler
+    from cudalab.program.loops import Preprocessor
+    from cudalab.program.runtime import PRECOMPILED
+
+    compiler, host = find_compiler(), for_host(options)
+    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
+    macros = folder / "macros"
+    macros.write_text(host.macros, encoding="utf-8")
+    own = [*with_users(PROGRAM), *host.compile, *host.folders, *version_macros(files)]
+    flags = [*own, *(() if "clang" in compiler.version() else GCC_PROGRAM)]
+    flags += ["-I", str(runtime), *for_programs()]
+    flags += cccl.flags((file.text for file in files), compiler.version())
+    flags += ["-include", PRECOMPILED, "-include", str(macros)]
+    objects = [str(folder / name) + ".o" for name in names[:sources]]
+    commands = {
+        name: [*host_command(file.path, options, compiled), *more]
+        if is_for_host(files, i)
+        else [*compiler.compile, *flags, *more, *_named(folder, name, file), "-o", compiled]
+        for i, (name, file, compiled) in enumerate(zip(names, files, objects, strict=False))
+    }
+    read = [*compiler.compile, *own, "-include", str(macros)]
+    by = Preprocessor(read, [*compiler.compile, *flags], folder / "read", host.macros)
+    with stage(f"compiling {files[0].label}"):
+        return objects, _compile(files, names, commands, runtime, by)
+
+
+def version_macros(files: Sequence[File]) -> list[str]:
+    """The options that define nvcc's name and version, if the program asks for them.
+
+    Programs with CCCL do without: it would expect of nvcc what only nvcc has.
+    """
+    texts = [file.text for file in files]
+    if cccl.identity(texts) or not any(_VERSION_MACRO.search(text) for text in texts):
+        return []
+    major, minor, patch = TOOLKIT_VERSION.split(".")
+    numbers = {"MAJOR": major, "MINOR": minor, "BUILD": patch}
+    return ["-D__NVCC__", *(f"-D__CUDACC_VER_{part}__={n}" for part, n in numbers.items())]
 
 
 def _compile(
@@ -200,9 +237,9 @@ def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
     return failed
 
 
-def _named(folder: str, name: str, file: File) -> list[str]:
+def _named(folder: Path, name: str, file: File) -> list[str]:
     """The options that compile a rewritten file under the name of the program's own."""
-    path = str(Path(folder, name))
+    path = str(folder / name)
     return [f"-ffile-prefix-map={path}={file.label}", "-c", path]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
@@ -28,15 +28,20 @@ class File:
     text: str
     # The start and end of each #include's quoted name, and the index of the file that it names.
     includes: dict[tuple[int, int], int] = field(default_factory=dict)
+    _: KW_ONLY
+    is_cuda: bool = False  # whatever its name says
 
 
-def gather(paths: Sequence[str], include_dirs: Sequence[str]) -> list[File]:
+def gather(
+    paths: Sequence[str], include_dirs: Sequence[str], *, is_cuda: bool = False
+) -> list[File]:
     """The files named by `paths`, then every file that they include, except the system's.
 
+    With `is_cuda` all of those named are CUDA's, whatever they are called.
     CudalabError if a named file cannot be read or is a lab's kernel file. A header that is not
     there is left to the compiler, which searches more folders.
     """
-    files = [File(path, path, _read(path)) for path in paths]
+    files = [File(path, path, _read(path), is_cuda=is_cuda) for path in paths]
     for file in files:
         if is_kernel_file(file.text):
             raise CudalabError(
@@ -62,7 +67,7 @@ def gather(paths: Sequence[str], include_dirs: Sequence[str]) -> list[File]:
 
 def is_for_host(files: Sequence[File], index: int) -> bool:
     """Whether a file is host code in C or C++: neither it nor its headers include CUDA's."""
-    if not files[index].path.endswith(_FOR_HOST):
+    if files[index].is_cuda or not files[index].path.endswith(_FOR_HOST):
         return False
     reached = {index}
     todo = [index]
@@ -76,6 +81,15 @@ def is_for_host(files: Sequence[File], index: int) -> bool:
         reached |= new
         todo += new
     return True
+
+
+def is_binary(path: str) -> bool:
+    """Whether a file is a program or a library, by its first bytes."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow to start with
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
 
 
 def is_kernel_file(text: str) -> bool:

@@ -15,7 +15,7 @@ from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import KernelCompileError
 from cudalab.language import source
 from cudalab.program import order, runtime
-from cudalab.program.build import host_command
+from cudalab.program.build import host_command, version_macros
 from cudalab.program.files import is_for_host
 from cudalab.program.messages import Refused, explain
 from cudalab.program.options import for_host
@@ -117,6 +117,7 @@ def _units(
     flags = for_host(part.options)
     own = (*flags.compile, *flags.folders)
     more = ("-I", str(header), *runtime.OBSERVED_PROGRAM, *own, *for_programs())
+    more += tuple(version_macros(part.files))
     more += tuple(cccl.flags((file.text for file in part.files), find_compiler().version()))
     texts = dict(zip(names, rewrite(part.files, names, refused=refused), strict=True))
     for i in part.observed:

@@ -98,6 +98,11 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
     return KernelCompileError(f"{files[0].label} does not {fails}:\n{_readable(messages, files)}")
 
 
+def links(messages: str, label: str) -> CudalabError:
+    """The error for objects that do not link to a program."""
+    return disk_full(messages) or KernelCompileError(f"{label} does not link:\n{messages.strip()}")
+
+
 def places(messages: str) -> frozenset[tuple[str, int]]:
     """The files and lines that a compiler's messages name."""
     return frozenset((match["path"], int(match["line"])) for match in _PLACE.finditer(messages))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cudalab.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 # nvcc's long names for options that have a short one.
 _SHORT = {
@@ -42,6 +42,9 @@ _VALUES = frozenset(
     | {"arch", "code", "gencode", "rdc", "std", "maxrregcount", "x", "t", "threads", "cudart"}
     | {"cudadevrt", "fmad", "ftz", "prec-div", "prec-sqrt", "default-stream", "Werror"}
     | {"diag-error", "diag-suppress", "diag-warn", "lto", "split-compile", "MF", "MT"}
+    | {"keep-dir", "dependency-output", "dependency-target-name", "optf", "options-file", "odir"}
+    | {"output-directory", "Xfatbin", "nvlink-options", "device-stack-protector", "target-dir"}
+    | {"relocatable-ptx", "static-global-template-stub", "device-entity-has-hidden-visibility"}
 )
 _FLAGS = frozenset(
     {"g", "G", "w", "v", "pg", "debug", "device-debug", "verbose", "keep", "restrict", "dlto"}
@@ -50,7 +53,10 @@ _FLAGS = frozenset(
     | {"resource-usage", "source-in-ptx", "allow-unsupported-compiler", "disable-warnings"}
     | {"Wno-deprecated-gpu-targets", "Wno-deprecated-declarations", "Wreorder", "Wall", "Wextra"}
     | {"Wdefault-stream-launch", "Wmissing-launch-bounds", "MD", "MMD", "MP", "m64"}
-    | {"disable-optimizer-constants", "forward-unknown-to-host-compiler"}
+    | {"disable-optimizer-constants", "forward-unknown-to-host-compiler", "forward-unknown-opts"}
+    | {"Wno-deprecated-gpu-targets", "std-c", "clean-targets", "no-align-double", "k", "save-temps"}
+    | {"cudart-shared", "no-compress", "extra-warnings", "Wext-lambda-captures-this", "lineinfo"}
+    | {"generate-dependencies-with-compile", "generate-nonsystem-dependencies-with-compile"}
 )
 _NO_PROGRAM = frozenset(
     {"c", "dc", "dw", "E", "M", "MM", "ptx", "cubin", "fatbin", "cuda", "lib", "shared", "dlink"}
@@ -75,10 +81,11 @@ class HostOptions:
     link: list[str] = field(default_factory=list)
 
 
-def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split(words: Sequence[str], ways: Collection[str] = ()) -> tuple[list[str], list[str]]:
     """The words that `cudalab run` itself understands, and nvcc's options, each as one word.
 
-    UsageError for an option that asks nvcc for something other than a program.
+    UsageError for an option that asks nvcc for something other than a program, except those called
+    `ways`, which stay with the words.
     """
     ours: list[str] = []
     options: list[str] = []
@@ -90,6 +97,8 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
         attached = next((each for each in _ATTACHED if name.startswith(each)), "")
         if not word.startswith("-"):
             ours.append(word)
+        elif name in ways:
+            ours.append(f"-{name}")
         elif name in ("I", "D", "o"):
             ours += [f"-{name}", *([value] if equals else rest[:1])]
             rest = rest if equals else rest[1:]

@@ -126,6 +126,14 @@ def source_name(symbol: str) -> str:
     return symbol
 
 
+def section(path: Path, name: str) -> bytes:
+    """The bytes of a section of a program; none without it. OSError if the file is no program."""
+    try:
+        return _Tables(path.read_bytes()).section(name)
+    except (struct.error, ValueError, IndexError) as error:
+        raise OSError(f"{path} is no program: {error}") from None
+
+
 class _Tables:
     """The tables of a 64-bit little-endian library."""
 
@@ -140,6 +148,14 @@ class _Tables:
         """The linker's table of sections."""
         start, count = self.header[5], self.header[11]
         return [_SECTION.unpack_from(self.data, start + i * _SECTION.size) for i in range(count)]
+
+    def section(self, name: str) -> bytes:
+        """The bytes of a section; none without it."""
+        names = self.sections[self.header[12]][4]
+        for row in self.sections:
+            if self._string(names + row[0]) == name:
+                return self.data[row[4] : row[4] + row[5]]
+        return b""
 
     def symbols(self) -> Iterator[Symbol]:
         """The symbols that the library defines, from the linker's table."""

@@ -53,6 +53,7 @@ _OPTIONAL = {
     "sampling": _TEXTURES,
     "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
 }
+OPTIONAL = tuple(_OPTIONAL)
 
 
 def used(texts: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""A CUDA toolkit whose nvcc compiles for the CPU device: for `make` and CMake."""

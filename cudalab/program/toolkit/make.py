@@ -1,0 +1,75 @@
+"""`cudalab run --make`: make, or CMake, with our toolkit in the place of NVIDIA's."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.errors import CudalabError
+from cudalab.output.notes import note
+from cudalab.program.toolkit.folder import environment, toolkit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_ELSEWHERE = ("-C", "-f", "--directory", "--file", "--makefile")  # options that name the makefile
+_BUILD = "build"  # CMake's folder
+# Where makefiles expect NVIDIA's toolkit.
+_TOOLKIT = re.compile(
+    r"(?:(?<=-[LI])|(?<=-isystem)|(?<![\w.$)/-]))/(?:usr/local|opt)/cuda(?:-[\d.]+)?(?![\w.-])"
+)
+_OF_MAKEFILE = re.compile(r"# makefile \(from .*\)$")
+_VARIABLE = re.compile(r"([\w.-]+) :{0,2}= (.*)$")
+
+
+def exports() -> str:
+    """The lines that make our toolkit the shell's."""
+    return "".join(f"export {name}={shlex.quote(each)}\n" for name, each in environment().items())
+
+
+def make(arguments: Sequence[str]) -> int:
+    """Run make, or CMake where there is no makefile; its exit status."""
+    variables = {**os.environ, **environment()}
+    has_makefile = any(Path(name).is_file() for name in _MAKEFILES)
+    if has_makefile or any(word.startswith(_ELSEWHERE) for word in arguments):
+        _need("make")
+        return _run(["make", *_moved(arguments, variables), *arguments], variables)
+    if Path("CMakeLists.txt").is_file():
+        _need("cmake")
+        failed = _run(["cmake", "-S", ".", "-B", _BUILD], variables)
+        return failed or _run(["cmake", "--build", _BUILD, *arguments], variables)
+    raise CudalabError("no Makefile and no CMakeLists.txt here", hint="cd to the folder with one")
+
+
+def _need(command: str) -> None:
+    if shutil.which(command) is None:
+        raise CudalabError(f"{command} is not installed", hint=f"sudo apt install {command}")
+
+
+def _run(command: list[str], variables: Mapping[str, str]) -> int:
+    return subprocess.run(command, env=variables, check=False).returncode
+
+
+def _moved(arguments: Sequence[str], variables: Mapping[str, str]) -> list[str]:
+    """The variables of the makefile that name a folder of NVIDIA's toolkit, with ours instead."""
+    command = ["make", "-pnq", *arguments]
+    done = subprocess.run(
+        command, env=variables, capture_output=True, text=True, errors="replace", check=False
+    )
+    moved: dict[str, str] = {}
+    of_makefile = False
+    for line in done.stdout.splitlines():
+        match = _VARIABLE.match(line)
+        if match and of_makefile and _TOOLKIT.search(match[2]):
+            moved[match[1]] = _TOOLKIT.sub(str(toolkit()), match[2])
+        elif line.startswith("\t") and (path := _TOOLKIT.search(line)):
+            note(f"a rule names {path[0]}, which is not cudalab's: {line.strip()}")
+        of_makefile = _OF_MAKEFILE.match(line) is not None
+    named = {word.partition("=")[0] for word in arguments}
+    return [f"{name}={value}" for name, value in moved.items() if name not in named]

@@ -1,0 +1,180 @@
+"""What nvcc does, done for the CPU device: objects, archives and programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.toolchain import find_compiler, run
+from cudalab.errors import CudalabError, UsageError
+from cudalab.output.notes import note
+from cudalab.program import build
+from cudalab.program.files import gather
+from cudalab.program.messages import explain, links
+from cudalab.program.options import folders_of, for_host
+from cudalab.program.toolkit import records
+from cudalab.program.toolkit.folder import runtime, toolkit
+from cudalab.program.toolkit.line import Line, read
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.program.files import File
+
+_ABOUT = f"""\
+nvcc: NVIDIA (R) Cuda compiler driver, as cudalab plays it
+Its programs run on the CPU device: they are for this machine's processor
+Cuda compilation tools, release {build.TOOLKIT_VERSION.rpartition(".")[0]}, V{build.TOOLKIT_VERSION}
+"""
+_ARCHITECTURE = "75"  # which CMake takes for nvcc's own choice
+
+
+def nvcc(words: Sequence[str]) -> None:
+    """Do what a command line asks nvcc for."""
+    line = read(words)
+    if line.way in ("version", "help"):
+        sys.stdout.write(_ABOUT)
+        return
+    if line.is_loud:
+        _describe(line)
+    if line.is_dry:
+        return
+    if not line.inputs:
+        raise UsageError("no input files: name .cu files to compile, or objects to link")
+    if line.unknown:
+        note(f"{', '.join(line.unknown)}: means nothing on the CPU device")
+    {
+        "program": _link,
+        "object": _compile_all,
+        "device link": _link_devices,
+        "archive": _archive,
+        "dependencies": _list_dependencies,
+    }[line.way](line)
+
+
+def _describe(line: Line) -> None:
+    """Say what nvcc -v says, as far as others read it."""
+    top = toolkit()
+    libraries = f'"-L{top}/lib64/stubs" "-L{top}/lib64"'
+    sys.stderr.write(
+        f"#$ TOP={top}\n"
+        f"#$ NVVMIR_LIBRARY_DIR={top}/nvvm/libdevice\n"
+        f"#$ PATH={os.environ.get('PATH', '')}\n"
+        f'#$ INCLUDES="-I{top}/include"\n'
+        "#$ SYSTEM_INCLUDES=\n"
+        f"#$ LIBRARIES=  {libraries}\n"
+        f"#$ cicc -arch compute_{_ARCHITECTURE}\n"
+        f'#$ {find_compiler().compile[0]} -o "{line.output or "a.out"}"  {libraries}'
+        "  -lcudadevrt -lcudart_static -lrt -lpthread -ldl\n"
+    )
+
+
+def _compile_all(line: Line) -> None:
+    """-c: an object for each source."""
+    if line.output and not line.output.endswith("/") and len(line.sources) > 1:
+        raise UsageError("-o names one object, but there are several sources")
+    for source in line.sources:
+        beside = Path(source).with_suffix(".o").name
+        output = f"{line.output}{beside}" if line.output.endswith("/") else line.output or beside
+        _compile(line, source, Path(output))
+        if line.dependencies:
+            _write_dependencies(line, source, output)
+
+
+def _compile(line: Line, source: str, output: Path) -> list[File]:
+    """Compile a source to an object, which says how."""
+    files = gather([source], folders_of(line.options), is_cuda=line.is_cuda)
+    record = records.Record(
+        folder=str(Path.cwd()), source=source, options=line.options, is_cuda=line.is_cuda
+    )
+    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
+        recording = Path(name, "recording")
+        recording.write_text(records.text(record, files), encoding="utf-8")
+        more = ["-include", str(recording)]
+        (made,), _ = build.compile_sources(
+            files, 1, line.options, Path(name), runtime=runtime(), more=more
+        )
+        _move(Path(made), output)
+    return files
+
+
+def _move(made: Path, to: Path) -> None:
+    """Put a file where the user wants it, which may be on another disk."""
+    import shutil  # noqa: PLC0415 - most commands fail before
+
+    try:
+        shutil.copy2(made, to)
+    except OSError as error:
+        raise CudalabError(f"{to}: cannot be written: {error.strerror}") from None
+
+
+def _write_dependencies(line: Line, source: str, output: str) -> None:
+    """-MD: the rule for make that names the files of which an object is made."""
+    path = line.dependencies
+    path = path if path != "beside the object" else str(Path(output).with_suffix(".d"))
+    Path(path).write_text(_rule(line, source, output), encoding="utf-8")
+
+
+def _list_dependencies(line: Line) -> None:
+    """-M: such a rule for each source."""
+    rules = "".join(
+        _rule(line, source, Path(source).with_suffix(".o").name) for source in line.sources
+    )
+    if line.output:
+        Path(line.output).write_text(rules, encoding="utf-8")
+    else:
+        sys.stdout.write(rules)
+
+
+def _rule(line: Line, source: str, output: str) -> str:
+    files = gather([source], folders_of(line.options), is_cuda=line.is_cuda)
+    names = [file.path.replace(" ", "\\ ") for file in files]
+    return " \\\n ".join([f"{line.target or output} :", *names]) + "\n"
+
+
+def _link_devices(line: Line) -> None:
+    """-dlink: an object without anything, for code of devices is linked like the host's."""
+    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
+        source, made = Path(name, "empty.cpp"), Path(name, "empty.o")
+        source.touch()
+        done = run((*find_compiler().compile, "-c", str(source), "-o", str(made)))
+        if done.returncode:
+            raise explain(done.stderr, [])
+        _move(made, Path(line.output or "a_dlink.o"))
+
+
+def _archive(line: Line) -> None:
+    """-lib: an archive of objects."""
+    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
+        objects = _objects(line, Path(name))
+        done = run(("ar", "rcs", line.output or "a.a", *objects))
+        if done.returncode:
+            raise CudalabError(f"ar: {done.stderr.strip()}")
+
+
+def _link(line: Line) -> None:
+    """A program of the inputs, with the CPU device's runtime behind them."""
+    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
+        objects, made = _objects(line, Path(name)), Path(name, "program")
+        inputs = (*objects, *for_host(line.options).link, str(toolkit() / "lib64" / "libcudart.so"))
+        done = find_compiler().link(made, inputs, shared=False)
+        if done.returncode:
+            sources = gather(line.sources, folders_of(line.options), is_cuda=line.is_cuda)
+            raise explain(done.stderr, sources) if sources else links(done.stderr, line.inputs[0])
+        _move(made, Path(line.output or "a.out"))
+
+
+def _objects(line: Line, folder: Path) -> list[str]:
+    """The inputs, with an object in the place of each source."""
+    objects = []
+    for i, path in enumerate(line.inputs):
+        if line.is_source(path):
+            made = folder / f"{i}-{Path(path).stem}.o"
+            _compile(line, path, made)
+            objects.append(str(made))
+        else:
+            objects.append(path)
+    return objects

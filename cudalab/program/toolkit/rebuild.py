@@ -1,0 +1,56 @@
+"""A program that our nvcc has built, to be built anew for the instruments."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.errors import CudalabError
+from cudalab.program.files import gather
+from cudalab.program.instrumented import Part
+from cudalab.program.options import folders_of
+from cudalab.program.toolkit.records import Record, recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FOLDER = re.compile(r"-(?:I|L|isystem)")
+_MAIN = re.compile(r"\bmain\s*\(")
+
+
+def parts_of(program: str) -> Sequence[Part]:
+    """The sources of a program, as they are now, with the options of their objects."""
+    parts = [_part(record) for record in recorded(Path(program))]
+    if not parts:
+        raise CudalabError(
+            f"{program}: not built by cudalab's nvcc, so its sources are not known",
+            hint="`cudalab run --make` builds it, or name the .cu files instead",
+        )
+    if not any(_MAIN.search(part.files[0].text) for part in parts):
+        raise CudalabError(
+            f"{program}: its main function is in a file that another compiler has compiled, which "
+            "says nothing of its source",
+            hint="let nvcc compile all files, as in `make CXX=nvcc CC=nvcc`, or name them instead",
+        )
+    return parts
+
+
+def _part(record: Record) -> Part:
+    options = [_placed(option, record.folder) for option in record.options]
+    source = _near(record.source, record.folder)
+    files = gather([source], folders_of(options), is_cuda=record.is_cuda)
+    return Part(files=files, sources=1, options=options)
+
+
+def _placed(option: str, folder: str) -> str:
+    """An option whose folder, if it has one, is found from here."""
+    kind = _FOLDER.match(option)
+    return kind[0] + _near(option[kind.end() :], folder) if kind else option
+
+
+def _near(path: str, folder: str) -> str:
+    """A path that was seen from `folder`, as it is seen from here."""
+    whole = os.path.normpath(Path(folder, path))
+    return os.path.relpath(whole) if Path(whole).is_relative_to(Path.cwd()) else whole

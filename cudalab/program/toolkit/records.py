@@ -1,0 +1,61 @@
+"""What an object of ours says of itself: its source and its options.
+
+A linker collects the records of all objects in a section of the program, which needs no memory when
+it runs. `cudalab run --sanitize PROGRAM` builds the program anew by them, instrumented.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu import blas, parts
+from cudalab.system import elf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cudalab.program.files import File
+
+_SECTION = "cudalab_sources"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A source file that nvcc has compiled."""
+
+    folder: str  # where nvcc was called
+    source: str
+    options: list[str]
+    is_cuda: bool  # whatever its name says
+
+
+def text(record: Record, files: Sequence[File]) -> str:
+    """What is compiled with a source, to leave the record in its object.
+
+    A program that calls cuBLAS finds the host's BLAS without `cudalab run`, too.
+    """
+    encoded = base64.b64encode(json.dumps(asdict(record)).encode()).decode()
+    lines = [
+        f'__asm__(".pushsection {_SECTION},\\"\\",%progbits\\n"',
+        f'        ".ascii \\"{encoded}\\\\n\\"\\n.popsection");',
+    ]
+    library = blas.find(sys.path)
+    if library and "blas" in parts.used(file.text for file in files):
+        lines += [
+            'extern "C" int setenv(const char*, const char*, int) noexcept;',
+            "__attribute__((constructor)) static void cudalab_set_blas() {",
+            f"    setenv({json.dumps(blas.PATH)}, {json.dumps(library)}, 0);",
+            "}",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def recorded(program: Path) -> list[Record]:
+    """The records of all objects of a program, one for each source."""
+    lines = dict.fromkeys(elf.section(program, _SECTION).split())
+    return [Record(**json.loads(base64.b64decode(line))) for line in lines]

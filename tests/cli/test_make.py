@@ -1,0 +1,106 @@
+"""`cudalab run --make`: projects with a Makefile or CMake, and the nvcc that they find."""
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import cudalab
+
+from cudalab.program.toolkit.folder import environment
+
+PROJECT = Path(__file__).parents[1] / "programs" / "separate"
+ANSWER = b"1112 182 4\n"  # as in test_run.py
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder in which make has built the project."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    folder = tmp_path_factory.mktemp("make") / "project"
+    shutil.copytree(PROJECT, folder)
+    done = cudalab("run", "--make", "-s", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr.decode()
+    return folder
+
+
+def nvcc(*words, cwd):
+    """What our nvcc does with a command line."""
+    variables = {**os.environ, **environment()}
+    command = ["nvcc", *words]
+    return subprocess.run(
+        command, env=variables, cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_makefile_that_names_another_toolkit(project):
+    """The program needs nothing of ours to run."""
+    done = subprocess.run([project / "program"], capture_output=True, env={}, check=True)
+    assert done.stdout == ANSWER
+    assert cudalab("run", project / "program").stdout == ANSWER
+
+
+def test_a_program_that_make_has_built_under_the_instrument(project):
+    clean = cudalab("run", "--sanitize", "./program", cwd=project)
+    assert (clean.returncode, clean.stdout) == (0, ANSWER), clean.stderr.decode()
+    found = cudalab("run", "--sanitize", "project/program", "--", "fail", cwd=project.parent)
+    assert found.returncode == 3
+    assert "project/other.cu:15" in found.stderr.decode()
+
+
+def test_a_cmake_project(tmp_path):
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    shutil.copytree(PROJECT, tmp_path / "project", ignore=shutil.ignore_patterns("Makefile"))
+    build = tmp_path / "project" / "build"
+    done = cudalab("run", "--make", "-j2", cwd=build.parent)
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    run = functools.partial(subprocess.run, capture_output=True, check=True)
+    assert run([build / "program"]).stdout == ANSWER
+    assert run([build / "devices"]).stdout == b"no error: 1\n"
+    refused = cudalab("run", "--sanitize", build / "devices")
+    assert refused.returncode == 125
+    assert b"devices: not built by cudalab's nvcc" in refused.stderr
+
+
+def test_command_lines_of_nvcc(project):
+    assert "nvcc: NVIDIA (R) Cuda compiler driver" in nvcc("--version", cwd=project).stdout
+    (project / "words").write_text("-DN=4 -I .")
+    line = "-x cu -c devices.cpp --options-file words -MD -MT this -MF rule -o apart.o -fopenmp"
+    done = nvcc(*line.split(), cwd=project)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (project / "rule").read_text().split() == ["this", ":", "\\", "devices.cpp"]
+    done = nvcc("-lib", "other.o", "-o", "libother.a", cwd=project)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = nvcc("main.cu", "-L.", "-lother", "--nonsense", cwd=project)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "note: --nonsense: means nothing on the CPU device\n"
+    ran = subprocess.run([project / "a.out"], capture_output=True, check=True)
+    assert ran.stdout == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-ptx main.cu", "Error: -ptx: the CPU device has no code for GPUs"),
+        ("-shared main.cu -o libmain.so", "no shared libraries"),
+        ("-c none.cu", "Error: none.cu: no such file"),
+        ("", "Error: no input files"),
+        ("main.o", "does not link"),
+    ],
+)
+def test_what_nvcc_cannot_make(line, words, project):
+    done = nvcc(*line.split(), cwd=project)
+    assert done.returncode != 0
+    assert words in done.stderr
+
+
+def test_no_project(tmp_path):
+    done = cudalab("run", "--make", cwd=tmp_path)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        125,
+        b"Error: no Makefile and no CMakeLists.txt here",
+    )
