@@ -128,7 +128,8 @@ def for_host(options: Sequence[str]) -> HostOptions:
             macro, equals, text = option[2:].partition("=")
             host.macros += f"#define {macro} {text if equals else 1}\n"
         elif option.startswith(("-I", "-isystem")):
-            host.folders.append(option.replace("-isystem", "-I"))
+            folder = option.replace("-isystem", "-I")
+            host.folders += [] if _is_toolkits(folder[2:]) else [folder]
         elif option.startswith("-L"):
             host.link.append(option)
         elif option.startswith("-l") and name not in _FLAGS and "=" not in option:
@@ -145,6 +146,11 @@ def for_host(options: Sequence[str]) -> HostOptions:
         elif name == "std" and value.endswith(("20", "2a", "23", "2b")):
             host.compile.append(option)
     return host
+
+
+def _is_toolkits(folder: str) -> bool:
+    """Whether a folder has a toolkit's headers: what the CPU device has of them is its own."""
+    return os.path.isfile(os.path.join(folder, "cuda_runtime.h"))  # noqa: PTH113, PTH118 - pathlib is slow to start with
 
 
 def folders_of(options: Sequence[str]) -> list[str]:

@@ -70,6 +70,7 @@ def test_command_lines_of_nvcc(project):
     assert "nvcc: NVIDIA (R) Cuda compiler driver" in nvcc("--version", cwd=project).stdout
     (project / "words").write_text("-DN=4 -I .")
     line = "-x cu -c devices.cpp --options-file words -MD -MT this -MF rule -o apart.o -fopenmp"
+    line += f" -I{environment()['CUDA_PATH']}/include"  # as CMake's include_directories says it
     done = nvcc(*line.split(), cwd=project)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (project / "rule").read_text().split() == ["this", ":", "\\", "devices.cpp"]

@@ -130,7 +130,8 @@ def _write_libraries(folder: Path, archive: str) -> None:
     for library in _LIBRARIES:
         for name in (f"lib{library}.so", f"lib{library}_static.a", f"lib{library}.a"):
             (folder / name).write_text(text, encoding="utf-8")
-    (folder / "stubs" / "libcuda.so").write_text(text, encoding="utf-8")
+    for name in ("libcuda.so", "stubs/libcuda.so"):  # the driver's, which is a system's
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def _check(*command: str) -> None:

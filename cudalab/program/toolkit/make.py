@@ -24,6 +24,8 @@ _BUILD = "build"  # CMake's folder
 _TOOLKIT = re.compile(
     r"(?:(?<=-[LI])|(?<=-isystem)|(?<![\w.$)/-]))/(?:usr/local|opt)/cuda(?:-[\d.]+)?(?![\w.-])"
 )
+# A command of it in a rule. Folders of headers and libraries do no harm: others are searched, too.
+_COMMAND = re.compile(rf"(?<![\w./-]){_TOOLKIT.pattern}/bin/\S+")
 _OF_MAKEFILE = re.compile(r"# makefile \(from .*\)$")
 _VARIABLE = re.compile(r"([\w.-]+) :{0,2}= (.*)$")
 
@@ -68,7 +70,7 @@ def _moved(arguments: Sequence[str], variables: Mapping[str, str]) -> list[str]:
         match = _VARIABLE.match(line)
         if match and of_makefile and _TOOLKIT.search(match[2]):
             moved[match[1]] = _TOOLKIT.sub(str(toolkit()), match[2])
-        elif line.startswith("\t") and (path := _TOOLKIT.search(line)):
+        elif line.startswith("\t") and (path := _COMMAND.search(line)):
             note(f"a rule names {path[0]}, which is not cudalab's: {line.strip()}")
         of_makefile = _OF_MAKEFILE.match(line) is not None
     named = {word.partition("=")[0] for word in arguments}
