@@ -260,8 +260,8 @@ class Kernel(Micro):
         kinds = self.random.sample([("int", "{0}"), ("Pair", "Pair{{{0}, 2}}"), ("short", "{0}")],
                                    self.choice([0, 0, 0, 1, 2]))  # fmt: skip
         named = [(kind, self.name(), value) for kind, value in kinds]
-        self.more += [(kind, self.both(name, f"H_{name}"), value) for kind, name, value in named]
-        self.first += [f"{name} = H_{name};" for _, name, _ in named] if self.host else []
+        self.more += [(kind, self.both(name, f"H_of_{name}"), value) for kind, name, value in named]
+        self.first += [f"{name} = H_of_{name};" for _, name, _ in named] if self.host else []
         return [(kind, name) for kind, name, _ in named]
 
     def _read_parameters(self) -> list[str]:

@@ -39,6 +39,7 @@ class Micro(Warps):
                 self.two_threads,
                 self.switched,
                 self.added,
+                self.by_lanes if self.threads % 32 == 0 else self.by_stride,
             ]
         )()
 
@@ -118,6 +119,12 @@ class Micro(Warps):
         kind = self.choice(["int", "unsigned", "long long"])
         self.whole(f"for ({kind} {i} = {start}; {i} < {limit}; {i} += gridDim.x * blockDim.x)"
                    f" {{ {condition}out[{i}] = {value}; }}")  # fmt: skip
+
+    def by_lanes(self) -> None:
+        """Let the lanes of each warp add in step."""
+        self.scope, array, place = Scope(), self.name(), "blockIdx.x * blockDim.x + threadIdx.x"
+        self.butterflies(array, "threadIdx.x", f"(unsigned)data[{place}]")
+        self.phase(f"out[{place}] = (int){array}[threadIdx.x];")
 
     def added(self) -> None:
         """Let threads add to one word in a loop."""

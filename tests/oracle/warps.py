@@ -39,7 +39,8 @@ class Warps(Meetings):
         full = self.threads % 32 == 0 and not self.leaving
         draws = [self.among_some, self.among_some, self.among_some, self.drain, self.leaders]
         if full:
-            draws += [self.neighbours, self.reduction, self.through_memory, self.butterfly]
+            draws += [self.neighbours, self.reduction, self.through_memory,
+                      self.butterfly, self.butterfly]  # fmt: skip
         self.choice(draws)()
 
     def _value(self, kind: str) -> str:
@@ -175,23 +176,28 @@ class Warps(Meetings):
 
     def butterfly(self) -> None:
         """Let the lanes of a warp add in one statement what other lanes have, as they had it."""
-        name, array, operator = self.some_int(), self.new("s"), self.choice(["+=", "^=", "-="])
+        name, array = self.some_int(), self.new("s")
+        self.butterflies(array, "tid", f"(unsigned)({self.value(1)})")
+        self.phase(self.fold(name, f"{array}[tid]"))
+        self.cuda("__syncwarp();")
+
+    def butterflies(self, array: str, own: str, start: str) -> None:
+        """Write such statements in an array, where `own` is the place of a thread."""
         volatile, i = self.choice(["", "volatile "]), self.new("d")
-        distances = self.choice([[16, 8, 4, 2, 1], [1, 2], [5], [16]])
+        operator = self.choice(["+=", "^=", "-="])
+        distances = self.choice([[16, 8, 4, 2, 1], [16, 8, 4, 2, 1], [1, 2], [5], [16]])
         self.top.append(f"{self.both('__shared__', 'static')} {volatile}unsigned {array}[128];")
-        self.phase(f"{array}[tid] = (unsigned)({self.value(1)});")
+        self.phase(f"{array}[{own}] = {start};")
         self.cuda("__syncwarp();")
         loop = len(distances) == 5 and self.chance(0.5)
         if self.host:
             self.top.append(f"static unsigned {array}_was[128];")
             for d in distances:
                 self.lines.append(f"for (int i = 0; i < 128; ++i) {array}_was[i] = {array}[i];")
-                self.phase(f"{array}[tid] {operator} {array}_was[tid ^ {d}];")
+                self.phase(f"{array}[{own}] {operator} {array}_was[{own} ^ {d}];")
         elif loop:
-            self.lines.append(f"for (int {i} = 16; {i} > 0; {i} /= 2) {{ {array}[tid] {operator}"
-                              f" {array}[tid ^ {i}]; __syncwarp(); }}")  # fmt: skip
+            self.lines.append(f"for (int {i} = 16; {i} > 0; {i} /= 2) {{ {array}[{own}] {operator}"
+                              f" {array}[{own} ^ {i}]; __syncwarp(); }}")  # fmt: skip
         else:
             for d in distances:
-                self.lines.append(f"{array}[tid] {operator} {array}[tid ^ {d}]; __syncwarp();")
-        self.phase(self.fold(name, f"{array}[tid]"))
-        self.cuda("__syncwarp();")
+                self.lines.append(f"{array}[{own}] {operator} {array}[{own} ^ {d}]; __syncwarp();")
