@@ -149,6 +149,9 @@ class Tests:
             _fail(result, Why.INPUT_CHANGED, "it overwrote the file that it is judged by")
         if second is not None:
             self._judge_second(case, second, attempt, result)
+        if result.status is Status.FAILED and attempt.other_types:
+            result.details[:0] = [*attempt.other_types[1:], f"{result.why}: {result.says}"]
+            _fail(result, Why.CONTRACT, attempt.other_types[0])
         if result.status is Status.PASSED:
             result.points = test.points
         else:

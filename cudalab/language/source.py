@@ -40,6 +40,8 @@ _GLOBAL = re.compile(
     r"\b__global__\b(?P<attributes>(?:[^;{(]|\((?:[^()]|\([^()]*\))*\))*?)"
     r"\b(?P<name>[A-Za-z_]\w*)\s*\((?P<params>(?:[^()]|\([^()]*\))*)\)\s*\{"
 )
+_QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "__grid_constant__"}
+_TYPE_WORDS = {"char", "short", "int", "long", "signed", "unsigned", "float", "double", "bool"}
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,34 @@ def find_kernels(text: str) -> dict[str, int]:
 def parameter_names(text: str) -> dict[str, list[str]]:
     """The names of each kernel's parameters, in order; empty for one without a name."""
     names = {}
+    for kernel, each in _parameters(text).items():
+        matches = (re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in each)
+        names[kernel] = [match[1] if match else "" for match in matches]
+    return names
+
+
+def parameter_types(text: str) -> dict[str, list[str]]:
+    """The types of each kernel's parameters, without `const` and its like: `float *`, `size_t`."""
+    return {kernel: list(map(_type, each)) for kernel, each in _parameters(text).items()}
+
+
+def _type(parameter: str) -> str:
+    declared, array, _ = parameter.partition("[")
+    words = [word for word in re.findall(r"\w+|[*&]", declared) if word not in _QUALIFIERS]
+    if len(words) > 1 and words[-1] not in {*_TYPE_WORDS, "*", "&"}:
+        words.pop()  # the name
+    return " ".join([*words, "*"] if array else words)
+
+
+def _parameters(text: str) -> dict[str, list[str]]:
+    """The declarations of each kernel's parameters, without brackets."""
+    found = {}
     for match in _GLOBAL.finditer(blank_comments(text)):
         params, nested = match["params"], 1
         while nested:  # commas inside brackets do not separate parameters
             params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
-        each = [] if params.strip() in ("", "void") else params.split(",")
-        matches = (re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in each)
-        names[match["name"]] = [name[1] if name else "" for name in matches]
-    return names
+        found[match["name"]] = [] if params.strip() in ("", "void") else params.split(",")
+    return found
 
 
 def place(text: str, position: int) -> str:

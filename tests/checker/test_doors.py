@@ -158,6 +158,11 @@ def test_what_a_kernel_may_hold(tmp_path):
     [
         ("void combine_halves", "void add_halves", "defines no kernel combine_halves"),
         ("BLOCK = 256", "BLOCK = -256", "needs an integer, 1 or more"),
+        (
+            "const T* x, const T*,",
+            "const float* x, const float*,",
+            "parameter x of kernel combine_halves is float *, the lab passes int *",
+        ),
     ],
 )
 def test_a_contract_that_is_not_kept(tmp_path, old, new, says):

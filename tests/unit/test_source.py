@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cudalab import labs
+from cudalab.checker.explain import parameters
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -248,3 +249,26 @@ def test_a_whole_variant_is_the_code_that_is_compiled(lab, tmp_path):
         assert code(again.text) == code(loaded.text)
         declared = registry.read_header(one_file, labs.get(lab))
         assert replace(declared, path=variant.path, label=variant.label) == variant
+
+
+def test_types_of_parameters():
+    text = (
+        "__global__ void f(const T* __restrict__ x, float out[], unsigned long long, size_t n,\n"
+        "                  Pair<int, int> p, const float4 *const a, T, char*) {\n}\n"
+        "__global__ void g(void) {}\n"
+    )
+    types = ["T *", "float *", "unsigned long long", "size_t", "Pair", "float4 *", "T", "char *"]
+    assert source.parameter_types(text) == {"f": types, "g": []}
+
+
+def test_parameters_of_another_type():
+    """Vectors, bytes, signs and unknown types are the kernel's own affair."""
+    text = "__global__ void f(const T* a, const float4* b, unsigned* c, char* d, Bits* e, int n) {}"
+    passed = ["int *", "int *", "int *", "int *", "int *", "unsigned int"]
+    assert list(parameters.mismatches(text, {"T": "int"}, {"f": passed, "other": passed})) == []
+    passed = ["float *", "int *", "double *", "unsigned char *", "int *", "int *"]
+    assert list(parameters.mismatches(text, {"T": "int"}, {"f": passed})) == [
+        "parameter a of kernel f is T *, the lab passes float *",
+        "parameter c of kernel f is unsigned *, the lab passes double *",
+        "parameter n of kernel f is int, the lab passes int *",
+    ]

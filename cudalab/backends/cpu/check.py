@@ -51,6 +51,7 @@ from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, Progress, load_runtime
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, prepare
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
+from cudalab.system.processes import MAX_WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +70,7 @@ PROBES = 2  # blocks to trace before deciding how many more; the first one is sl
 SHARE = 0.5  # of the remaining budget for one launch, as more may follow
 MAX_TURN_MS = 100  # until Python reacts to Ctrl-C
 GRACE_S = 2.0  # for a cancelled launch to stop
-PATIENCE = 2.5  # the clock's time may be so much longer than the processor's
+PATIENCE = 1 + MAX_WAIT  # the clock's time may be so many times the processor's
 
 
 class CheckBuffer(CpuBuffer):

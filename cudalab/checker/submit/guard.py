@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.backends.base import WrappedDevice, dim3, overwrite
+from cudalab.checker.explain.parameters import in_c
 from cudalab.formats import Payload
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class GuardedDevice(WrappedDevice):
         super().__init__(device)
         self.buffers: list[Guarded] = []
         self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []
+        self.arguments: dict[str, list[str]] = {}  # of each kernel: their types in C
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
         """Memory full of garbage, between two guard zones."""
@@ -67,6 +69,9 @@ class GuardedDevice(WrappedDevice):
         launch = (kernel.name, dim3(grid), dim3(block))
         if launch not in self.launches and len(self.launches) < MAX_LAUNCHES:
             self.launches.append(launch)
+            self.arguments[kernel.name] = [
+                in_c(arg.dtype, array=not isinstance(arg, np.generic)) for arg in args
+            ]
         super().launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
 
     def poison(self, buffer: Buffer, run: int) -> int:

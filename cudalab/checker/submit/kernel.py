@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.backends import facts
+from cudalab.checker.explain.parameters import mismatches
 from cudalab.checker.sandbox.reading import (
     UnreadableError,
     parse_record,
@@ -351,6 +352,9 @@ class Kernel(Compiled):
         header = self._variant
         unwritten = _bits(folder / reports.unwritten_name(0), max_bytes)
         made.launches = Launches(header.dispatch, header.defines, launched, unwritten)
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        macros = {**self.lab.kernel_defines(trial.case), **header.defines}
+        made.other_types = list(mismatches(text, macros, report.arguments))
         if report.overruns:
             made.why, made.says = Why.OVERRUN, "; ".join(report.overruns[:3])
         elif report.changed_inputs:

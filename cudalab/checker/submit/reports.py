@@ -60,6 +60,7 @@ class CaseReport(Failure):
     overruns: list[str] = field(default_factory=list)
     changed_inputs: list[str] = field(default_factory=list)
     launches: list[Launched] = field(default_factory=list)
+    arguments: dict[str, list[str]] = field(default_factory=dict)  # of each kernel: types in C
     notes: list[str] = field(default_factory=list)
 
 

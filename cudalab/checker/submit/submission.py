@@ -97,6 +97,7 @@ class Attempt:
     launches: Launches = field(default_factory=Launches)
     runs: int = 1
     second_answer: bytes | None = None  # to a second input, in the same process
+    other_types: list[str] = field(default_factory=list)  # of parameters than those of the launch
 
 
 class Submission(Protocol):

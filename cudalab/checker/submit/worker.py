@@ -358,6 +358,7 @@ def run_case(
             Launched(kernel=kernel, grid=list(grid), block=list(block))
             for kernel, grid, block in guarded.launches
         ],
+        arguments=guarded.arguments,
         notes=step.notes,
     )
 
