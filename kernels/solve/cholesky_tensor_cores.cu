@@ -13,11 +13,11 @@
 // MAX_THREADS_PER_BLOCK = 512     # of choose_pivots, which is not launched
 // ROWS_OF_THREAD        = 2       # of choose_pivots
 // TILE                  = 128     # rows and columns of a tile of subtract_below
-// BK                    = 32      # numbers along k of a stage
-// STAGES                = 4
+// BK                    = 64      # numbers along k that tensor cores sum
+// STAGES                = 6       # of 32 of them
 // SPLIT_THREADS         = 256
 // UPDATE_THREADS        = 384     # of subtract_below
-// SHARED_BYTES          = 196672  # STAGES * 2 * TILE * 3 * 64 + 2 * STAGES * 8
+// SHARED_BYTES          = 196704  # STAGES * 2 * TILE * 2 * 64 + 2 * STAGES * 8
 // DIAGONAL_THREADS      = 512     # of factor_diagonal
 // BELOW_THREADS         = 256     # of eliminate_below
 // BELOW_ROWS            = 64      # of a block of it
@@ -31,7 +31,7 @@
 //   factor_diagonal  L and U of a strip's own 256 rows and columns, in one block's shared memory
 //   eliminate_below  the strip's columns of L in all rows below, and its rows of U: the same
 //                    transposed, times D
-//   split_strip      both as three bfloat16 parts each
+//   split_strip      both as two scaled fp16 parts each
 //   subtract_products   the next strip's own rows and columns minus their product, so that
 //                       factor_diagonal can begin with them, while
 //   subtract_below   updates all other tiles on and below the diagonal
@@ -367,8 +367,9 @@ struct Triangle {
 
 // Updates these tiles below the strip.
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_below(
-    float* lu, const uint4* l_parts, const uint4* u_parts, unsigned tile_rows, unsigned ld,
-    unsigned start) {
+    float* lu, const uint4* l_parts, const uint4* u_parts, const unsigned* l_exponents,
+    const unsigned* u_exponents, unsigned tile_rows, unsigned ld, unsigned start) {
     extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
-    subtract_from(Triangle{tile_rows}, lu, l_parts, u_parts, ring, ld, start);
+    subtract_from(Triangle{tile_rows}, lu, Strip{l_parts, u_parts, l_exponents, u_exponents}, ring,
+                  ld, start);
 }

@@ -13,11 +13,11 @@
 // MAX_THREADS_PER_BLOCK = 512     # of choose_pivots
 // ROWS_OF_THREAD        = 2       # of choose_pivots
 // TILE                  = 128     # rows and columns of a tile of subtract_products
-// BK                    = 32      # numbers along k of a stage
-// STAGES                = 4
+// BK                    = 64      # numbers along k that tensor cores sum
+// STAGES                = 6       # of 32 of them
 // SPLIT_THREADS         = 256
 // UPDATE_THREADS        = 384     # of subtract_products
-// SHARED_BYTES          = 196672  # STAGES * 2 * TILE * 3 * 64 + 2 * STAGES * 8
+// SHARED_BYTES          = 196704  # STAGES * 2 * TILE * 2 * 64 + 2 * STAGES * 8
 // PANEL_SHARE           = 5       # a fifth of the multiprocessors eliminates, the rest updates
 // ///
 //

@@ -2,7 +2,7 @@
 // summary  = "LU factors: the matrix updated on tensor cores, in emulated fp32"
 // order    = 8.5
 // ladder   = "direct methods"
-// adds     = "the updates on tensor cores, a float as three bfloat16 parts"
+// adds     = "the updates on tensor cores, a float as two fp16 parts"
 // dispatch = "lu"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 // applies  = { dtype = ["float32"] }
@@ -13,21 +13,21 @@
 // MAX_THREADS_PER_BLOCK = 512     # of choose_pivots
 // ROWS_OF_THREAD        = 2       # of choose_pivots
 // TILE                  = 128     # rows and columns of a tile of subtract_products
-// BK                    = 32      # numbers along k of a stage
-// STAGES                = 4
+// BK                    = 64      # numbers along k that tensor cores sum
+// STAGES                = 6       # of 32 of them
 // SPLIT_THREADS         = 256
 // UPDATE_THREADS        = 384     # of subtract_products
-// SHARED_BYTES          = 196672  # STAGES * 2 * TILE * 3 * 64 + 2 * STAGES * 8
+// SHARED_BYTES          = 196704  # STAGES * 2 * TILE * 2 * 64 + 2 * STAGES * 8
 // ///
 //
 // `lu_blocked_panel` spends most of its time in the updates of the trailing matrix if n is large.
-// They are products of matrices, and here tensor cores compute them as in `tensor_cores_bf16x6` of
+// They are products of matrices, and here tensor cores compute them as in `tensor_cores_fp16x3` of
 // the lab matmul, with no less accuracy than floats have:
-//   split_strip         the strip's columns of L and its rows of U as three bfloat16 parts each
+//   split_strip         the strip's columns of L and its rows of U as two scaled fp16 parts each
 //   subtract_products   the rest of the matrix minus their product
-// The elements of a scaled matrix are near 1. Those too small for three parts are nothing beside
-// the rounding errors of others; those too large make the residual infinite, and
-// `lu_partial_pivot` takes over. So no range is examined.
+// The elements of a scaled matrix are near 1. Those too small for two parts are nothing beside the
+// rounding errors of others; infinite ones make the residual infinite, and `lu_partial_pivot` takes
+// over. So no range is examined.
 //
 // With 256 numbers along k, a tile takes only eight stages. So a block computes one tile after the
 // other, and its ring of stages never runs dry between them: the thread that fills it goes on to
@@ -38,36 +38,43 @@
 //
 // Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE, BK,
 // STAGES, SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
-#include "common/block/bf16_parts.cuh"
+#include "common/block/fp16_parts.cuh"
 #include "solve/lu_blocked_panel.cu"
 
-constexpr unsigned K_BLOCKS = BLOCK / BK;       // stages of a tile
-constexpr unsigned PART = TILE * CHUNKS;        // 16-byte chunks
-constexpr unsigned PARTS_BLOCK = PARTS * PART;  // of one factor in a stage
-constexpr unsigned STAGE = 2 * PARTS_BLOCK;
+constexpr unsigned K_BLOCKS = BLOCK / BK;        // of a tile, each with a power of two
+constexpr unsigned BLOCK_STAGES = BK / STAGE_K;  // of a block
+constexpr unsigned PART = TILE * CHUNKS;         // 16-byte chunks
+constexpr unsigned PARTS_STAGE = PARTS * PART;   // of one factor in a stage
+constexpr unsigned STAGE = 2 * PARTS_STAGE;
 constexpr unsigned CONSUMERS = 256;  // two warpgroups; the third one fills the stages
 constexpr unsigned BAND = 16;        // tile rows
 
-static_assert(sizeof(T) == 4, "a float has three parts");
+static_assert(sizeof(T) == 4, "a float has two parts");
 static_assert(TILE == 128, "two warpgroups of 64 rows, 128 columns");
-static_assert(BLOCK % BK == 0, "whole stages");
+static_assert(BLOCK % BK == 0, "whole blocks");
 static_assert(UPDATE_THREADS == CONSUMERS + 128, "whole warpgroups");
 static_assert(SHARED_BYTES == STAGES * (STAGE * 16 + 2 * sizeof(Barrier)), "ring and barriers");
 
+// The parts of the strip's columns of L and of its rows of U, and the exponents of their blocks.
+struct Strip {
+    const uint4 *l_parts, *u_parts;
+    const unsigned *l_exponents, *u_exponents;
+};
+
 // The first half of the blocks split the strip's columns of L, tile row by tile row, along k; the
 // others its rows of U, tile column by tile column.
-extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_strip(const float* lu,
-                                                                        uint4* l_parts,
-                                                                        uint4* u_parts, unsigned ld,
-                                                                        unsigned start) {
+extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_strip(
+    const float* lu, uint4* l_parts, uint4* u_parts, unsigned* l_exponents, unsigned* u_exponents,
+    unsigned ld, unsigned start) {
     const unsigned rest = ld - start - BLOCK, blocks = gridDim.x / 2;
     const bool of_l = blockIdx.x < blocks;
     const unsigned block = of_l ? blockIdx.x : blockIdx.x - blocks;
     const unsigned line0 = block / K_BLOCKS * TILE, k0 = block % K_BLOCKS * BK;
-    uint4* target = (of_l ? l_parts : u_parts) + (size_t)block * PARTS_BLOCK;
+    uint4* target = (of_l ? l_parts : u_parts) + (size_t)block * BLOCK_STAGES * PARTS_STAGE;
     const float* corner = lu + (size_t)start * ld + start;
     const float* source = of_l ? corner + (size_t)BLOCK * ld : corner + BLOCK;
-    split_block<TILE>(source, ld, target, of_l, line0, k0, rest, BLOCK);
+    const uint2 range = split_lines<TILE>(source, ld, target, of_l, line0, k0, rest, BLOCK);
+    if (threadIdx.x == 0) (of_l ? l_exponents : u_exponents)[block] = range.x;
 }
 
 // The tiles that a launch updates: all tile rows, and the tile columns from `first_column` on.
@@ -88,19 +95,20 @@ struct Rectangle {
 // Fills the stages of all tiles of this block, one after the other, as they become empty.
 template <class Tiles>
 __device__ inline void fill_stages(uint4* ring, Barrier* filled, Barrier* emptied,
-                                   const uint4* l_parts, const uint4* u_parts, const Tiles& tiles) {
+                                   const Strip& strip, const Tiles& tiles) {
+    constexpr unsigned TILE_STAGES = K_BLOCKS * BLOCK_STAGES;
     unsigned count = 0;
     for (unsigned number = blockIdx.x; number < tiles.count(); number += gridDim.x) {
         const uint2 tile = tiles.at(number);
-        const uint4* left = l_parts + (size_t)tile.x * K_BLOCKS * PARTS_BLOCK;
-        const uint4* right = u_parts + (size_t)tile.y * K_BLOCKS * PARTS_BLOCK;
-        for (unsigned i = 0; i < K_BLOCKS; ++i, ++count) {
+        const uint4* left = strip.l_parts + (size_t)tile.x * TILE_STAGES * PARTS_STAGE;
+        const uint4* right = strip.u_parts + (size_t)tile.y * TILE_STAGES * PARTS_STAGE;
+        for (unsigned i = 0; i < TILE_STAGES; ++i, ++count) {
             const unsigned stage = count % STAGES, round = count / STAGES;
             uint4* target = ring + stage * STAGE;
             wait_for_phase(emptied + stage, (round + 1) % 2);  // the first round need not wait
             arrive_expecting(filled + stage, STAGE * 16);
-            copy_bulk(target, left + i * PARTS_BLOCK, PARTS_BLOCK * 16, filled + stage);
-            copy_bulk(target + PARTS_BLOCK, right + i * PARTS_BLOCK, PARTS_BLOCK * 16,
+            copy_bulk(target, left + i * PARTS_STAGE, PARTS_STAGE * 16, filled + stage);
+            copy_bulk(target + PARTS_STAGE, right + i * PARTS_STAGE, PARTS_STAGE * 16,
                       filled + stage);
         }
     }
@@ -109,9 +117,8 @@ __device__ inline void fill_stages(uint4* ring, Barrier* filled, Barrier* emptie
 // Subtracts (the strip's columns of L) x (its rows of U) from these tiles of the matrix below and
 // right of the strip. Any number of blocks of UPDATE_THREADS threads share the tiles.
 template <class Tiles>
-__device__ inline void subtract_from(const Tiles& tiles, float* lu, const uint4* l_parts,
-                                     const uint4* u_parts, uint4* ring, unsigned ld,
-                                     unsigned start) {
+__device__ inline void subtract_from(const Tiles& tiles, float* lu, const Strip& strip, uint4* ring,
+                                     unsigned ld, unsigned start) {
     Barrier* filled = reinterpret_cast<Barrier*>(ring + STAGES * STAGE);  // one for each stage
     Barrier* emptied = filled + STAGES;
     const unsigned t = threadIdx.x;
@@ -127,7 +134,7 @@ __device__ inline void subtract_from(const Tiles& tiles, float* lu, const uint4*
     // gives some of its own.
     if (t >= CONSUMERS) {
         give_registers<40>();
-        if (t == CONSUMERS) fill_stages(ring, filled, emptied, l_parts, u_parts, tiles);
+        if (t == CONSUMERS) fill_stages(ring, filled, emptied, strip, tiles);
         return;
     }
     take_registers<232>();
@@ -150,17 +157,23 @@ __device__ inline void subtract_from(const Tiles& tiles, float* lu, const uint4*
             for (unsigned j = 0; j < TILE / 8; ++j) elements[h][j] = *pair_at(h, j);
 
         float sum[TILE / 2] = {}, acc[TILE / 2] = {};
-        for (unsigned i = 0; i < K_BLOCKS; ++i, ++count) {
-            const unsigned stage = count % STAGES, round = count / STAGES;
-            wait_for_phase(filled + stage, round % 2);
-            const unsigned left =
-                shared_address(ring + stage * STAGE) + warpgroup * 64 * LINE_BYTES;
-            const unsigned right = shared_address(ring + stage * STAGE + PARTS_BLOCK);
-            multiply_stage<PART, PART>(acc, left, right);
-            // The tensor core has read the stage for the whole warpgroup: it may be filled again.
-            if (t % 128 == 0) arrive(emptied + stage);
+        for (unsigned block = 0; block < K_BLOCKS; ++block) {
+            unsigned left[BLOCK_STAGES], right[BLOCK_STAGES];
 #pragma unroll
-            for (unsigned e = 0; e < TILE / 2; ++e) sum[e] += acc[e];
+            for (unsigned i = 0; i < BLOCK_STAGES; ++i) {
+                const unsigned stage = (count + i) % STAGES, round = (count + i) / STAGES;
+                wait_for_phase(filled + stage, round % 2);
+                left[i] = shared_address(ring + stage * STAGE) + warpgroup * 64 * LINE_BYTES;
+                right[i] = shared_address(ring + stage * STAGE + PARTS_STAGE);
+            }
+            const unsigned exponents = strip.l_exponents[tile.x * K_BLOCKS + block] +
+                                       strip.u_exponents[tile.y * K_BLOCKS + block];
+            add_block<PART, PART>(sum, acc, left, right, exponents, [&] {
+                // The tensor core has read the stages for the whole warpgroup.
+                if (t % 128 > 0) return;
+                for (unsigned i = 0; i < BLOCK_STAGES; ++i) arrive(emptied + (count + i) % STAGES);
+            });
+            count += BLOCK_STAGES;
         }
 #pragma unroll
         for (unsigned h = 0; h < 2; ++h)
@@ -175,11 +188,12 @@ __device__ inline void subtract_from(const Tiles& tiles, float* lu, const uint4*
 
 // Updates so many tile columns below the strip, counted from its end.
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_products(
-    float* lu, const uint4* l_parts, const uint4* u_parts, unsigned tile_rows,
-    unsigned first_column, unsigned tile_columns, unsigned ld, unsigned start) {
+    float* lu, const uint4* l_parts, const uint4* u_parts, const unsigned* l_exponents,
+    const unsigned* u_exponents, unsigned tile_rows, unsigned first_column, unsigned tile_columns,
+    unsigned ld, unsigned start) {
     extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
-    subtract_from(Rectangle{tile_rows, first_column, tile_columns}, lu, l_parts, u_parts, ring, ld,
-                  start);
+    subtract_from(Rectangle{tile_rows, first_column, tile_columns}, lu,
+                  Strip{l_parts, u_parts, l_exponents, u_exponents}, ring, ld, start);
 }
 
 // Source: Haidar et al., Harnessing GPU Tensor Cores for Fast FP16 Arithmetic to Speed up

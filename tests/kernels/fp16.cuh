@@ -6,6 +6,7 @@ __device__ inline unsigned bits_of_fp16(float value) {
     const unsigned sign = __float_as_uint(value) >> 16 & 0x8000;
     const float size = fabsf(value);
     if (size != size) return 0x7FFF;
+    if (size == 0) return sign;
     if (size >= 65520.0f) return sign | 0x7C00;
     int exponent;
     frexpf(size, &exponent);  // size is 2^exponent times 0.5 to 1

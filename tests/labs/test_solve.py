@@ -537,7 +537,7 @@ def test_factors_multiply_to_the_matrix(device, dtype, defines):
 def tensor_cores(device, tmp_path, monkeypatch):
     """Tensor cores and the copy engine, written out on the CPU device."""
     if device.name == "cpu":
-        written_out(tmp_path, monkeypatch, "wgmma.cuh", "bf16.cuh", "bulk_copy.cuh")
+        written_out(tmp_path, monkeypatch, "wgmma.cuh", "fp16.cuh", "bf16.cuh", "bulk_copy.cuh")
     elif "sm_90a" not in device.features:
         pytest.skip("needs compute capability 9.0")
 

@@ -20,9 +20,15 @@ class TensorFactors(BlockedFactors):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self.stages = self.strip // job.define("BK")  # of a tile
-        shape = (blocks_for(self.padded, self.edge) * self.stages, 3, self.edge, job.define("BK"))
-        self.parts = {name: job.device.empty(shape, np.uint16) for name in ("l_parts", "u_parts")}
+        bk = job.define("BK")
+        self.blocks = self.strip // bk  # of a tile
+        count = blocks_for(self.padded, self.edge) * self.blocks
+        self.parts = {
+            **{name: job.device.empty((count, 2, self.edge, bk), np.uint16)
+               for name in ("l_parts", "u_parts")},
+            **{name: job.device.empty(count, np.uint32)
+               for name in ("l_exponents", "u_exponents")},
+        }  # fmt: skip
         self.split_threads = job.define("SPLIT_THREADS")
         self.update_threads = job.define("UPDATE_THREADS")
         self.shared_bytes = job.define("SHARED_BYTES")
@@ -36,7 +42,7 @@ class TensorFactors(BlockedFactors):
     def split(self, first: int, tiles: int) -> None:
         """Write the parts of the strip's L and U."""
         launch(
-            self.job, "split_strip", 2 * tiles * self.stages, self.split_threads,
+            self.job, "split_strip", 2 * tiles * self.blocks, self.split_threads,
             lu=self.work, **self.parts, ld=self.ld, start=first,
         )  # fmt: skip
 
