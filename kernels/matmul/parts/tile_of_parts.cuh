@@ -46,51 +46,77 @@ extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
     if (threadIdx.x == 0) (of_a ? a_ranges : b_ranges)[block] = range;
 }
 
-// Computes 64 columns of a tile, from row0 and col0 on, in float arithmetic: all threads load, and
-// the first 256 compute 8 x 4 elements each.
+// Computes a tile of 128 x `columns` elements, at most 128, from row0 and col0 on, in float
+// arithmetic, much as `double_buffered` does: the first 256 threads compute 8 x 8 elements each,
+// from two tiles in turn that hold FLOATS_K numbers along k.
 __device__ inline void multiply_floats(float* shared, const float* a, const float* b, float* c,
                                        unsigned m, unsigned k, unsigned n, unsigned row0,
-                                       unsigned col0) {
-    // With 4 words of padding per row, four columns are read at multiples of 16 bytes.
-    constexpr unsigned COLS = 64, LDA = BM + 4, LDB = COLS + 4;
-    float *As = shared, *Bs = shared + BK * LDA;  // [p][line]
-    const unsigned t = threadIdx.x, tile_row = t / 16 * 8, tile_col = t % 16 * 4;
-    float acc[8][4] = {};
-    for (unsigned p0 = 0; p0 < k; p0 += BK) {
-        for (unsigned e = t; e < BK * BM; e += THREADS_PER_BLOCK) {
-            const unsigned line = e / BK, p = e % BK;
-            const bool inside = p0 + p < k && row0 + line < m;
-            As[p * LDA + line] = inside ? a[(size_t)(row0 + line) * k + p0 + p] : 0;
+                                       unsigned col0, unsigned columns) {
+    // With 4 words of padding per row, four lines are read at multiples of 16 bytes.
+    constexpr unsigned FLOATS_K = 16, LINES = 128, LD = LINES + 4;
+    constexpr unsigned OWN = FLOATS_K * LINES / CONSUMERS;  // numbers of each factor that it loads
+    auto tiles = reinterpret_cast<float (*)[2][FLOATS_K][LD]>(shared);  // [set][factor][p][line]
+    const unsigned t = threadIdx.x, ty = t / 16 * 4, tx = t % 16 * 4;
+    const bool works = t < CONSUMERS;
+    // A factor that is stored along k is read 16 numbers along k at a time, another one by lines.
+    auto place = [&](unsigned i, bool along) {
+        const unsigned e = t + i * CONSUMERS;
+        return along ? make_uint2(e / FLOATS_K, e % FLOATS_K) : make_uint2(e % LINES, e / LINES);
+    };
+    float next[2][OWN];
+    auto fetch = [&](unsigned p0) {
+#pragma unroll
+        for (unsigned i = 0; i < OWN; ++i) {
+            const uint2 own = place(i, true), other = place(i, B_TRANSPOSED);
+            const unsigned row = row0 + own.x, col = col0 + other.x, p = p0 + other.y;
+            next[0][i] = p0 + own.y < k && row < m ? a[(size_t)row * k + p0 + own.y] : 0;
+            const size_t from = B_TRANSPOSED ? (size_t)col * k + p : (size_t)p * n + col;
+            next[1][i] = p < k && col < n ? b[from] : 0;
         }
-        for (unsigned e = t; e < BK * COLS; e += THREADS_PER_BLOCK) {
-            const unsigned p = B_TRANSPOSED ? e % BK : e / COLS;
-            const unsigned col = B_TRANSPOSED ? e / BK : e % COLS;
-            const bool inside = p0 + p < k && col0 + col < n;
-            const size_t from = B_TRANSPOSED ? (size_t)(col0 + col) * k + p0 + p
-                                             : (size_t)(p0 + p) * n + col0 + col;
-            Bs[p * LDB + col] = inside ? b[from] : 0;
+    };
+    auto store = [&](unsigned set) {
+#pragma unroll
+        for (unsigned i = 0; i < OWN; ++i) {
+            const uint2 own = place(i, true), other = place(i, B_TRANSPOSED);
+            tiles[set][0][own.y][own.x] = next[0][i];
+            tiles[set][1][other.y][other.x] = next[1][i];
         }
-        __syncthreads();  // the tiles are complete
-        for (unsigned p = 0; t < CONSUMERS && p < BK; ++p) {
-            float left[8], right[4];
-#pragma unroll
-            for (unsigned i = 0; i < 8; ++i) left[i] = As[p * LDA + tile_row + i];
-#pragma unroll
-            for (unsigned j = 0; j < 4; ++j) right[j] = Bs[p * LDB + tile_col + j];
-#pragma unroll
-            for (unsigned i = 0; i < 8; ++i)
-#pragma unroll
-                for (unsigned j = 0; j < 4; ++j) acc[i][j] += left[i] * right[j];
-        }
-        __syncthreads();  // the tiles may be overwritten
+    };
+    float acc[8][8] = {};
+    if (works) {
+        fetch(0);
+        store(0);
     }
-    if (t >= CONSUMERS) return;
+    __syncthreads();  // the first tiles are complete
+    for (unsigned p0 = 0, set = 0; p0 < k; p0 += FLOATS_K, set ^= 1) {
+        if (works) {
+            fetch(p0 + FLOATS_K);
+#pragma unroll
+            for (unsigned p = 0; p < FLOATS_K; ++p) {
+                float left[8], right[8];
+#pragma unroll
+                for (unsigned i = 0; i < 8; ++i) {
+                    left[i] = tiles[set][0][p][i / 4 * 64 + ty + i % 4];
+                    right[i] = tiles[set][1][p][i / 4 * 64 + tx + i % 4];
+                }
+#pragma unroll
+                for (unsigned i = 0; i < 8; ++i)
+#pragma unroll
+                    for (unsigned j = 0; j < 8; ++j) acc[i][j] += left[i] * right[j];
+            }
+            store(set ^ 1);
+        }
+        __syncthreads();  // the next tiles are complete, and these may be overwritten
+    }
+    if (!works) return;
 #pragma unroll
     for (unsigned i = 0; i < 8; ++i) {
-        const unsigned row = row0 + tile_row + i, col = col0 + tile_col;
+        const unsigned row = row0 + i / 4 * 64 + ty + i % 4;
 #pragma unroll
-        for (unsigned j = 0; j < 4; ++j)
-            if (row < m && col + j < n) c[(size_t)row * n + col + j] = acc[i][j];
+        for (unsigned j = 0; j < 8; ++j) {
+            const unsigned in_tile = j / 4 * 64 + tx + j % 4, col = col0 + in_tile;
+            if (row < m && col < n && in_tile < columns) c[(size_t)row * n + col] = acc[i][j];
+        }
     }
 }
 
@@ -142,14 +168,12 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
         doubtful |= out_of_range(a_ranges[a_first + i], b_ranges[b_first + i], log_k);
     // Also, the copies' barriers may not be used earlier. All blocks of a cluster decide alike.
     if (__syncthreads_or(doubtful)) {
-        for (unsigned col = rank * 64; col < BN; col += BLOCKS_PER_TILE * 64)
-            multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_row * BM,
-                            tile_col * BN + col);
-        if (MIRRORED && tile_row != tile_col) {
-            for (unsigned col = 0; col < BM; col += 64)
-                multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_col * BN,
-                                tile_row * BM + col);
-        }
+        float* shared = reinterpret_cast<float*>(ring);
+        for (unsigned col = rank * 128; col < BN; col += BLOCKS_PER_TILE * 128)
+            multiply_floats(shared, a, b, c, m, k, n, tile_row * BM, tile_col * BN + col,
+                            min(BN - col, 128));
+        if (MIRRORED && tile_row != tile_col)
+            multiply_floats(shared, a, b, c, m, k, n, tile_col * BN, tile_row * BM, BM);
         return;
     }
 
