@@ -28,7 +28,11 @@ int looked_at() {
     const cudaError_t error = cudaMemcpy(more, device, sizeof more, cudaMemcpyDeviceToHost);
     cudaMemcpy(values, device, sizeof values, cudaMemcpyHostToDevice);
     fill<<<1, 2048>>>(device);
-    return error == cudaGetLastError();
+    int grid = 0, block = 0;
+    if (cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(
+            &grid, &block, fill, [](int) { return 0; }, 0, cudaOccupancyDefault))
+        return 1;
+    return error == cudaGetLastError() || block != 1024;
 }
 
 // What follows is done with memory that was never made.
@@ -46,7 +50,7 @@ int main(int, char** arguments) {
             thrown_away();
             break;
         case 1:
-            looked_at();
+            if (looked_at()) return 1;
             break;
         case 2:
             never_made();

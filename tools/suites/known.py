@@ -22,6 +22,8 @@ NVIDIA = {
     "Suppressions/suppressions_demo": RIGHT,  # asks for less memory until there is enough
     "Suppressions/suppressions_initcheck_demo": "uninitialised memory",
 }
+# References of CUDABeaver, by their number, with a mistake of their own.
+MISTAKEN = {"1": "pointers that nobody has set"}
 GRAPHS = tuple(f"../../input/{name}.egr" for name in ("DAG_100n_200e", "counterDAG_5n_5e"))
 
 
@@ -58,7 +60,7 @@ def beaver(folder: Path) -> Iterator[Program]:
         build = stated["build_command"].split()
         if build[0] != "nvcc" or "&&" in build:
             continue
-        wanted = {"reference": RIGHT}
+        wanted = {"reference": MISTAKEN.get(instance.name.split("_")[1], RIGHT)}
         if kind in ("memory_crash", "logic_error"):
             wanted["broken_start"] = kind.replace("_", " ")
         for stem, truth in wanted.items():

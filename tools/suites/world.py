@@ -20,6 +20,12 @@ ABOUT = (
 EXAMINED_S = 5
 AGREEING = ("same", "close", "order")
 
+# Programs whose output is right on GPUs, and that have a mistake nevertheless.
+MISTAKEN = {
+    "appendix_a/dot": "memory that is freed twice",  # by the destructor of a kernel's argument
+    "examples/chapter03/reduceInteger": "race",  # warps that count on moving in step
+}
+
 
 def world(folder: Path) -> Iterator[Program]:
     """The programs that a GPU has confirmed, each in a copy of its folder."""
@@ -34,7 +40,7 @@ def world(folder: Path) -> Iterator[Program]:
             copy = programs.copied(each, folder, Path(tempfile.mkdtemp(dir=folder)))
             yield Program(
                 f"{each.set}/{each.name}",
-                RIGHT,
+                MISTAKEN.get(each.name, RIGHT),
                 each.files,
                 folder=copy,
                 options=("--kill-after", str(EXAMINED_S), *each.options),

@@ -308,6 +308,12 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int
     }
     return cudaSuccess;
 }
+template <class F, class S>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(
+    int* grid, int* block, F* function, S shared_bytes, int limit = 0, unsigned = 0, CUDALAB_HERE) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, function, shared_bytes,
+                                                          limit, file, line);
+}
 template <class F>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F* function,
                                                       size_t shared = 0, int limit = 0,
