@@ -24,11 +24,6 @@ from cudalab.language.device_functions import (
     File,
     find_shared,
 )
-from cudalab.language.scopes import Scope
-from cudalab.language.structure import scan
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import Lines, tokenize
-from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,23 +73,6 @@ def _may_share(files: Sequence[File]) -> bool:
     words = {text for file in files for text in file.words.texts}
     words |= {"volatile" for file in files for each in file.directives if "__shared__" in each.text}
     return bool(words & {"__shared__", "volatile"})
-
-
-def applied(text: str) -> str:
-    """A file of its own, with its edits."""
-    both = tokenize(text)
-    tokens = [token for token in both if token.kind != "directive"]
-    directives = [token for token in both if token.kind == "directive"]
-    words = Words(tokens, directives)
-    file = File(words, directives, [])
-    if _may_share([file]):
-        root = Reader(words).file(Scope("namespace"))
-        file = File(words, directives, scan(root, words, Lines(text)).device_functions)
-    pieces, end = [], 0
-    for start, stop, written in sorted(edits([file])[0]):
-        pieces += [text[end:start], written]
-        end = stop
-    return "".join([*pieces, text[end:]])
 
 
 class _Function(DeviceFunction):

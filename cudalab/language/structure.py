@@ -56,6 +56,8 @@ class Structure:
     functions: list[tuple[int, int]] = field(default_factory=list)
     _: KW_ONLY
     variables: list[int] = field(default_factory=list)  # words such as `__device__`, to be replaced
+    # Names of those outside of all namespaces, and which of them are constant.
+    own_variables: dict[str, bool] = field(default_factory=dict)
     host_functions: set[str] = field(default_factory=set)  # names; a kernel may have one of them
 
 
@@ -93,6 +95,10 @@ def scan(root: Node, words: Words, lines: Lines) -> Structure:
             first = next((part.last for part in node.children if part.kind == "class"), node.first)
             texts = words.texts[first : node.last]
             word = next((word for word in _VARIABLES if word in texts), None)
+            is_own = not each.is_inside and node.words.isdisjoint({"__shared__", "extern"})
+            if word is not None and is_own:
+                constant = word == "__constant__"
+                structure.own_variables |= {name.name: constant for name in node.names}
             if word is not None and _STORED_ELSEWHERE.isdisjoint(texts):
                 structure.variables.append(first + texts.index(word))
     return structure

@@ -13,8 +13,8 @@ from cudalab.language.types import NUMBERS, declared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudalab.language.macros import Macro
     from cudalab.language.scopes import Name, Node, Scope, Type
-    from cudalab.program.macros import Macro
 
 # How many of a function's first arguments are fragments.
 _CALLS = {"load_matrix_sync": 1, "fill_fragment": 1, "mma_sync": 4}

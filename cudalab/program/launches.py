@@ -12,10 +12,10 @@ from cudalab.program.parsed import Launch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudalab.language.macros import Macro
     from cudalab.language.scopes import Node
     from cudalab.language.structure import Kernel
     from cudalab.language.syntax import Words
-    from cudalab.program.macros import Macro
     from cudalab.program.parsed import Parsed
 
 

@@ -15,8 +15,8 @@ from cudalab.language.tokens import CLOSING, OPENING, closing, tokenize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from cudalab.language.macros import Macro
     from cudalab.language.tokens import Token
-    from cudalab.program.macros import Macro
     from cudalab.program.parsed import Parsed
 
 _ASM = frozenset({"asm", "__asm__", "__asm"})

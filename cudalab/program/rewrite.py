@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from cudalab.language import lockstep
+from cudalab.language import lockstep, shared
 from cudalab.language.device_functions import File as Functions
+from cudalab.language.macros import read_body
 from cudalab.language.tokens import closing_angle
 from cudalab.output.notes import note
-from cudalab.program import assembly, exact_arithmetic, launches, removed, shared, tiles
+from cudalab.program import assembly, exact_arithmetic, launches, removed, tiles
 from cudalab.program.calls import refuse_plain_calls
 from cudalab.program.launches import quoted, short_name
-from cudalab.program.macros import read_body
 from cudalab.program.parsed import Parsed, parse, read
 from cudalab.program.pasted import Pasted
 from cudalab.program.refusals import (
@@ -77,14 +77,15 @@ def edited(
         _rewrite_variables(each)
         _enlist_kernels(each, kernels)
         assembly.rewrite(each, each.tokens, pasted)
-        shared.rewrite(each, each.root, each.words)
+        edits = [*shared.edits(each.root, each.words, each.file.text)]
         launches.rewrite(each, each.root, each.words, kernels)
         for macro in each.macros:
             if not {"__shared__", "<"}.isdisjoint(token.text for token in macro.tokens):
                 words, body = read_body(macro, scope)
-                shared.rewrite(each, body, words, macro)
+                edits += shared.edits(body, words, each.file.text, macro)
                 launches.rewrite(each, body, words, kernels, macro)
             assembly.rewrite(each, macro.tokens, pasted)
+        each.edits += edits
     lacking = Lacking()
     for each in parsed:
         lacking.take(each.lacking)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from cudalab.backends.cpu import toolchain
-from cudalab.backends.cpu.device import CpuDevice, prepare
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.checker.submit.submission import copy_runtime
 from cudalab.errors import (
     DeviceMemoryError,
@@ -25,6 +25,7 @@ from cudalab.errors import (
     install_command,
 )
 from cudalab.language import source
+from cudalab.language.kernel_file import KernelFile
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 REPOSITORY = Path(__file__).parents[2]
@@ -283,7 +284,8 @@ def test_dynamic_shared_memory_becomes_a_pointer_on_the_same_line(tmp_path):
         "    extern __shared__ __align__(16)\n        unsigned char bytes[];\n"
         '    const char* text = "extern __shared__ int quoted[];";\n}\n'
     )
-    text = prepare(source.load(file, "dynamic.cu"), {"N": 3})
+    defined = source.with_defines(source.load(file, "dynamic.cu").text, {"N": 3})
+    text = KernelFile(defined).for_host(in_step=True)
     assert "unsigned char* const bytes = (unsigned char*)::cudalab::current.dynamic_shared;" in text
     assert "// extern __shared__ int commented[];" in text
     assert '"extern __shared__ int quoted[];"' in text

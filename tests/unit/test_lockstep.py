@@ -2,7 +2,7 @@
 
 import pytest
 
-from cudalab.language.lockstep import applied
+from cudalab.language.kernel_file import KernelFile
 
 SHARED = "__shared__ int s[64]; int t = threadIdx.x;"
 VOLATILE = f"volatile {SHARED}"
@@ -10,7 +10,7 @@ VOLATILE = f"volatile {SHARED}"
 
 def edited(statements, head="__global__ void k(int *a, int n)", after=""):
     start = f"{head} {{\n"
-    text = applied(f"{start}{statements}\n}}\n{after}")
+    text = KernelFile(f"{start}{statements}\n}}\n{after}").for_host(in_step=True)
     return text.removeprefix(start).split("\n}\n")[0]
 
 

@@ -49,7 +49,7 @@ import numpy as np
 
 from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, Progress, load_runtime
-from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, prepare
+from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, parts
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.system.processes import MAX_WAIT
 
@@ -129,21 +129,20 @@ class CheckDevice(CpuDevice):
     ) -> CheckModule:
         """Compile both builds, or load them from the cache."""
         fast = super().compile(source, defines, arch)
-        text = prepare(source, defines)
-        checked = compiler.check_library(text, source.label)
+        checked = compiler.check_library(parts(source, defines), source.label)
         try:
             return CheckModule(source, fast.library, checked, self._load_checker())
         except OSError:  # a damaged cache entry: rebuild it and its runtime
             checked.unlink(missing_ok=True)
             compiler.check_runtime_library().unlink()
-            checked = compiler.check_library(text, source.label)
+            checked = compiler.check_library(parts(source, defines), source.label)
             return CheckModule(source, fast.library, checked, self._load_checker())
 
     def build(
         self, source: Source, defines: Mapping[str, str | int], *, loops: bool | None = None
     ) -> Path:
         """Compile both builds, or find them in the cache, and load neither."""
-        compiler.check_library(prepare(source, defines), source.label)
+        compiler.check_library(parts(source, defines), source.label)
         return super().build(source, defines, loops=loops)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CheckBuffer:

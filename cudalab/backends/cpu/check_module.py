@@ -13,11 +13,11 @@ from cudalab.backends.cpu.device import (
     CpuModule,
     KernelEntry,
     Symbol,
-    _namespace_symbols,
     load_library,
 )
 from cudalab.errors import CudalabError
 from cudalab.language import source as sources
+from cudalab.language.kernel_file import KernelFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ class CheckModule(CpuModule):
         )
         self.variables = [
             _Variable(name, self.library, self.checked, runtime, is_constant=is_constant)
-            for name, is_constant in device_variables(code).items()
+            for name, is_constant in KernelFile(source.text).variables.items()
         ]
 
     def find(self, name: str) -> CheckKernel:
@@ -100,14 +100,6 @@ class _Variable:
     def to_fast(self) -> None:
         """Copy the instrumented build's value to the fast build."""
         ctypes.memmove(self.fast, self.checked, self.num_bytes)
-
-
-def device_variables(code: str) -> dict[str, bool]:
-    """The variables that a .cu file exports, and which of them are constant; no comments in it."""
-    return {
-        name: re.search(rf"\b__constant__\s[^;(){{}}=]*?\b{name}\b", code) is not None
-        for name in _namespace_symbols(code)
-    }
 
 
 # In the order of cudalab_layout of check.cpp.

@@ -12,6 +12,7 @@ import re
 import tempfile
 from contextlib import suppress
 from functools import cache, partial
+from glob import glob
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,24 +125,23 @@ def _runtime(
 def kernel_library(
     parts: tiers.Parts, label: str, check: Callable[[Path], None], *, loops: bool = True
 ) -> Path:
-    """Compile the C++ of a prepared kernel file. KernelCompileError with the messages.
+    """Compile a kernel file. KernelCompileError with the messages.
 
     The threads of its kernels become `loops` where that is possible. `check` inspects the library
     before it is stored.
     """
     runtime = str(runtime_library())
-    text = tiers.with_fibers(parts)
-    depends = (*with_users(KERNEL), runtime, "loops" if loops else "fibers")
+    depends = (*parts.kernels, *with_users(KERNEL), runtime, "loops" if loops else "fibers")
 
     def steps(folder: Path) -> tuple[Step, ...]:
         command, link = _compile_and_link(kernel_flags(), runtime)(folder)
         compile_it = _compile_loops if loops else _compile_fibers
-        in_step = tiers.in_step(parts)
+        ready = tiers.for_host(parts, in_step=True)
         check_it = partial(check, folder / "library.so")
-        return (partial(compile_it, in_step, folder, command), link, check_it)
+        return (partial(compile_it, ready, folder, command), link, check_it)
 
     with stage(f"compiling {label}"):
-        return _built(Path(label).stem[:LONGEST_NAME], text, depends, steps)
+        return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps)
 
 
 def _compile_fibers(
@@ -167,9 +167,9 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
     return done
 
 
-def check_library(text: str, label: str) -> Path:
-    """Compile a prepared kernel file with hooks for check mode, and its tables of call sites."""
-    return check_files([(text, ())], label)
+def check_library(parts: tiers.Parts, label: str) -> Path:
+    """Compile a kernel file with hooks for check mode, and its tables of call sites."""
+    return check_files([(tiers.with_fibers(tiers.for_host(parts, in_step=False)), ())], label)
 
 
 def check_files(
@@ -357,8 +357,9 @@ def _run_compiler(command: Sequence[str], cache: Path) -> Done:
     """Run a compiler that may read a precompiled header from `cache`."""
     done = run(command)
     if reads_damage(done.stderr):  # the text will do
-        for damaged in cache.parent.glob("*/*/*.gch"):
-            damaged.unlink(missing_ok=True)
+        # glob passes over folders that another process removes, which Path.glob stumbles on.
+        for damaged in glob(str(cache.parent / "*" / "*" / "*.gch")):  # noqa: PTH207 - as said
+            Path(damaged).unlink(missing_ok=True)
         done = run(command)
     return done
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -45,15 +44,6 @@ if TYPE_CHECKING:
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
 LOOPS = "CUDALAB_LOOPS"  # in the environment, "0": the threads of all kernels are fibers
 KERNEL = "cudalab_kernel_"  # begins the names of the kernels' entries in a library
-
-_DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;{]*;")
-# A `static` beside `__shared__`, which says the same.
-_STATIC = re.compile(r"\bstatic(?=\s+__shared__\b)|(?<=\b__shared__\s)static\b")
-_SYMBOL = re.compile(  # after extern "C", whose literal is blanked, only with an initializer
-    r"^[ \t]*(?:extern\s+(?=[^;]*=))?(?:__constant__|__device__)\s[^;(){}=]*?"
-    r"\b(?P<name>\w+)\s*(?:\[[^;={]*\]\s*)?(?:=|;)",
-    re.MULTILINE,
-)
 
 
 class CpuBuffer:
@@ -124,7 +114,9 @@ class CpuModule(CompiledModule):
         self._copy_variables(library, self.library)
 
     def _copy_variables(self, source: ctypes.CDLL, target: ctypes.CDLL) -> None:
-        for name in _namespace_symbols(sources.blank_comments(self.source.text)):
+        from cudalab.language.kernel_file import KernelFile  # noqa: PLC0415 - few launches need it
+
+        for name in KernelFile(self.source.text).variables:
             symbol, copy = (
                 Symbol.in_dll(each, f"cudalab_symbol_{name}") for each in (source, target)
             )
@@ -386,43 +378,9 @@ class Symbol(ctypes.Structure):
     _fields_ = (("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t))
 
 
-def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
-    """The C++ of a .cu file whose kernels' threads are fibers."""
-    return tiers.with_fibers(parts(source, defines))
-
-
 def parts(source: Source, defines: Mapping[str, str | int]) -> tiers.Parts:
-    """A .cu file for the host's compiler: defines in front, exports behind, two edits in between.
-
-    `extern __shared__ T name[];` is not valid C++, so it becomes a pointer, and `static __shared__`
-    would be static twice.
-    """
-    text = _STATIC.sub("      ", source.text)
-    code = sources.blank_comments(text)
-    for match in reversed(list(_DYNAMIC_SHARED.finditer(code))):
-        from cudalab.language.rewrite import dynamic_shared  # noqa: PLC0415 - few kernels need it
-        from cudalab.language.tokens import tokenize  # noqa: PLC0415 - as above
-
-        in_function = not _at_namespace_scope(code, match.start())
-        pointer = dynamic_shared(tokenize(match[0][:-1]), in_function=in_function)
-        if pointer is not None:
-            lines = "\n" * match[0].count("\n")
-            text = text[: match.start()] + pointer + lines + text[match.end() :]
-    return tiers.Parts(
-        text=sources.with_defines(text, defines),
-        kernels=tuple(source.kernels),
-        exports="\n".join([*(f"CUDALAB_SYMBOL({name})" for name in _namespace_symbols(code)), ""]),
-    )
-
-
-def _namespace_symbols(code: str) -> list[str]:
-    """The __constant__ and __device__ variables outside of functions."""
-    symbols = _SYMBOL.finditer(code)
-    return [match["name"] for match in symbols if _at_namespace_scope(code, match.start())]
-
-
-def _at_namespace_scope(code: str, position: int) -> bool:
-    return code.count("{", 0, position) == code.count("}", 0, position)
+    """The text of a .cu file with its defines, and its kernels."""
+    return tiers.Parts(sources.with_defines(source.text, defines), tuple(source.kernels))
 
 
 def _allocate(num_bytes: int) -> np.ndarray[Any, Any] | None:

@@ -42,18 +42,20 @@ _GREATEST_INDEX = 2**31 - 1 - 1024  # of a thread in a grid: regions.h counts on
 
 
 class Parts(NamedTuple):
-    """A kernel file, ready for the host's compiler but for the form of its kernels."""
+    """A kernel file, with its defines in front."""
 
-    text: str  # with its defines in front
+    text: str
     kernels: tuple[str, ...]
-    exports: str  # of its variables
+    exports: str = ""  # of its variables
 
 
-def in_step(parts: Parts) -> Parts:
-    """The file, in which the lanes of a warp go in step where its kernels count on it."""
-    from cudalab.language import lockstep  # noqa: PLC0415 - for new kernels only
+def for_host(parts: Parts, *, in_step: bool) -> Parts:
+    """The file for the host's compiler; its lanes go `in_step` where its kernels count on it."""
+    from cudalab.language.kernel_file import KernelFile  # noqa: PLC0415 - for new kernels only
 
-    return parts._replace(text=lockstep.applied(parts.text))
+    file = KernelFile(parts.text)
+    exports = "".join(f"CUDALAB_SYMBOL({name})\n" for name in file.variables)
+    return parts._replace(text=file.for_host(in_step=in_step), exports=exports)
 
 
 def to_preprocess(parts: Parts) -> str:

@@ -35,7 +35,7 @@ import numpy as np
 from cudalab import labs, runner
 from cudalab.backends import facts, open_device
 from cudalab.backends.base import OnlyBuilds, WrappedDevice, build
-from cudalab.backends.cpu.device import LOOPS, parts
+from cudalab.backends.cpu.device import LOOPS
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.bench.candidates import Data, variant_candidate
@@ -57,7 +57,7 @@ from cudalab.errors import CudalabError, KernelError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
 from cudalab.language import source
-from cudalab.language.source import headers
+from cudalab.language.source import headers, with_defines
 from cudalab.system.cache import ADDITIONS, READ_ONLY
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ class Examines(OnlyBuilds):
         if self._builds is not None:
             theirs = set(headers(source)) | {source.label}
             own = {label for label in theirs if not label.startswith("kernels/")}
-            text = parts(source, defines).text
+            text = with_defines(source.text, defines)
             self.views.add(views.of_kernel(text, self._builds, own.__contains__))
         return super().compile(source, defines, arch)
 

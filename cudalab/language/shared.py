@@ -1,0 +1,93 @@
+"""Shared variables as a host's compiler takes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.language.tokens import closing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.language.macros import Macro
+    from cudalab.language.scopes import Node
+    from cudalab.language.syntax import Words
+    from cudalab.language.tokens import Token
+
+    Edit = tuple[int, int, str]
+
+
+def edits(root: Node, words: Words, text: str, macro: Macro | None = None) -> Iterator[Edit]:
+    """The edits for the shared variables in a file's tree, or in that of a `macro`.
+
+    `extern __shared__ T name[];` becomes a pointer to the memory of the launch. What is shared is
+    static by itself, and g++ wants `alignas` first. Lines keep their numbers.
+    """
+    tokens, texts = words.tokens, words.texts
+    for node in root.of_kind("declaration"):
+        if "__shared__" not in node.words:
+            continue
+        at = texts.index("__shared__", node.first)
+        if "extern" in node.words:
+            yield from _dynamic(node, words, text, macro)
+        elif "static" in node.words:
+            static = tokens[texts.index("static", node.first)]
+            yield static.start, static.end, ""
+        if texts[at + 1] == "alignas":
+            start, end = tokens[at].start, tokens[words.behind(at + 2, node.last) - 1].end
+            yield start, end, f"{text[tokens[at + 1].start : end]} __shared__"
+
+
+def _dynamic(node: Node, words: Words, text: str, macro: Macro | None) -> Iterator[Edit]:
+    scopes = node.scope.enclosing() if node.scope is not None else ()
+    in_function = any(scope.kind in ("block", "function") for scope in scopes)
+    declared, semicolon = words.tokens[node.first : node.last - 1], words.tokens[node.last - 1]
+    pointer = _pointer(declared, in_function=in_function)
+    if pointer is None:
+        return
+    if macro and semicolon.start == macro.end:  # it leaves the semicolon to its user
+        pointer, semicolon = pointer.removesuffix(";"), declared[-1]
+    start, end = declared[0].start, semicolon.end
+    lost = text.count("\n", start, end)
+    yield start, end, pointer + ("\\\n" if macro else "\n") * lost
+
+
+def _pointer(words: Sequence[Token], *, in_function: bool) -> str | None:
+    """The C++ for `extern __shared__ T name[]`: a pointer to the memory of the launch.
+
+    `words` are the declaration without its semicolon. None if they declare something else.
+    """
+    if not any(word.text == "__shared__" for word in words):
+        return None
+    name = next((j for j, word in enumerate(words) if j and word.text == "["), 0) - 1
+    if name < 0:
+        return None
+    rest = words[name + 3 :]  # further dimensions, after `name []`
+    dimensions = " ".join(word.text for word in rest)
+    called = words[name].text
+    while name > 2 and words[name - 1].text == words[name - 2].text == "#":  # in a macro
+        name -= 3
+        called = f"{words[name].text}##{called}"
+    kind = _type_words(words[:name])
+    if not in_function:
+        return f"static constexpr ::cudalab::DynamicShared<{kind}{dimensions}> {called}{{}};"
+    if rest:
+        return (
+            f"{kind} (*const {called}){dimensions} = "
+            f"({kind} (*){dimensions})::cudalab::current.dynamic_shared;"
+        )
+    return f"{kind}* const {called} = ({kind}*)::cudalab::current.dynamic_shared;"
+
+
+def _type_words(words: Sequence[Token]) -> str:
+    """A type without its storage class and alignment."""
+    type_words: list[str] = []
+    i = 0
+    while i < len(words):
+        text = words[i].text
+        if text in ("__align__", "alignas", "__attribute__"):
+            i = closing(list(words), i + 1) or i
+        elif text not in ("extern", "__shared__", "static"):
+            type_words.append(text)
+        i += 1
+    return " ".join(type_words).replace(" :: ", "::").replace(":: ", "::")

@@ -1,0 +1,43 @@
+"""Kernel files of labs: the variables that the host may ask for, and shared memory."""
+
+import pytest
+
+from cudalab.language.kernel_file import KernelFile
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("__constant__ float a[4][8], b;", {"a": True, "b": True}),
+        ("__device__ int n = 3; static __device__ S s{1};", {"n": False, "s": False}),
+        ('extern "C" { __device__ int n; }', {"n": False}),
+        ("namespace { __constant__ int n; }", {}),
+        ("extern __device__ int n;", {}),
+        ("namespace a { __device__ int n; }", {}),
+        ("__device__ int f(int a = 1); struct S { __device__ S() {} };", {}),
+        ("__global__ void k() { __shared__ int s[4]; static __device__ int n; }", {}),
+    ],
+)
+def test_variables_that_the_host_may_ask_for(text, variables):
+    assert KernelFile(text).variables == variables
+
+
+@pytest.mark.parametrize(
+    ("declaration", "written"),
+    [
+        ("extern __shared__ T s[];", "T* const s = (T*)::cudalab::current.dynamic_shared;"),
+        ("extern\n__shared__ T s[];", "T* const s = (T*)::cudalab::current.dynamic_shared;\n"),
+        ("static __shared__ int s[4];", " __shared__ int s[4];"),
+        ("__shared__ static int s[4];", "__shared__  int s[4];"),
+    ],
+)
+def test_shared_variables(declaration, written):
+    text = "__global__ void k() {{ {} }}\n".format
+    assert KernelFile(text(declaration)).for_host(in_step=True) == text(written)
+
+
+def test_shared_memory_of_a_macro_keeps_its_lines():
+    text = "#define S extern \\\n __shared__ T s[]\n__global__ void k() { S; }\n"
+    written = KernelFile(text).for_host(in_step=False)
+    assert written.startswith("#define S T* const s = (T*)::cudalab::current.dynamic_shared\\\n\n")
+    assert written.count("\n") == text.count("\n")
