@@ -29,6 +29,7 @@ def run(seconds: float) -> tuple[int, str]:
     command = [
         *(sys.executable, "-m", "pytest", "-q", "--device", "cuda", "-k", "cuda", *TESTS),
         *("-n", str(os.cpu_count()), "--durations", str(SLOWEST), "-p", "no:cacheprovider"),
+        *("-p", "no:benchmark"),  # if installed, it warns that it does not work with -n
     ]
     process = subprocess.Popen(
         command, cwd=results.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -658,12 +658,13 @@ def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
         (16, "cuda", None),
         (256, "cuda", [small]),
         (640, "cuda", [small]),
-        (1000, "cuda", ["tensor_cores_fp16x3_cluster", wide, small]),
-        (1280, "cuda", ["tensor_cores_fp16x3", small]),
-        (1536, "cuda", ["tensor_cores_fp16x3_wide", small]),
+        (1000, "cuda", ["tensor_cores_cluster", wide, small]),
+        (1280, "cuda", ["tensor_cores_bf16x6", small]),
+        (1536, "cuda", ["tensor_cores_wide", small]),
+        (2048, "cuda", ["tensor_cores_fp16x3"]),
         (3000, "cuda", ["tensor_cores_fp16x3_wide"]),
         (4096, "cuda", ["tensor_cores_fp16x3"]),
-        (8192, "cuda", ["tensor_cores_fp16x3"]),
+        (8192, "cuda", ["tensor_cores_fp16x3_wide"]),
         (4096, "cpu", None),
     ]:
         inputs = HostInputs({}, dict.fromkeys("mkn", n))
@@ -672,6 +673,8 @@ def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
     square = HostInputs({}, dict.fromkeys("mkn", 4096))
     assert LAB.choose(square, case("aat"), target("cuda")) == ["aat_tensor_cores_fp16x3"]
     assert "aat_tensor_cores_fp16x3" in square.params["policy"]
+    lower = HostInputs({}, dict.fromkeys("mkn", 1000))
+    assert LAB.choose(lower, case("aat"), target("cuda"))[0] == "aat_tensor_cores"
     thin = HostInputs({}, {"m": 9000, "k": 9000, "n": 40})  # no use for tiles of 128 columns
     assert LAB.choose(thin, case(), target("cuda")) == [small]
 

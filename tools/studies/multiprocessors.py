@@ -64,10 +64,12 @@ class Question:
 
 
 SMALL = ("group_split_k", "group_split_k_80", "group_split_k_wide", "split_k")
-TENSOR = ("tensor_cores_fp16x3", "tensor_cores_fp16x3_cluster", "tensor_cores_fp16x3_wide")
+TENSOR = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
+TENSOR_LARGE = ("tensor_cores_fp16x3", "tensor_cores_fp16x3_wide")
 LOOK_BACK = ("decoupled_lookback", "lookback_prefetch")
 QUESTIONS = (
-    Question("matmul", (1000, 1536, 2048, 3000, 4096), TENSOR),
+    Question("matmul", (1000, 1536), TENSOR),
+    Question("matmul", (2048, 3000, 4096), TENSOR_LARGE),
     Question("matmul", (1536, 2048, 3000, 4096), ("whole_waves",)),
     Question("matmul", (256, 400, 512, 640, 777), SMALL),
     Question("scan", (1 << 20, 1 << 21, 3 << 20, 1 << 22, 1 << 24), LOOK_BACK),

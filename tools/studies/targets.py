@@ -65,11 +65,8 @@ ITERATIONS = (
 SMALL_TILES = ("group_split_k", "group_split_k_80", "group_split_k_wide")
 LARGE_TILES = ("async_copy_deep", "whole_waves")
 FACTORS = ("lu_blocked_panel", "lu_look_ahead")
-TENSOR_CORES = (
-    "tensor_cores_fp16x3",
-    "tensor_cores_fp16x3_cluster",
-    "tensor_cores_fp16x3_wide",
-)
+TENSOR_CORES = ("tensor_cores_fp16x3", "tensor_cores_fp16x3_wide")
+THREE_PARTS = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
 
 sums = partial(Target, lab="reduce", peer="cub", variants=("single_pass",))
 scans = partial(
@@ -134,7 +131,7 @@ TARGETS = (
     products(goal=1.1, variants=SMALL_TILES, sizes=(256, 512, 777, 1000, 1001, 1024)),
     products(goal=1.01, variants=LARGE_TILES, sizes=(2048, 4096, 8192)),
     products(goal=0.98, variants=LARGE_TILES, sizes=(3000, 4095)),
-    on_tensor_cores(goal=1.7, sizes=(1024,)),
+    on_tensor_cores(goal=1.7, sizes=(1024,), variants=THREE_PARTS),
     on_tensor_cores(goal=2.8, sizes=(2048,)),
     on_tensor_cores(goal=3.5, sizes=(4096,)),
     on_tensor_cores(goal=3.8, sizes=(8192,)),
