@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cudalab.errors import CudalabError, KernelCompileError
+from cudalab.program import linking
 from cudalab.program.parsed import parse
-from cudalab.program.refusals import Lacking
+from cudalab.program.refusals import Lacking, is_cuda_name
 from cudalab.program.rewrite import refusal
+from cudalab.program.typos import meant
 from cudalab.system.cache import disk_full
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ _UNKNOWN = re.compile(
 )
 _ASSEMBLER = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+): Error: ", re.MULTILINE)
 _NO_MAIN = re.compile(r"undefined (?:reference to|symbol:) [`']?main\b")
-_LINKER = re.compile(r"\bundefined (?:reference|symbol)|multiple definition|duplicate symbol")
 _OPENMP = re.compile(r"undefined (?:reference to|symbol:) [`']?(?:omp_|GOMP_|__kmpc_)")
 _MADE = re.compile(r"[^\s:]*/build-\w+/(?P<index>\d+)-[^/\s:]*\.cpp(?:\.o)?")
 _MESSAGE = re.compile(
@@ -44,7 +45,26 @@ _ARGUMENTS = re.compile(
     r"[\u2018'(]+(?:cudalab::)?TypedCall<.*?lambda.*?\)>?(?:, (?P<params>.*?))? ?>"
     r"(?:\) \((?P<arguments>.*)\)[\u2019']|')$"
 )
-_INTERNAL = re.compile(r"\bcudalab_a\b|cudalab::|required from|in instantiation of")
+# What of ours is in the compiler's words, and how they are without it.
+_OURS = (
+    (
+        re.compile(r"^.*no matching function for call to .*\bcudalab::\w*[cC]onfig\b.*"),
+        "a launch needs a grid and a block: kernel<<<grid, block>>>(arguments)",
+    ),
+    (
+        re.compile(r"^no matching function for call to [\u2018']cudalab_kernel\((.*?) \(&\).*"),
+        r"a kernel returns void, not \1",
+    ),
+    (re.compile(r"; did you mean [\u2018'][^\u2019']*cudalab[^\u2019']*[\u2019']\?"), ""),
+    (re.compile(r"(\bcu\w+\([^()]*), const char\*, int\)"), r"\1)"),  # the place of a call
+    (re.compile(r" \[-f\w+\]$"), ""),
+    (re.compile(r"([\u2018'])\*\((\w+) \+ \(\(sizetype\).*([\u2019'])"), r"\1\2[...]\3"),
+)
+_INTERNAL = re.compile(
+    r"\bcudalab_a\b|cudalab::|required from|in instantiation of|candidate expects"
+    r"|^ *template argument deduction|^class template argument deduction failed:$"
+)
+_FIRST_ONLY = "compilation terminated due to -fmax-errors"
 _PLACE = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):", re.MULTILINE)
 RUNTIME = "/cpu/runtime/"
 T = TypeVar("T")
@@ -94,13 +114,16 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
             f"{files[0].label} does not link:\n{_readable(messages, files)}",
             hint="OpenMP has to be asked for, here and of nvcc: -Xcompiler -fopenmp",
         )
-    fails = "link" if _LINKER.search(messages) else "compile"
-    return KernelCompileError(f"{files[0].label} does not {fails}:\n{_readable(messages, files)}")
+    unlinked = linking.explain(messages, files[0].label, {each.label: each.text for each in files})
+    return unlinked or KernelCompileError(
+        f"{files[0].label} does not compile:\n{_readable(messages, files)}"
+    )
 
 
 def links(messages: str, label: str) -> CudalabError:
     """The error for objects that do not link to a program."""
-    return disk_full(messages) or KernelCompileError(f"{label} does not link:\n{messages.strip()}")
+    full = disk_full(messages) or linking.explain(messages, label, {})
+    return full or KernelCompileError(f"{label} does not link:\n{messages.strip()}")
 
 
 def places(messages: str) -> frozenset[tuple[str, int]]:
@@ -162,12 +185,26 @@ def _readable(messages: str, files: Sequence[File]) -> str:
             if kind != "note" and RUNTIME not in path:
                 elsewhere.append(match[0])
             continue
-        words = _ARGUMENTS.sub(_arguments, words)
-        if kind == "note" and (not errors or _INTERNAL.search(words)):
+        words = _own_words(words)
+        if (kind == "note" and not errors) or _INTERNAL.search(words):
             continue
         source = texts[path][line - 1].strip() if line <= len(texts[path]) else ""
         errors.append(f"{path}:{line}: {kind}: {words}\n    {source}")
-    return "\n".join([*elsewhere, *dict.fromkeys(errors)]) or messages.strip()
+    more = ["These are the first errors."] if errors and _FIRST_ONLY in messages else []
+    return "\n".join([*elsewhere, *dict.fromkeys(errors), *more]) or messages.strip()
+
+
+def _own_words(words: str) -> str:
+    """What the compiler says, as the program's author would say it."""
+    unknown = _UNKNOWN.search(f"_:1: error: {words}")
+    name = unknown and (unknown["name"] or unknown["other"])
+    suggestion = meant(name) if name and is_cuda_name(name) else ""
+    if suggestion:
+        return f"unknown: {name}; did you mean {suggestion}?"
+    words = _ARGUMENTS.sub(_arguments, words)
+    for pattern, instead in _OURS:
+        words = pattern.sub(instead, words)
+    return words
 
 
 def _arguments(match: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import has_header
 from cudalab.errors import NoDeviceError
+from cudalab.program.typos import meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -143,7 +144,8 @@ class Lacking:
             if re.fullmatch(f"{feature.names}|{feature.unknown}", name):
                 return self.add(feature.name, place, name)
         if _CUDA_NAME.fullmatch(name):
-            self.add(name, place)
+            if not meant(name):
+                self.add(name, place)
         elif _CUDA_SPACE.match(space):
             self.add(f"{space}::{name}", place)
         return None
@@ -152,6 +154,11 @@ class Lacking:
         """The one line."""
         each = ", ".join(f"{what} ({place})" for what, place in self._places.items())
         return NoDeviceError(f"not supported on the CPU device: {each}", hint=self.hint or None)
+
+
+def is_cuda_name(name: str) -> bool:
+    """Whether a name is of CUDA's kind, such as cudaMalloc or __syncthreads."""
+    return bool(_CUDA_NAME.fullmatch(name))
 
 
 def is_cuda_header(name: str) -> bool:

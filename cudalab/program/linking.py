@@ -1,0 +1,77 @@
+"""Errors about objects that do not link, from the linker's messages."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cudalab.errors import KernelCompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# In the words of GNU's linker and of LLVM's.
+_UNDEFINED = re.compile(
+    r"^(?:\S*ld[\w.]*: )?(?:(?P<place>[^\s:()][^:\n]*:\d+): |[^\n]*\(\.text[^)]*\): )?"
+    r"undefined reference to [`'](?P<name>[^'\n]+)'$"
+    r"|undefined symbol: (?P<symbol>[^\n]+)\n>>> referenced by (?P<by>[^\s(]+:\d+)",
+    re.MULTILINE,
+)
+_TWICE = re.compile(
+    r"^(?:\S*ld[\w.]*: )?[^\n]*?(?P<second>[^\s:]+:\d+): multiple definition of [`']"
+    r"(?P<name>[^']+)'; [^\n]*?(?P<first>[^\s:]+:\d+): first defined here"
+    r"|duplicate symbol: (?P<symbol>[^\n]+)\n>>> defined at (?P<at>[^\s(]+:\d+)[^\n]*\n"
+    r"(?:>>>  [^\n]*\n)*>>> defined at (?P<again>[^\s(]+:\d+)",
+    re.MULTILINE,
+)
+_NO_LIBRARY = re.compile(
+    r"cannot find -l(?P<name>[^\s:]+)"
+    r"|unable to find (?:dynamic system )?library '?-?l?(?P<other>[\w.+-]+)"
+    r"|library not found for -l(?P<third>\S+)"
+)
+
+
+def explain(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompileError | None:
+    """The error for what a linker has refused; None if these are no messages of one.
+
+    `texts` are the sources by the names that messages have for them.
+    """
+    errors: dict[str, None] = {}
+    hints: dict[str, None] = {}
+    for match in _UNDEFINED.finditer(messages):
+        name, place = match["name"] or match["symbol"], match["place"] or match["by"] or ""
+        if name.partition("(")[0] == "main" or "cudalab" in name or "/cpu/runtime/" in place:
+            continue
+        kind = "the kernel " if _is_kernel(name, texts) else ""
+        errors[_line(place, f"{kind}{name} is declared, but no file defines it", texts)] = None
+        hints["name the file that defines it, too: files of a program, or -l for a library"] = None
+    for match in _TWICE.finditer(messages):
+        name = match["name"] or match["symbol"]
+        first, second = match["first"] or match["at"], match["second"] or match["again"]
+        errors[_line(second, f"{name} is defined a second time; first at {first}", texts)] = None
+        hints["define it in one file, or make it static"] = None
+    for match in _NO_LIBRARY.finditer(messages):
+        name = match["name"] or match["other"] or match["third"]
+        errors[f"error: no library {name}: neither lib{name}.so nor lib{name}.a"] = None
+        hints["install it, or name its folder by -L"] = None
+    if not errors:
+        return None
+    return KernelCompileError(
+        "\n".join([f"{label} does not link:", *errors]), hint="; ".join(hints)
+    )
+
+
+def _is_kernel(name: str, texts: Mapping[str, str]) -> bool:
+    """Whether the sources declare a kernel of that name."""
+    plain = re.escape(name.partition("(")[0].rpartition("::")[2].partition("<")[0])
+    declared = re.compile(rf"__global__\b[^;{{}}()]*(?:\([^()]*\)[^;{{}}()]*)?\b{plain}\s*\(")
+    return any(declared.search(text) for text in texts.values())
+
+
+def _line(place: str, words: str, texts: Mapping[str, str]) -> str:
+    """A message about a place, with the line of the source if it is known."""
+    path, _, number = place.rpartition(":")
+    lines = texts.get(path, "").splitlines()
+    at = int(number) if number.isdigit() else 0
+    start = f"{place}: error: {words}" if place else f"error: {words}"
+    return f"{start}\n    {lines[at - 1].strip()}" if 0 < at <= len(lines) else start

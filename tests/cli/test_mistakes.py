@@ -1,0 +1,78 @@
+"""What `cudalab run` says of mistakes: each in the words of the program, and all of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from command import cudalab
+
+from cudalab.program.typos import meant
+
+MISTAKES = Path(__file__).parents[1] / "programs" / "mistakes"
+EXPECTED = re.compile(r"//~ (.*)")
+
+
+def expected(*names):
+    """The parts of messages that the files ask for, each with its place."""
+    return [
+        (f"{name}:{number}: error: ", match[1])
+        for name in names
+        for number, line in enumerate((MISTAKES / name).read_text().splitlines(), 1)
+        if (match := EXPECTED.search(line))
+    ]
+
+
+def lines(*files):
+    """The messages about a program that does not become one, without the lines of its source."""
+    done = cudalab("run", "--device", "cpu", *files, cwd=MISTAKES)
+    assert (done.returncode, done.stdout) == (125, b"")
+    said = done.stderr.decode()
+    assert not re.search(r"cudalab[:_]|/cpu/runtime/|\bld:|collect2|-fpermissive", said), said
+    return [line for line in said.splitlines() if not line.startswith("    ")]
+
+
+@pytest.mark.parametrize(
+    ("names", "does_not"),
+    [
+        (["host.cu"], "compile"),
+        (["device.cu"], "compile"),
+        (["linked.cu", "again.cu", "linked.h"], "link"),
+    ],
+)
+def test_no_mistake_hides_another_one(names, does_not):
+    first, *said = lines(*(name for name in names if name.endswith(".cu")))
+    assert first == f"Error: {names[0]} does not {does_not}:"
+    for place, words in expected(*names):
+        assert any(line.startswith(place) and words in line for line in said), (place, words)
+    known = {place for place, _ in expected(*names)}
+    for line in said:
+        place = re.match(r".*?:\d+: error: ", line)
+        assert place is None or place[0] in known, line
+
+
+def test_a_library_that_is_nowhere():
+    assert lines("-lnowhere", "again.cu")[1:] == [
+        "error: no library nowhere: neither libnowhere.so nor libnowhere.a",
+        "Hint: install it, or name its folder by -L",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        *(
+            ("cudaGetLastErorr", "cudaGetLastError"),
+            ("cudaEventElapsedTme", "cudaEventElapsedTime"),
+        ),
+        *(("cudaGetErrorSting", "cudaGetErrorString"), ("cudaSetDevise", "cudaSetDevice")),
+        *(("cudaThreadSynchronise", "cudaThreadSynchronize"), ("cudaMemSet", "cudaMemset")),
+        *(("cudaMalloc3DArry", "cudaMalloc3DArray"), ("cudaEvent", "cudaEvent_t")),
+        *(("atomicCas", "atomicCAS"), ("atomicMaxx", "atomicMax"), ("__globl__", "__global__")),
+        *(("__nanosleeep", "__nanosleep"), ("__reduce_add_synk", "__reduce_add_sync")),
+        *(("cudaHostFree", ""), ("cudaGreenCtxCreate", ""), ("cudaImportExternalMemory", "")),
+        *(("cudaMemPoolSetAcces", "cudaMemPoolSetAccess"), ("cudaMemcpy", "")),
+    ],
+)
+def test_what_a_misspelt_name_means(written, name):
+    """A name of words that CUDA's names have may be one that the CPU device lacks."""
+    assert meant(written) == name

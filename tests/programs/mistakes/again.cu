@@ -1,0 +1,3 @@
+#include "linked.h"
+
+int more() { return twice(steps); }

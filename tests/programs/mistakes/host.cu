@@ -1,0 +1,38 @@
+// Mistakes in host code. A part of the message about a line follows its tilde.
+#include <cuda_runtime.h>
+
+__global__ void fill(int* values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[i] = i;
+}
+
+void allocation(int* d) {
+    cudaMaloc(&d, 100);                //~ unknown: cudaMaloc; did you mean cudaMalloc?
+    cudaMallocManged(&d, 100);         //~ unknown: cudaMallocManged; did you mean cudaMallocManaged?
+    cudaFre(d);                        //~ unknown: cudaFre; did you mean cudaFree?
+    cudaMalloc(&d);                    //~ no matching function for call to ‘cudaMalloc(int**)’
+    cudaMalloc(d, 4);                  //~ ‘cudaMalloc(int*&, int)’
+}
+
+void copies(int* d, int* h) {
+    cudaMemcpy(d, h, 4, cudaMemcpyHostToDevic);  //~ unknown: cudaMemcpyHostToDevic; did you mean cudaMemcpyHostToDevice?
+    cudaMemCpy(d, h, 4, cudaMemcpyHostToDevice); //~ unknown: cudaMemCpy; did you mean cudaMemcpy?
+    cudaMemcpy(d, h, cudaMemcpyHostToDevice);    //~ too few arguments to function ‘cudaError_t cudaMemcpy(void*, const void*, size_t, cudaMemcpyKind)’
+    cudaMemcpy(d, *h, 4, cudaMemcpyHostToDevice);  //~ invalid conversion from ‘int’ to ‘const void*’
+}
+
+void synchronization() {
+    cudaDeviceSynchronise();           //~ unknown: cudaDeviceSynchronise; did you mean cudaDeviceSynchronize?
+    cudaEror_t status;                 //~ unknown: cudaEror_t; did you mean cudaError_t?
+    cudaStream stream;                 //~ unknown: cudaStream; did you mean cudaStream_t?
+}
+
+void launches(int* d) {
+    fill<<<1>>>(d, 4);                 //~ a launch needs a grid and a block
+    fil<<<1, 32>>>(d, 4);              //~ ‘fil’ was not declared in this scope; did you mean ‘fill’?
+    fill<<<1, 32>>>(d);                //~ the arguments (int*&) do not match the kernel's parameters (int*, int)
+    fill<<<1, 32>>>(4, d);             //~ do not match the kernel's parameters (int*, int)
+    fill<<<"one", 32>>>(d, 4);         //~ invalid conversion from ‘const char*’ to ‘unsigned int’
+}
+
+int main() {}
