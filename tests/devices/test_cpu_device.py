@@ -379,7 +379,7 @@ def test_the_contract_holds_for_other_builds(build):
         environment = {"PATH": "", "CXX": ""}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark",
-         "--device", "cpu", "tests/devices/test_backend_contract.py"],
+         "--device", "cpu", "tests/devices/contract"],
         cwd=REPOSITORY, env=os.environ | environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]

@@ -112,7 +112,7 @@ def test_every_command_knows_a_third_device(copy, command, says):
 
 
 def test_a_device_that_shares_nothing_with_ours_passes_the_contract(copy):
-    contract = "tests/devices/test_backend_contract.py"
+    contract = "tests/devices/contract"
     words = ("--device", "toy", "-q", "-p", "no:cacheprovider", "-p", "skips", "-n", "0")
     done = run(copy, "pytest", contract, *words)
     assert done.returncode == 0, done.stdout[-2000:]
@@ -125,7 +125,7 @@ def test_a_device_that_breaks_the_contract_is_found(copy):
     """Copies that are views, and arguments that nobody checks."""
     toy = copy / "cudalab" / "backends" / "toy" / "__init__.py"
     good = toy.read_text()
-    contract = "tests/devices/test_backend_contract.py"
+    contract = "tests/devices/contract"
     words = ("--device", "toy", "-q", "-p", "no:cacheprovider", "-p", "skips", "-n", "0")
     try:
         bad = good.replace("buffer.array.copy()", "buffer.array")

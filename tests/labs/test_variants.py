@@ -148,7 +148,7 @@ def check(device, kernels, lab, variant, case, n, dist, *, times):
         device.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
         try:
             step()
-        except (InputError, RefusalError):  # which method must not refuse what: see test_solve.py
+        except (InputError, RefusalError):  # what must not be refused: see test_solve_methods.py
             return
         answers.append(device.to_host(step.out))
     found = lab.compare_at(variant.precision, answers[0], inputs, case)

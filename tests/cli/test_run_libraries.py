@@ -1,0 +1,182 @@
+"""`cudalab run`: programs that use NVIDIA's libraries."""
+
+import signal
+
+import pytest
+from whole_programs import OWN, cudalab, run
+
+from cudalab.backends.cpu import cccl
+
+pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
+
+
+def test_without_a_blas_the_extra_is_named(monkeypatch):
+    monkeypatch.setenv("CUDALAB_BLAS", "/nowhere.so")
+    done = run("cublas.cu", "cpu")
+    assert "cublas.cu:145: cuBLAS needs" in done.stderr.decode()
+    assert "cudalab[libraries]" in done.stderr.decode()
+
+
+LIBRARY = r"""
+#include <cublas_v2.h>
+__global__ void add(float *x) { x[threadIdx.x] += 1; }
+int main(int argc, char **argv) {
+    float *x, *y, three = 3;
+    cudaMalloc(&x, 16);
+    cudaMalloc(&y, 16);
+    cudaMemset(x, 0, 16);
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    cublasScopy(handle, 4, x, 1, y, 1);
+    add<<<1, 4>>>(y);
+    if (argc == 2) cublasSscal(handle, 5, &three, x, 1);
+    if (argc == 3) cublasSscal(handle, 1, &three, &three, 1);
+    cublasDestroy(handle);
+    cudaFree(x);
+    cudaFree(y);
+}
+"""
+
+
+def test_libraries_are_not_captured(tmp_path):
+    source = tmp_path / "captured.cu"
+    source.write_text(
+        "#include <cstdio>\n#include <cublas_v2.h>\n#include <curand.h>\n"
+        "int main() {\n"
+        "    cublasHandle_t handle; cublasCreate(&handle);\n"
+        "    curandGenerator_t generator;\n"
+        "    curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);\n"
+        "    cudaStream_t stream; cudaStreamCreate(&stream);\n"
+        "    cublasSetStream(handle, stream); curandSetStream(generator, stream);\n"
+        "    float *x; cudaMalloc(&x, 4);\n"
+        "    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n"
+        '    printf("%d ", cublasSscal(handle, 1, x, x, 1));\n'
+        '    printf("%d ", curandGenerateUniform(generator, x, 1));\n'
+        "    cudaGraph_t graph; cudaGraphExec_t instance;\n"
+        '    printf("%d ", cudaStreamEndCapture(stream, &graph));\n'
+        '    printf("%d", cudaGraphInstantiate(&instance, graph, 0));\n'
+        "}\n"
+    )
+    done = cudalab("run", "--device", "cpu", str(source))
+    # Not supported, a launch failure; then no graph lacks their work without a word.
+    assert done.stdout == b"15 201 901 1"
+    said = "not supported on the CPU device"
+    assert f"captured.cu:12: {said}: cuBLAS in a" in done.stderr.decode()
+    assert f"captured.cu:13: {said}: cuRAND in a" in done.stderr.decode()
+
+
+def test_a_library_is_seen_by_sanitize(tmp_path):
+    source = tmp_path / "library.cu"
+    source.write_text(LIBRARY)
+    command = ["run", "--sanitize", str(source)]
+    clean, overrun, foreign = (
+        cudalab(*command, *more) for more in ([], ["--", "1"], ["--", "1", "2"])
+    )
+    assert clean.returncode == 0, clean.stderr.decode()
+    assert overrun.returncode == foreign.returncode == 3
+    said = [" ".join(done.stderr.decode().split()) for done in (overrun, foreign)]
+    assert f"{source}:13: cublasSscal: the memory allocated at {source}:6 ends 4 bytes" in said[0]
+    assert f"{source}:14: cudaErrorIllegalAddress: cublasSscal:" in said[1]
+    assert "is host memory" in said[1]
+
+
+# NVIDIA's libraries -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", ["thrust", "libcu", "cub"])
+def test_program_with_nvidias_libraries(program, device_name):
+    need_cccl(device_name)
+    done = run(f"{program}.cu", device_name)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("program", ["libcu", "cub"])
+def test_no_findings_in_nvidias_libraries(program):
+    need_cccl("cpu")
+    done = run(f"{program}.cu", "cpu", "--sanitize")
+    assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
+    assert f"{program}: clean\nobserved: " in done.stderr.decode()
+
+
+def test_findings_name_the_line_that_called_a_library(tmp_path):
+    need_cccl("cpu")
+    source = tmp_path / "program.cu"
+    source.write_text(
+        "#include <cub/block/block_store.cuh>\n"
+        "#include <thrust/device_vector.h>\n"
+        "__global__ void k(const int *in, int *out) {\n"
+        "    int items[2] = {in[0], in[1]};\n"
+        "    cub::StoreDirectBlocked(threadIdx.x, out, items);\n"
+        "}\n"
+        "int main() {\n"
+        "    thrust::device_vector<int> in(2, 1), out(5);\n"
+        "    k<<<1, 3>>>(in.data().get(), out.data().get());\n"
+        "}\n"
+    )
+    done = cudalab("run", "--device", "cpu", "--sanitize", str(source))
+    assert done.returncode == 3
+    report = " ".join(done.stderr.decode().split())
+    assert "program: 1 found " in report
+    assert "thread 2: write of 4 bytes at" in report
+    assert "program.cu:5, element 5" in report
+
+
+def test_programs_find_in_thrust_what_it_includes_in_cuda_13(tmp_path):
+    need_cccl("cpu")
+    program = tmp_path / "prints.cu"
+    program.write_text(
+        "#include <thrust/device_vector.h>\n"
+        "int main() { thrust::device_vector<int> v(3); std::cout << v.size() << std::endl; }\n"
+    )
+    done = cudalab("run", "--device", "cpu", str(program))
+    assert done.stdout == b"3\n", done.stderr.decode()
+
+
+def test_a_forgotten_copy_is_caught_in_a_program_with_thrust():
+    need_cccl("cpu")
+    done = run("thrust.cu", "cpu", arguments=["touch"])
+    message = done.stderr.decode()
+    assert done.returncode == -signal.SIGSEGV
+    assert "tests/programs/thrust.cu:237: host code dereferences the device pointer" in message
+    assert "it is byte 12 of the 40 allocated at tests/programs/thrust.cu:235" in message
+
+
+def need_cccl(device):
+    if device == "cpu" and cccl.why_missing():
+        pytest.skip(cccl.why_missing())
+
+
+# Failures of `run` itself: exit status 125 --------------------------------------------------------
+
+
+OLDER = r"""
+#include <cstdio>
+#include <cublas_v2.h>
+#include <curand_kernel.h>
+int main() {
+    float *x, *out, host[32], one = 1, zero = 0;
+    cudaMalloc(&x, 64);
+    cudaMalloc(&out, 128);
+    curandGenerator_t generator;
+    curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);
+    curandGenerateUniform(generator, x, 16);
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    const auto algorithm = CUBLAS_GEMM_DEFAULT;
+    cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, 4, 4, 4, &one, x, CUDA_R_32F, 4, x, CUDA_R_32F,
+                 4, &zero, out, CUDA_R_32F, 4, CUDA_R_32F, algorithm);
+    cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, 4, 4, 4, &one, x, CUDA_R_32F, 4, x, CUDA_R_32F,
+                 4, &zero, out + 16, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F, algorithm);
+    cudaMemcpy(host, out, 128, cudaMemcpyDeviceToHost);
+    int same = 0;
+    for (int i = 0; i < 16; ++i) same += host[i] > 0 && host[i] == host[16 + i];
+    printf("%d\n", same);
+}
+"""
+
+
+def test_older_forms_of_libraries(tmp_path):
+    source = tmp_path / "older.cu"
+    source.write_text(OLDER)
+    assert run([source], "cpu").stdout == b"16\n"

@@ -1,0 +1,119 @@
+"""`cudalab run`: its own failures, whose exit status is 125."""
+
+import pytest
+from whole_programs import MIXED, cudalab
+
+pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
+
+
+def test_options_that_make_no_program_are_refused():
+    assert refuse("-c", *MIXED).startswith("Error: -c: `cudalab run` compiles a program")
+
+
+def refuse(*words):
+    done = cudalab("run", "--device", "cpu", *words)
+    assert done.returncode == 125
+    assert done.stdout == b""
+    return done.stderr.decode()
+
+
+def test_wrong_use():
+    assert "no-such.cu: no such file" in refuse("no-such.cu")
+    assert "Missing argument" in refuse()
+    assert "No such option" in refuse("--nonsense", "x.cu")
+    assert "exclude each other" in refuse("--sanitize", "--profile", "x.cu")
+
+
+def test_compile_errors_name_the_programs_line(tmp_path):
+    (tmp_path / "part.cuh").write_text(
+        "#pragma once\n\ninline int half(int x) { return x / two; }\n"
+    )
+    source = tmp_path / "main.cu"
+    source.write_text(
+        '#include "part.cuh"\n'
+        "__global__ void k(float *a, int n) { a[n] = 1; }\n"
+        "int main() {\n"
+        "    float *a = 0;\n"
+        "    k<<<1,\n"
+        "        32>>>(a, 5);\n"
+        "    return undeclared;\n"
+        "}\n"
+    )
+    message = refuse(str(source))
+    assert f"{tmp_path}/part.cuh:3:" in message
+    assert f"{source}:7:" in message
+    assert "cudalab_a" not in message
+    assert f"{source}:7:" in refuse("--sanitize", str(source))
+    source.write_text("__global__ void k(int *a) {}\nint main() {\n    k<<<1, 1>>>(1.5);\n}\n")
+    message = refuse(str(source))
+    assert f"{source}:3: error: the arguments" in message
+    assert "do not match the kernel's parameters (int" in message
+    assert message.endswith("\n    k<<<1, 1>>>(1.5);\n")
+
+
+def test_openmp_has_to_be_asked_for(tmp_path):
+    source = tmp_path / "program.cu"
+    source.write_text(
+        'extern "C" int omp_get_thread_num();\nint main() { return omp_get_thread_num(); }\n'
+    )
+    assert refuse(str(source)).endswith("and of nvcc: -Xcompiler -fopenmp\n")
+
+
+def test_what_the_linker_misses_is_named_by_the_programs_line(tmp_path):
+    source = tmp_path / "program.cu"
+    source.write_text("void nowhere();\nint main() {\n    nowhere();\n}\n")
+    message = refuse(str(source))
+    assert message.startswith(f"Error: {source} does not link:\n")
+    assert f"{source}:3" in message
+    assert "nowhere()" in message
+    assert ".cpp" not in message
+
+
+def test_program_without_main(tmp_path):
+    source = tmp_path / "kernel.cu"
+    source.write_text("__global__ void k(int *a) { a[0] = 1; }\n")
+    assert "kernel.cu has no main function\nHint: a file of kernels" in refuse(str(source))
+
+
+UNSUPPORTED = {
+    "cuDNN": ("\n#include <cudnn.h>\nint main() {}\n", 2),
+    "inline PTX": (
+        '__global__ void k() {\n  asm volatile("griddepcontrol.wait;");\n}\nint main() {}\n',
+        2,
+    ),
+    "NVRTC: nvrtcProgram": ("int main() {\n\n  nvrtcProgram program;\n}\n", 3),
+    "cudaNoSuchFunction": ("int main() {\n  return cudaNoSuchFunction();\n}\n", 2),
+    "crt/no_such.h": ("#include <crt/no_such.h>\nint main() {}\n", 1),
+    "MPI": ("#ifdef __linux__\n#include <mpi.h>\n#endif\nint main() {}\n", 2),
+    "cooperative_groups::no_such_group": (
+        "#include <cooperative_groups.h>\nint main() { cooperative_groups::no_such_group g; }\n",
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNSUPPORTED)
+def test_what_the_device_lacks_is_named(what, tmp_path):
+    text, line = UNSUPPORTED[what]
+    source = tmp_path / "program.cu"
+    source.write_text(text)
+    message = refuse(str(source))
+    assert message.startswith(f"Error: not supported on the CPU device: {what}")
+    assert f"({source}:{line})" in message
+    assert len(message.splitlines()) == 1
+
+
+def test_all_that_the_device_lacks_is_named_at_once(tmp_path):
+    (tmp_path / "own.cuh").write_text("#pragma once\n#include <nvrtc.h>\n#include <cudaGL.h>\n")
+    source, other = tmp_path / "program.cu", tmp_path / "other.cu"
+    source.write_text(
+        '#include "own.cuh"\n#if 0\n#include <cudnn.h>\n#endif\n'
+        "void f(cudaGraphicsResource *r, nvrtcProgram p);\nint main() {}\n"
+    )
+    other.write_text('#include "own.cuh"\nint g(const char *n) { return cuModuleLoad(0, n); }\n')
+    assert refuse(str(source), str(other)) == (
+        f"Error: not supported on the CPU device: NVRTC ({tmp_path}/own.cuh:2), "
+        f"OpenGL ({tmp_path}/own.cuh:3), "
+        f"graphics interoperation: cudaGraphicsResource ({source}:5), "
+        f"modules of the driver interface: cuModuleLoad ({other}:2)\n"
+    )
