@@ -46,6 +46,7 @@ class Test:
     cut_bytes: int = 0  # removed from the end of the input
     pipe: bool = False  # stdin is a pipe that delivers a few bytes at a time
     large: bool = False  # a kernel runs once on it, and on no second input
+    drawn: bool = False  # in another case than the list was made for (draw.py)
 
     __test__ = False  # for pytest: not a test class
 
@@ -77,6 +78,7 @@ class Plan:
     source: str = "the lab's public list"
     _: KW_ONLY
     rules: Rules = field(default_factory=Rules)
+    draws: bool = False  # whether a kernel's other cases are judged, too
 
 
 UNKNOWN_LAB_SIZES = (1, 2, 33, 256, 257, 1025)  # for a lab without public tests

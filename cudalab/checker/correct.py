@@ -108,15 +108,7 @@ class Tests:
 
     def _test(self, number: int) -> Result:
         test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
-        result = Result(
-            name=test.name,
-            size=in_words(test.size) if test.file is None else test.file.name,
-            dist=test.dist if test.file is None else "",
-            seed=seed if test.file is None else None,
-            status=Status.PASSED,
-            max_points=test.points,
-            hidden=test.hidden,
-        )
+        result = self._begun(number)
         path = self.folder / f"input-{number}.bin"
         try:
             make_input(self.lab, case, test, seed, path)
@@ -159,6 +151,20 @@ class Tests:
             self._keep(path, number)
         path.unlink(missing_ok=True)
         return result
+
+    def _begun(self, number: int) -> Result:
+        """The result of a test that has not failed yet."""
+        test, words = self.plan.tests[number], self.lab.words(self.cases[number])
+        own = test.file is not None
+        return Result(
+            name=test.name,
+            size=test.file.name if test.file is not None else in_words(test.size),
+            dist="" if own else " ".join([test.dist, *(words if test.drawn else [])]),
+            seed=None if own else self.seeds[number],
+            status=Status.PASSED,
+            max_points=test.points,
+            hidden=test.hidden,
+        )
 
     def _judge(self, test: Test, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
         if test.refuse:
@@ -289,6 +295,9 @@ class Tests:
     def _show_commands(self, test: Test, seed: int, result: Result) -> None:
         """Add the commands that repeat a failed test by hand and examine it more closely."""
         by_hand = commands.of_test(self.lab, self.submission, test, seed)
+        if test.drawn:
+            words = " ".join(self.lab.words(self.lab.complete(dict(test.options))))
+            result.details.append(f"its header allows {words}: `applies` restricts a kernel")
         result.commands = by_hand.repeat()
         for clue in result.clues:
             clue.look = by_hand.fill(clue.look)

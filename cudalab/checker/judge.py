@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cudalab import __version__
 from cudalab.backends import facts
-from cudalab.checker import cases
+from cudalab.checker import cases, draw
 from cudalab.checker.correct import Tests, digest
 from cudalab.checker.explain.diagnose import is_right
 from cudalab.checker.sandbox.packages import open_to_all
@@ -64,11 +64,13 @@ def check(
 ) -> Report:
     """Judge one submission. A failure of the grader itself is a stage that is `broken`."""
     began = time.monotonic()
+    plan, notes = with_draw(lab, submission, plan, settings.seed)
     report = Report(
         lab=lab.name,
         submission=submission.name,
         kind=submission.kind,
         device=submission.device,
+        notes=notes,
         sandbox=sandbox.kind,
         sandbox_words=sandbox.words,
         seed=settings.seed,
@@ -97,6 +99,15 @@ def check(
     report.digest = digest(submission.files) if submission.files else ""
     result: Report = encodable(report)
     return result
+
+
+def with_draw(lab: Lab, submission: Submission, plan: Plan, seed: int) -> tuple[Plan, list[str]]:
+    """The plan with cases drawn from those of a kernel's header, and a note about the others."""
+    if submission.kind != "kernel" or submission.variant is None:
+        return plan, []
+    if plan.draws:
+        plan = draw.with_other_cases(lab, plan, submission.variant, seed)
+    return plan, draw.not_judged(lab, plan, submission.variant)
 
 
 def keep_secret(submission: Submission, plan: Plan, sandbox: Sandbox) -> str:

@@ -72,11 +72,13 @@ class JudgingOptions:
         from cudalab.checker import cases
         from cudalab.labs import registry
 
+        chosen = any(lab_options.get(axis) is not None for axis in lab.axes)
         lab_options = cases.case_for(lab, lab_options, variant)
         if self.tests:
             plan = cases.load(self.tests, lab, lab_options)
         else:
             plan = cases.public(lab, lab_options, variant, quick=self.quick)
+            plan = replace(plan, draws=not chosen)
         if self.strict:
             plan = cases.strict(plan)
         speed = plan.speed

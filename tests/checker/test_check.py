@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -20,7 +21,7 @@ from click.testing import CliRunner
 from gradescope import RESULTS
 
 from cudalab import labs
-from cudalab.checker import cases, judge, outputs, verdicts
+from cudalab.checker import cases, draw, judge, outputs, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.settings import Settings
@@ -603,6 +604,43 @@ def test_quick_is_a_third():
     assert len(small) < len(every)
     assert len(quick) == len(small) // 3
     assert all(one in small for one in quick)
+
+
+def test_other_cases_that_a_header_allows():
+    """Some tests run in a case drawn by the seed, if the command names none; the rest is told."""
+    lab = labs.get("scan")
+    variant = registry.find(lab, "hillis_steele")
+    plan = cases.public(lab, {}, variant, quick=False)
+    drawn = [draw.with_other_cases(lab, plan, variant, seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    changed = [test for test in drawn[0].tests if test.drawn]
+    assert len(changed) == 2
+    assert [test.name for test in drawn[0].tests] == [test.name for test in plan.tests]
+    assert not any(drawn[0].tests[k].drawn for k in (0, -1))
+    (line,) = draw.not_judged(lab, plan, variant)
+    every = sum(map(variant.computes, lab.cases()))
+    assert line.startswith(f"not judged, though its header allows them: {every - 1} cases, dtype ")
+    assert "op min, max" in line
+    (line,) = draw.not_judged(lab, drawn[0], variant)
+    assert f": {every - 3} cases" in line
+    one = replace(variant, applies={"dtype": ("float32",), "op": ("sum",), "kind": ("exclusive",)})
+    assert draw.not_judged(lab, plan, one) == []
+    assert draw.with_other_cases(lab, plan, one, 1) == plan
+
+
+def test_a_kernel_that_is_right_in_one_of_its_cases(tmp_path):
+    text = (ROOT / "kernels" / "transpose" / "naive.cu").read_text()
+    (tmp_path / "my.cu").write_text(text.replace("T* ", "float* "))
+    words = ("--kernel", tmp_path / "my.cu", "--device", "cpu", "--no-time", "--no-sanitize")
+    report = checked("transpose", *words, "--seed", 1, status=5)
+    wrong = [test for test in report["tests"] if test["status"] == "failed"]
+    assert {test["why"] for test in wrong} <= {"not what the lab launches", "wrong answer"}
+    assert all("--dtype float64" in test["dist"] for test in wrong)
+    assert "its header allows --dtype float64" in "\n".join(wrong[0]["details"])
+    report = checked("transpose", "--dtype", "float32", *words, "--seed", 1, status=0)
+    assert report["notes"] == [
+        "not judged, though its header allows them: 2 cases, dtype int32, float64"
+    ]
 
 
 @pytest.mark.parametrize("name", labs.names())
