@@ -154,12 +154,14 @@ class Tests:
 
     def _begun(self, number: int) -> Result:
         """The result of a test that has not failed yet."""
-        test, words = self.plan.tests[number], self.lab.words(self.cases[number])
-        own = test.file is not None
+        test, own = self.plan.tests[number], self.plan.tests[number].file is not None
+        other = self.lab.words(self.cases[number]) if test.drawn else []
+        values = [word for word in other if word.removeprefix("--") not in self.lab.axes]
+        data = " ".join([test.dist, *(word.removeprefix("--") for word in values)])
         return Result(
             name=test.name,
             size=test.file.name if test.file is not None else in_words(test.size),
-            dist="" if own else " ".join([test.dist, *(words if test.drawn else [])]),
+            dist="" if own else data,
             seed=None if own else self.seeds[number],
             status=Status.PASSED,
             max_points=test.points,

@@ -72,10 +72,10 @@ class GradeCommand(JudgingCommand):
 )
 @click.option(
     "--make",
-    type=Choice(["gradescope", "actions", "classroom50", "check50"]),
+    type=Choice(["gradescope", "actions", "classroom50", "check50", "otter"]),
     metavar="PLATFORM",
-    help="Judge nothing: write into FOLDER what gradescope, actions (GitHub's), classroom50 or "
-    "check50 needs to judge by the same options.",
+    help="Judge nothing: write into FOLDER what gradescope, actions (GitHub's), classroom50, "
+    "check50 or otter needs to judge by the same options.",
 )
 @click.option(
     "--kind",

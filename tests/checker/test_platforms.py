@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from cudalab.checker import outputs, verdicts
 from cudalab.checker.platforms import results
 
 CHECK50 = shutil.which("check50", path=str(Path(sys.executable).parent))
+SCHEMA = "vendor.github-workflows"
 KERNEL = ROOT / "kernels" / "reduce" / "sequential.cu"
 TESTS = """[rules]
 races = "free"
@@ -116,6 +118,9 @@ def test_github_actions(made, platform, tmp_path):
     (repository / "sum.py").write_text(SUM)
     (repository / ".github" / "cudalab" / "requirements.txt").write_text("")
     workflow = (repository / ".github" / "workflows" / "check.yml").read_text()
+    schema = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", SCHEMA]
+    if importlib.util.find_spec("check_jsonschema"):  # it has the schema that editors use
+        subprocess.run([*schema, repository / ".github/workflows/check.yml"], check=True)
     steps = re.findall(r"^        run: \|\n((?:^ {10}.*\n)+)", workflow, re.MULTILINE)
     assert len(steps) == 2
     (tmp_path / "temp").mkdir()
@@ -267,6 +272,35 @@ def test_check50(made, platform, tmp_path):
     assert wrong["cause"]["rationale"].startswith("wrong answer")
     assert "cudalab gen reduce" in wrong["cause"]["help"]
     assert not {"the instructor's", "its kernels compute the answer"} & set(checks)  # hidden
+
+
+OTTER = """import json
+from otter.nbmeta_config import NBMetadataConfig
+from otter.test_files import create_test_file
+made = create_test_file("tests/reduce.py", NBMetadataConfig())
+made.run({})
+rows = [(r.test_case.name, r.test_case.points, r.test_case.hidden, r.passed, r.message)
+        for r in made.test_case_results]
+print(json.dumps(rows))
+"""
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("otter") is None, reason="there is no Otter: pip install otter-grader"
+)
+def test_otter(made, platform):
+    """Its own loader reads the tests and runs them, in a folder with the submission."""
+    folder = made("otter")
+    (folder / "my.cu").write_text(wrong_kernel())
+    rows = json.loads(platform(sys.executable, "-c", OTTER, cwd=folder))
+    assert [row[:3] for row in rows] == [
+        ["it compiles", 0, False], ['a block and "one"', 2, False], ["the instructor's", 1, True],
+    ]  # fmt: skip
+    compiles, wrong, _ = rows
+    assert compiles[3]
+    assert not wrong[3]
+    assert "AssertionError: wrong answer: 1 of 1 elements" in wrong[4]
+    assert "cudalab gen reduce" in wrong[4]
 
 
 def test_nothing_is_overwritten_and_nothing_is_ignored(made, tmp_path):

@@ -133,11 +133,42 @@ def _check(function: str, title: str, name: str, *missing: str) -> str:
     return "\n".join([*lines, f"    report({arguments})", ""])
 
 
+def otter(course: Course) -> Iterator[tuple[str, bytes]]:
+    """A file of tests for Otter-Grader, and what it needs beside the submission."""
+    points = sum(test.points for test in course.plan.tests)
+    cases = [_case(1, "compile", "stages", 0)]
+    for number, test in enumerate(course.plan.tests, 2):
+        cases.append(_case(number, test.name, "tests", test.points, hidden=test.hidden))
+    if course.plan.rules.races == "points":  # a case of its own, which depends on all tests
+        hidden = any(test.hidden for test in course.plan.tests)
+        races = course.plan.rules.race_cost * points
+        cases.append(_case(len(cases) + 1, "sanitize", "stages", races, hidden=hidden))
+    text = _text(
+        "otter.txt",
+        LAB=course.lab.name,
+        NAME=repr(course.lab.name),
+        COMMAND=_words(course),
+        CASES="\n\n".join(cases),
+    )
+    yield f"tests/{course.lab.name}.py", text.encode()
+    yield "cudalab.zip", zipped(package())
+    yield "requirements.txt", _requirements()
+    yield from course.files()
+
+
+def _case(number: int, name: str, kind: str, points: float, *, hidden: bool = False) -> str:
+    """A case of an Otter test, which reads one result of cudalab."""
+    title = STAGES.get(name, "it compiles") if kind == "stages" else name
+    head = f"@test_case(name={title!r}, points={points:g}, hidden={hidden})"
+    return f"{head}\ndef case_{number}():\n    passes({kind!r}, {name!r})\n"
+
+
 KINDS = {
     "gradescope": gradescope,
     "actions": actions,
     "classroom50": classroom50,
     "check50": check50,
+    "otter": otter,
 }
 
 
