@@ -6,12 +6,13 @@ import json
 import os
 import sqlite3
 import zipfile
+from pathlib import Path
 
 import pytest
 from checking import ROOT
 from command import cudalab
 
-from cudalab.checker.grading import unpack
+from cudalab.checker.grading import grading, unpack
 from cudalab.checker.grading.grading import _file_name
 from cudalab.checker.grading.store import Store
 from cudalab.checker.grading.unpack import Entry
@@ -95,6 +96,19 @@ def test_a_database_that_cannot_be_written_is_told_in_words(tmp_path):
         with pytest.raises(CudalabError, match="full") as error:
             store.add([Entry(f"a{n}", tmp_path / "results.sqlite") for n in range(3000)])
     assert "what has been stored stays" in error.value.hint
+
+
+def test_folders_that_cannot_be_read_or_made(tmp_path, monkeypatch):
+    (tmp_path / "reports").write_text("")
+    with pytest.raises(CudalabError, match="reports: cannot be made: File exists"):
+        grading._folder(tmp_path / "reports")
+
+    def denied(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", denied)  # root may read everything
+    with pytest.raises(CudalabError, match="cannot be read: Permission denied"):
+        unpack.entries(tmp_path)
 
 
 def test_a_result_that_is_stored_can_be_replaced(tmp_path):

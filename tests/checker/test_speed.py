@@ -22,7 +22,7 @@ from cudalab.checker.sandbox import sandbox
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import speed, worker
 from cudalab.checker.submit.kernel import Kernel
-from cudalab.checker.verdicts import Why
+from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -212,6 +212,19 @@ def test_a_wrong_answer_while_it_is_timed(trusted, served, tmp_path, monkeypatch
         pytest.raises(error, match=f"{said}: 1 of 1 elements differ"),
     ):
         samples(one)
+
+
+@pytest.mark.parametrize(("why", "cost"), [(Why.WRONG, 1), (Why.FOREIGN, 1), (Why.TIME, 0)])
+def test_an_answer_that_is_wrong_while_it_is_timed_costs_all_points(why, cost, monkeypatch):
+    def fail(*_):
+        raise speed._Failed(why, "during timing")
+
+    monkeypatch.setattr(speed, "_kernels", fail)
+    lab = labs.get("reduce")
+    mine = speed.own_kernel(lab, registry.find(lab, "serial"), "cpu")
+    plan = cases.Plan(())
+    result, stage = speed.measure(lab, mine, lab.complete({}), plan, 10, Settings(seed=1))
+    assert (result, stage.status, stage.why, stage.cost) == (None, Status.FAILED, why, cost)
 
 
 def test_samples_that_take_long_are_few(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from cudalab.checker.grading import batch, document, store, summary, unpack
 from cudalab.checker.grading.task import Task
 from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox as sandboxes
-from cudalab.errors import ExitCode, NoDeviceError, UsageError, nearest
+from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError, nearest
 from cudalab.formats import save
 from cudalab.labs import registry
 from cudalab.output.notes import note
@@ -185,8 +185,7 @@ def _sum_up(
     ranking = summary.ranking(f"{lab.name}: by speed", reports)
     if ranking:
         save(out / "ranking.html", ranking)
-    folder = out / "reports"
-    folder.mkdir(exist_ok=True)
+    folder = _folder(out / "reports")
     for name, report in reports.items():
         save(folder / f"{_file_name(name)}.json", records.text(report.json()))
     unjudged = [row for row in rows if row.state not in (store.DONE, store.REMOVED)]
@@ -220,6 +219,15 @@ def _sum_up(
     lines += [f"not judged: {row.name}: {row.problem}" for row in unjudged[:10]]
     terminal.lines(lines)
     return status
+
+
+def _folder(path: Path) -> Path:
+    """A folder, made if need be."""
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be made: {error.strerror}") from None
+    return path
 
 
 def _file_name(name: str) -> str:

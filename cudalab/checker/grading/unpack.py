@@ -47,11 +47,11 @@ def entries(folder: Path) -> list[Entry]:
     """All submissions: each file, folder or archive that is not hidden."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", hint="cudalab grade SUBMISSIONS/ --lab LAB …")
-    paths = [
-        path
-        for path in sorted(folder.iterdir())
-        if not path.name.startswith(".") and path.name not in IGNORED
-    ]
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError as error:
+        raise CudalabError(f"{folder} cannot be read: {error.strerror}") from None
+    paths = [path for path in inside if not path.name.startswith(".") and path.name not in IGNORED]
     uses = Counter(name for path in paths for name in {_stem(path), _text(path)})
     return [Entry(_stem(path) if uses[_stem(path)] == 1 else _text(path), path) for path in paths]
 
