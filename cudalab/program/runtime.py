@@ -7,7 +7,9 @@ a library beside it.
 from __future__ import annotations
 
 import os
+import selectors
 import subprocess
+from collections import deque
 from pathlib import Path
 from threading import get_native_id
 from typing import TYPE_CHECKING
@@ -25,9 +27,10 @@ from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import environment, find_compiler
 from cudalab.errors import NoDeviceError
 from cudalab.system.cache import explain_full_disk
+from cudalab.system.machine import usable_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"
@@ -43,7 +46,7 @@ class Runtime:
         """Start the compilers for the objects that are missing, with `more` flags."""
         folder.mkdir(exist_ok=True)
         self.folder, self.parts = folder, parts_of_it
-        self._running: dict[Path, subprocess.Popen[str]] = {}
+        self._compilers, self._made = Compilers(), list[Path]()
         for part in parts_of_it:
             flags = [*with_users(parts.flags(part)), *more, *for_runtime()]
             self.make(folder / f"{part}.o", [*flags, "-c", str(parts.source(part))])
@@ -52,7 +55,8 @@ class Runtime:
         """Start the compiler with these options unless the file is there."""
         if not made.exists():
             command = [*find_compiler().compile, *options, "-o", str(_building(made))]
-            self._running[made] = start(command)
+            self._compilers.add(command)
+            self._made.append(made)
 
     def precompile(self, flags: Sequence[str]) -> None:
         """Start to read the header of programs with these flags."""
@@ -62,11 +66,9 @@ class Runtime:
 
     def finish(self) -> list[str]:
         """Wait for the compilers and return the object files."""
-        for process in self._running.values():
-            messages, _ = process.communicate()
-            if process.returncode:
-                raise compiler.runtime_failure(messages)
-        for made in self._running:
+        if failed := self._compilers.finish():
+            raise compiler.runtime_failure(failed)
+        for made in self._made:
             _building(made).replace(made)
         return [str(self.folder / f"{part}.o") for part in self.parts]
 
@@ -108,27 +110,65 @@ def observed(used: Sequence[str] = ()) -> list[str]:
     return [*objects, str(library)]
 
 
-def start(command: Sequence[str]) -> subprocess.Popen[str]:
-    """Start a compiler, whose messages come together."""
-    try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env=environment(),
+class Compilers:
+    """Compilers that run side by side while the caller goes on.
+
+    There are no more of them at once than processors: each takes hundreds of MB.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._waiting: deque[Sequence[str]] = deque()
+        self._started: list[tuple[subprocess.Popen[bytes], list[bytes]]] = []  # and what they say
+        self._running = selectors.DefaultSelector()  # by the pipes through which they say it
+
+    def add(self, command: Sequence[str]) -> None:
+        """Start a compiler, now or when one of the others has ended."""
+        self._waiting.append(command)
+        self._start()
+
+    def finish(self) -> str:
+        """Wait for all of them; the messages of those that failed."""
+        while self._running.get_map():
+            for key, _ in self._running.select():
+                process, said = key.data
+                if text := os.read(key.fd, 1 << 16):
+                    said.append(text)
+                    continue
+                self._running.unregister(key.fd)
+                os.close(key.fd)
+                process.wait()
+                self._start()
+        return "".join(
+            b"".join(said).decode(errors="replace") or f"{process.args!r} failed without a message"
+            for process, said in self._started
+            if process.returncode
         )
-    except OSError as error:
-        raise NoDeviceError(f"{command[0]} cannot be started: {error.strerror}") from None
+
+    def _start(self) -> None:
+        while self._waiting and len(self._running.get_map()) < usable_cores():
+            command = self._waiting.popleft()
+            heard, spoken = os.pipe()
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=spoken,
+                    stderr=subprocess.STDOUT,
+                    env=environment(),
+                )
+            except OSError as error:
+                os.close(heard)
+                raise NoDeviceError(f"{command[0]} cannot be started: {error.strerror}") from None
+            finally:
+                os.close(spoken)
+            self._started.append((process, []))
+            self._running.register(heard, selectors.EVENT_READ, self._started[-1])
 
 
-def run_all(commands: Sequence[Sequence[str]]) -> str:
-    """Run the commands in parallel and return the messages of those that failed."""
-    failed = ""
-    for process in [start(command) for command in commands]:
-        messages, _ = process.communicate()
-        if process.returncode:
-            failed += messages or f"{process.args!r} failed without a message"
-    return failed
+def run_all(commands: Iterable[Sequence[str]]) -> str:
+    """Run the commands side by side and return the messages of those that failed."""
+    compilers = Compilers()
+    for command in commands:
+        compilers.add(command)
+    return compilers.finish()

@@ -19,6 +19,7 @@ from cudalab.formats import save
 from cudalab.labs import registry
 from cudalab.output.notes import note
 from cudalab.system import records
+from cudalab.system.machine import usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +55,6 @@ def grade(
 ) -> int:
     """Judge the waiting submissions, then write the summary. 0 if all have been judged."""
     from cudalab.output import live  # noqa: PLC0415 - rich takes its time
-    from cudalab.system.machine import usable_cores  # noqa: PLC0415 - loads NumPy
 
     entries = {entry.name: entry for entry in unpack.entries(submissions)}
     if not entries:
