@@ -52,6 +52,14 @@ def test_what_is_ordered(kernel, grid, block, args, expected):
     assert race(found(kernel, grid, block, *args)) == expected
 
 
+def test_a_read_that_decides_whether_a_compare_and_swap_is_made():
+    assert found("visits", 4, 64, zeros(8), zeros(8), zeros(1)) == []
+    findings = found("visits_and_reads", 1, 8, zeros(8), zeros(16), zeros(1))
+    elsewhere = line_of("elsewhere", KERNELS)
+    assert {f.kind for f in findings} == {"race"}
+    assert all(elsewhere in (f.place.line, f.other_place.line) for f in findings)
+
+
 def test_a_read_that_a_compare_and_swap_checks():
     assert found("adds_by_swap", 4, 64, zeros(1, np.float64)) == []
     findings = found("swaps_another_word", 4, 64, zeros(1), zeros(1))

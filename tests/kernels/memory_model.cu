@@ -204,3 +204,16 @@ extern "C" __global__ void swaps_another_word(int* sum, int* other) {
     atomicCAS(other, 0, old);
     atomicAdd(sum, 1);
 }
+
+// Who finds a place taken does not try; what is read there elsewhere may be of either.
+extern "C" __global__ void visits(int* visited, int* order, int* count) {
+    const int place = threadIdx.x % 8;
+    if (visited[place] == 0 && atomicCAS(visited + place, 0, 1) == 0)
+        order[atomicAdd(count, 1)] = place;
+}
+extern "C" __global__ void visits_and_reads(int* visited, int* order, int* count) {
+    const int place = threadIdx.x % 8;
+    if (visited[place] == 0 && atomicCAS(visited + place, 0, 1) == 0)
+        order[atomicAdd(count, 1)] = place;
+    order[8 + threadIdx.x] = visited[(place + 1) % 8];  // @elsewhere
+}

@@ -4,7 +4,8 @@
 // atomic operations whose scopes include each other, or one is a volatile load: of a word that is
 // updated by atomic operations, or in a loop that waits for a volatile store. A plain load beside
 // atomic operations is none if its thread goes on with a compare-and-swap of the word, which checks
-// the value: old = *p; do … while (old != atomicCAS(p, …)).
+// the value: old = *p; do … while (old != atomicCAS(p, …)). Nor is one that decides whether such an
+// operation is made: if (*p == 0) atomicCAS(p, 0, 1).
 #pragma once
 
 #include <stdio.h>
@@ -33,7 +34,7 @@ struct Detector {
 
     void begin_launch() {
         ordering.begin_launch();
-        setter_of.clear(), setters.clear(), plain_unlocks.clear();
+        setter_of.clear(), setters.clear(), plain_unlocks.clear(), tests.clear();
     }
     void begin_block(unsigned index, unsigned threads) {
         ordering.begin_block(index, threads);
@@ -171,7 +172,8 @@ struct Detector {
     void end_part(unsigned threads) {
         report_contested();
         for (unsigned t = 0; has_guesses && t < threads; ++t) {
-            for (const Accusation& race : guesses[t]) accuse(race);
+            for (const Accusation& race : guesses[t])
+                if (!is_test(race)) accuse(race);
             guesses[t].clear();
         }
         has_guesses = false;
@@ -199,6 +201,7 @@ struct Detector {
     };
     Map setter_of;
     List<Setter> setters;
+    Map tests;          // places of loads whose threads have gone on with a compare-and-swap
     Map plain_unlocks;  // address of a lock -> where a plain store has given it back
 
     // What two accesses lack, and `by` what the second thread knows that it may go on.
@@ -242,7 +245,9 @@ struct Detector {
 
     void set_checked(Mark& mark, unsigned thread) {
         const bool is_plain = !(mark.flags & (IS_ATOMIC | IS_VOLATILE));
-        if (is_plain && mark.thread == thread && ordering.is_here(mark)) mark.flags |= IS_CHECKED;
+        if (!is_plain || mark.thread != thread || !ordering.is_here(mark)) return;
+        mark.flags |= IS_CHECKED;
+        tests.put(mark.place, 1);
     }
 
     static void describe(FindingRow& row, const Doing& now) {
@@ -284,6 +289,7 @@ struct Detector {
         if (both_store && !lost && num_stores < MAX_STORES) return keep(now, mark, order);
         const Accusation race = {lost ? LOST_UPDATE : RACE,         now,  mark, mark_kind, order,
                                  missing_between(mark, now, order), &cell};
+        if (is_test(race)) return;
         if (!may_be_guess(race, same_block)) return accuse(race);
         const unsigned reader = now.kind == LOAD ? now.thread : mark.thread;
         if (!(mark_kind == LOAD && mark.flags & IS_CHECKED)) guess(reader, race);
@@ -295,6 +301,14 @@ struct Detector {
         if (race.now.kind == LOAD) return race.mark_kind == ATOMIC && !(race.now.flags & strong);
         return race.now.kind == ATOMIC && race.mark_kind == LOAD && !(race.mark.flags & strong) &&
                (same_block || race.mark.flags & IS_CHECKED);
+    }
+    // A plain load that decides whether a compare-and-swap of the word is made, beside an atomic
+    // operation: if (*p == 0) atomicCAS(p, 0, 1). It has led to one, if not in this thread.
+    bool is_test(const Accusation& race) {
+        const bool loads = race.now.kind == LOAD;
+        if ((loads ? race.mark_kind : race.now.kind) != ATOMIC) return false;
+        if (!loads && race.mark_kind != LOAD) return false;
+        return tests.find(loads ? race.now.place : race.mark.place) != nullptr;
     }
     // The load is a race unless its thread goes on with a compare-and-swap.
     void guess(unsigned reader, const Accusation& race) {
