@@ -70,13 +70,14 @@ def _pointer(words: Sequence[Token], *, in_function: bool) -> str | None:
         called = f"{words[name].text}##{called}"
     kind = _type_words(words[:name])
     if not in_function:
-        return f"static constexpr ::cudalab::DynamicShared<{kind}{dimensions}> {called}{{}};"
+        array = f"::cudalab::cudalab_dynamic_array<{kind}{dimensions}>"
+        return f"static constexpr {array} {called}{{}};"
     if rest:
         return (
             f"{kind} (*const {called}){dimensions} = "
-            f"({kind} (*){dimensions})::cudalab::current.dynamic_shared;"
+            f"({kind} (*){dimensions})::cudalab::cudalab_dynamic();"
         )
-    return f"{kind}* const {called} = ({kind}*)::cudalab::current.dynamic_shared;"
+    return f"{kind}* const {called} = ({kind}*)::cudalab::cudalab_dynamic();"
 
 
 def _type_words(words: Sequence[Token]) -> str:

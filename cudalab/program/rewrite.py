@@ -6,6 +6,7 @@ to a section of its own. Lines keep their numbers; strings and comments are neve
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from cudalab.language.tokens import Token
     from cudalab.program.files import File
     from cudalab.program.launches import Known
+
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b")
 
 
 def rewrite(
@@ -75,6 +78,7 @@ def edited(
         removed.include_thrust(each)
         _rewrite_includes(each, names)
         _rewrite_variables(each)
+        _rewrite_conditions(each)
         _enlist_kernels(each, kernels)
         assembly.rewrite(each, each.tokens, pasted)
         edits = [*shared.edits(each.root, each.words, each.file.text)]
@@ -142,6 +146,21 @@ def _rewrite_variables(parsed: Parsed) -> None:
     for i, token in enumerate(parsed.tokens):
         if token.text == "__noinline__" and (i == 0 or parsed.tokens[i - 1].text != "("):
             parsed.replace(token.start, token.end, "__attribute__((noinline))")
+
+
+def _rewrite_conditions(parsed: Parsed) -> None:
+    """Take `__CUDA_ARCH__` out of conditions in functions for the host: nvcc defines none there."""
+    tokens = parsed.tokens
+    own = [(tokens[i].start, tokens[j].end) for i, j in parsed.structure.functions if i < j]
+    others = [(tokens[node.first].start, tokens[node.last - 1].end) for node in parsed.bodies]
+    for directive in parsed.directives:
+        start = directive.start
+        if not _CONDITION.match(directive.text) or not any(a < start < b for a, b in own):
+            continue
+        if any(a < start < b for a, b in others):
+            continue
+        for match in re.finditer(r"\b__CUDA_ARCH__\b", directive.text):
+            parsed.replace(start + match.start(), start + match.end(), "CUDALAB_NO_ARCH")
 
 
 def _rewrite_references(files: Sequence[Parsed], *, tell: bool) -> None:

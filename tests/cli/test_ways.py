@@ -26,7 +26,7 @@ def test_both_ways_print_the_same():
     assert status == 0
     assert printed.count("cudaSuccess") == 21
     assert "block (0,0,0): thread (33,0,0): " in messages
-    assert "ways.cu:321: " in messages
+    assert "ways.cu:322: " in messages
     reasons = loops.stored(binary).reasons
     assert {name for name, reason in reasons.items() if reason} == {
         *("waits", "lanes"),
@@ -213,6 +213,16 @@ def test_why_a_kernel_of_a_program_keeps_its_fibers(text, words):
     found = reason(text)
     assert words in found
     assert bool(words) == bool(found)
+
+
+def test_what_cannot_be_read_is_the_matter_of_the_kernels_that_reach_it():
+    text = """
+        __device__ int f(int i) { again: if (i-- > 0) goto again; return i; }
+        __global__ void k(int* p) { *p = f(1); __syncthreads(); }
+        __global__ void other(int* p) { p[threadIdx.x] = 1; __syncthreads(); }
+    """
+    assert "a label" in reason(text)
+    assert reason(text, "other") == ""
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,8 @@ __global__ void halves(const int* in, int* out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     shared[threadIdx.x] = in[i];
     __syncthreads();
-    add_halves(shared);
+    add_halves(shared); __syncwarp();
+    shared[threadIdx.x] += shared[threadIdx.x ^ 5]; __syncwarp();
     out[i] = shared[0] + shared[threadIdx.x];
 }
 

@@ -25,8 +25,8 @@ def test_variables_that_the_host_may_ask_for(text, variables):
 @pytest.mark.parametrize(
     ("declaration", "written"),
     [
-        ("extern __shared__ T s[];", "T* const s = (T*)::cudalab::current.dynamic_shared;"),
-        ("extern\n__shared__ T s[];", "T* const s = (T*)::cudalab::current.dynamic_shared;\n"),
+        ("extern __shared__ T s[];", "T* const s = (T*)::cudalab::cudalab_dynamic();"),
+        ("extern\n__shared__ T s[];", "T* const s = (T*)::cudalab::cudalab_dynamic();\n"),
         ("static __shared__ int s[4];", " __shared__ int s[4];"),
         ("__shared__ static int s[4];", "__shared__  int s[4];"),
     ],
@@ -39,5 +39,5 @@ def test_shared_variables(declaration, written):
 def test_shared_memory_of_a_macro_keeps_its_lines():
     text = "#define S extern \\\n __shared__ T s[]\n__global__ void k() { S; }\n"
     written = KernelFile(text).for_host(in_step=False)
-    assert written.startswith("#define S T* const s = (T*)::cudalab::current.dynamic_shared\\\n\n")
+    assert written.startswith("#define S T* const s = (T*)::cudalab::cudalab_dynamic()\\\n\n")
     assert written.count("\n") == text.count("\n")

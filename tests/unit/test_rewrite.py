@@ -291,9 +291,22 @@ def test_what_is_no_variable_of_the_device_stays(text):
 )
 def test_dynamic_shared_memory(declaration, said):
     inside = rewritten(f"__device__ void f() {{ if (x) {{ {declaration} }} }}")
-    assert f"{said}::cudalab::current.dynamic_shared;" in inside
+    assert f"{said}::cudalab::cudalab_dynamic();" in inside
     outside = rewritten(f"namespace n {{ {declaration} }}")
-    assert "static constexpr ::cudalab::DynamicShared<" in outside
+    assert "static constexpr ::cudalab::cudalab_dynamic_array<" in outside
+
+
+def test_host_code_has_no_architecture():
+    condition = "\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ > 700\n"
+    assert "__CUDA_ARCH__" not in rewritten(f"int f() {{ {condition} return 1; \n#endif\n }}")
+    assert "__CUDA_ARCH__" not in rewritten(f"struct S {{ S() {{ {condition}\n#endif\n }} }};")
+    for kept in (
+        f"__device__ int f() {{ {condition} return 1; \n#endif\n }}",
+        f"__host__ __device__ int f() {{ {condition} return 1; \n#endif\n }}",
+        f"int main() {{ auto f = [] __device__ () {{ {condition}\n#endif\n }}; }}",
+        f"{condition}int x;\n#endif\n",
+    ):
+        assert rewritten(kept) == kept
 
 
 def test_noinline_is_no_macro():

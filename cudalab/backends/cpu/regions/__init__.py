@@ -119,8 +119,11 @@ def _said(unit: Unit, kernel: Function, reason: str) -> str:
     if not unit.is_program:
         return reason
     place, _, why = reason.replace(ALONE, "").partition(": ")
-    alone = ALONE if never_waits(unit, unit.called_by(kernel)) else ""
-    return f"{place}: {alone}{why}"
+    try:
+        alone = never_waits(unit, unit.called_by(kernel))
+    except NotCoveredError:  # a function of its own that cannot be read
+        alone = False
+    return f"{place}: {ALONE * alone}{why}"
 
 
 def _reaching(unit: Unit, kernels: list[Function], name: str) -> list[Function]:

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 # What program/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
 _OWN = frozenset(
-    {f"cudalab_{name}" for name in ("cast", "fit", "make", "into", "by", "zero_too")}
-    | {"saturated", "DynamicShared", "from_bits"}
+    {
+        f"cudalab_{name}"
+        for name in ("cast", "fit", "make", "into", "by", "zero_too", "dynamic", "dynamic_array")
+    }
+    | {"saturated", "from_bits"}
     | {"to_bits", "Target", "Places", "rank_in", "ranks_of", "lanes_of_tile"}
     | {"lane_at", "lane_below", "lane_above", "lane_across"}
     | {"in_cooperative_launch"}
@@ -176,8 +179,7 @@ def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
 
 def _is_own(words: list[str]) -> bool:
     """Whether what follows `cudalab::` asks nothing of the runtime that only fibers know."""
-    is_ptx = words[:2] == ["ptx", "::"] and words[2] in _OWN_PTX
-    return is_ptx or words == ["current", ".", "dynamic_shared"]
+    return words[:2] == ["ptx", "::"] and words[2] in _OWN_PTX
 
 
 def _of_libraries(unit: Unit) -> set[str]:

@@ -7,9 +7,13 @@
 
 namespace cudalab {
 
+// The dynamic shared memory of the block.
+inline char* cudalab_dynamic() {
+    return current.dynamic_shared;
+}
 // `extern __shared__ T name[];` outside a function: its address differs by OS thread.
 template <class T>
-struct DynamicShared {
+struct cudalab_dynamic_array {
     operator T*() const { return (T*)current.dynamic_shared; }
     template <class U>
     explicit operator U*() const {

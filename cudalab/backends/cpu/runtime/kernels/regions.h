@@ -212,6 +212,10 @@ template <class T>
 CUDALAB_INLINE void construct(T* at, const T& value) {
     __builtin_memcpy((void*)at, &value, sizeof value);
 }
+template <class T>
+CUDALAB_INLINE void construct(T* at, const volatile T& value) {
+    *at = value;
+}
 // The threads that are still in a loop whose rounds they do side by side: 1, the others 0.
 template <unsigned most>
 struct Staying {
