@@ -29,7 +29,7 @@ from cudalab.labs.solve.factors import (
     BlockedFactors,
     Factors,
 )
-from cudalab.labs.solve.lab import CHOLESKY_N, TENSOR_CORES_N
+from cudalab.labs.solve.lab import CHOLESKY_N, LOOK_AHEAD_N, TENSOR_CORES_N, large_factors
 from cudalab.labs.solve.tensor_factors import (
     CholeskyFactors,
 )
@@ -160,7 +160,7 @@ def test_large_systems_are_for_tensor_cores():
     definite = np.ones((CHOLESKY_N, CHOLESKY_N), np.float32)
     mixed = np.copysign(definite, np.arange(CHOLESKY_N) - 5)
     for matrix, n, dtype, device, chosen in [
-        (a, TENSOR_CORES_N, "float32", "cuda", "lu_look_ahead"),
+        (a, TENSOR_CORES_N, "float32", "cuda", "lu_tensor_cores"),
         (a, TENSOR_CORES_N - 1, "float32", "cuda", None),
         (a, TENSOR_CORES_N, "float64", "cuda", None),
         (a, TENSOR_CORES_N, "float32", "cpu", None),
@@ -174,6 +174,8 @@ def test_large_systems_are_for_tensor_cores():
         inputs = system(matrix[:n, :n], np.ones(n), dtype)
         assert LAB.choose(inputs, case(dtype), target(device)) == chosen
         assert inputs.params["policy"].startswith("auto: ")
+    assert large_factors(LOOK_AHEAD_N - 1) == "lu_tensor_cores"
+    assert large_factors(LOOK_AHEAD_N) == "lu_look_ahead"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

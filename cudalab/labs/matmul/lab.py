@@ -271,9 +271,9 @@ def tensor_core_tiles(m: int, k: int, n: int, at_once: int) -> str:
     """The tensor-core variant whose waves of `at_once` blocks take the least time.
 
     Costs are in steps along k of a 128 x 128 tile. A 128 x 192 tile costs somewhat less than 1.5
-    times as much; sharing a tile between two blocks costs 200 more. Two fp16 parts are taken where
-    their errors, too, were measured to be no larger than those of cuBLAS in float32: it is more
-    exact where it splits the sums of few elements.
+    times as much; sharing a tile between two blocks costs 200 more. Two fp16 parts are for large
+    products: smaller ones have few elements, whose sums cuBLAS splits, and it is then more exact
+    than two parts, though not than three (docs/performance/matmul.md).
     """
     rows, square, wide = blocks_for(m, 128), blocks_for(n, 128), blocks_for(n, 192)
     waves, wide_waves = blocks_for(rows * square, at_once), blocks_for(rows * wide, at_once)

@@ -30,6 +30,7 @@ TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
 COMPARED = "A x against f, row by row"
 SMALL_N = 64  # up to this order it is not worth looking for an iteration
 TENSOR_CORES_N = 3072  # from this order on LU factors are faster if tensor cores update the matrix
+LOOK_AHEAD_N = 7168  # and from here on, if the next strip is eliminated beside the update
 CHOLESKY_N = 512  # from this order on Cholesky factors are faster than LU factors
 
 
@@ -167,7 +168,8 @@ class Solve(Lab):
         "conjugate_gradient_scaled": "dominant and symmetric",
         "richardson_coalesced": "--alpha",
         "cholesky_tensor_cores": "maybe definite, from 512",
-        "lu_look_ahead": "others from 3072 on",
+        "lu_tensor_cores": "others from 3072 on",
+        "lu_look_ahead": "others from 7168 on",
     }
 
     def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
@@ -194,11 +196,16 @@ class Solve(Lab):
                 return "cholesky_tensor_cores"
             if n >= TENSOR_CORES_N:
                 inputs.params["policy"] = f"auto: LU factors: {reason}"
-                return "lu_look_ahead"
+                return large_factors(n)
         return variant
 
 
 LAB = Solve()
+
+
+def large_factors(n: int) -> str:
+    """The variant for LU factors of a large matrix, of TENSOR_CORES_N rows or more."""
+    return "lu_tensor_cores" if n < LOOK_AHEAD_N else "lu_look_ahead"
 
 
 def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
