@@ -341,6 +341,7 @@ def observed(
 
 def parts_of(files: tuple[str, ...], options: list[str]) -> Sequence[Part]:
     """The sources that are named, or those of a program that our nvcc has built."""
+    from cudalab.program import openmp
     from cudalab.program.files import gather, is_binary
     from cudalab.program.instrumented import Part
     from cudalab.program.options import folders_of
@@ -349,7 +350,7 @@ def parts_of(files: tuple[str, ...], options: list[str]) -> Sequence[Part]:
     if is_binary(files[0]):
         return rebuild.parts_of(files[0])
     sources = gather(files, folders_of(options))
-    return [Part(files=sources, sources=len(files), options=options)]
+    return [Part(files=sources, sources=len(files), options=openmp.added(sources, options))]
 
 
 def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:

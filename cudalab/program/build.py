@@ -59,6 +59,9 @@ def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -
     gathered = gather(files, folders_of(options))
     binary = binary_for(gathered, options, device)
     if not binary.exists():
+        from cudalab.program import openmp
+
+        options = openmp.added(gathered, options)
         make = build_with_nvcc if facts(device).nvcc else build_for_cpu
         make(gathered, len(files), options, binary)
     if facts(device).on_host:

@@ -51,12 +51,26 @@ def test_compile_errors_name_the_programs_line(tmp_path):
     assert message.endswith("\n    k<<<1, 1>>>(1.5);\n")
 
 
-def test_openmp_has_to_be_asked_for(tmp_path):
+def test_openmp_is_added(tmp_path):
     source = tmp_path / "program.cu"
     source.write_text(
-        'extern "C" int omp_get_thread_num();\nint main() { return omp_get_thread_num(); }\n'
+        "// #pragma omp, in a comment\n"
+        "int main() {\n"
+        "    int sum = 0;\n"
+        "    #pragma omp parallel for num_threads(2) reduction(+ : sum)\n"
+        "    for (int i = 0; i < 4; ++i) sum += i;\n"
+        "#ifdef _OPENMP\n"
+        "    return sum;\n"
+        "#endif\n"
+        "}\n"
     )
-    assert refuse(str(source)).endswith("and of nvcc: -Xcompiler -fopenmp\n")
+    done = cudalab("run", "--device", "cpu", source)
+    if b"note" not in done.stderr:
+        pytest.skip("the compiler has no OpenMP")
+    assert done.returncode == 6
+    words = f"{source}:4: OpenMP: compiled with -Xcompiler -fopenmp, as nvcc needs it"
+    assert words.encode() in done.stderr
+    assert cudalab("run", "--device", "cpu", "--quiet", source).stderr == b""
 
 
 def test_what_the_linker_misses_is_named_by_the_programs_line(tmp_path):

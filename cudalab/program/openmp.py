@@ -1,0 +1,42 @@
+"""OpenMP in a program: the option that it needs is added, as nobody remembers it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.language.source import blank_comments
+from cudalab.output.notes import note
+from cudalab.program.options import for_host
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.program.files import File
+
+OPTION = "-Xcompiler=-fopenmp"
+_USED = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b|\bomp_[a-z]\w*[ \t]*\(", re.MULTILINE)
+
+
+def added(files: Sequence[File], options: Sequence[str], *, tell: bool = True) -> list[str]:
+    """The options, and the one for OpenMP if the program uses it and they do not say so.
+
+    A compiler of LLVM's gets none: it may come without the library.
+    """
+    if any(option.startswith("-fopenmp") for option in for_host(options).compile):
+        return list(options)
+    for file in files:
+        # the text itself is searched first: most programs have nothing of OpenMP
+        if "omp" in file.text and (match := _USED.search(blank_comments(file.text))):
+            if "clang" in find_compiler().version():
+                return list(options)
+            if tell:
+                line = file.text.count("\n", 0, match.end()) + 1
+                note(f"{file.label}:{line}: OpenMP: compiled with {_written()}, as nvcc needs it")
+            return [*options, OPTION]
+    return list(options)
+
+
+def _written() -> str:
+    return OPTION.replace("=", " ")
