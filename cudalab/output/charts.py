@@ -37,6 +37,8 @@ class Rung:
     value: float | None
     text: str
     baseline: bool = False
+    _: KW_ONLY
+    range: tuple[float, float] | None = None  # in which the value may lie
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ class Ladder:
         return max([*self._values(), *ceiling, self.full]) or 1.0
 
     def _values(self) -> list[float]:
-        return [rung.value for rung in self.rungs if rung.value]
+        return [
+            value for rung in self.rungs for value in (rung.value, *(rung.range or ())) if value
+        ]
 
 
 @dataclass(frozen=True)

@@ -286,6 +286,12 @@ def _ladder(chart: Ladder) -> tuple[str, float]:
             f'<rect x="{left:.1f}" y="{top + 2:.1f}" width="{end - left:.1f}" '
             f'height="{BAR_HEIGHT - 6}" {fill} stroke="{COLORS[0]}"/>'
         )
+        if rung.range:
+            low, end = map(axis.at, rung.range)
+            middle = top + 2 + (BAR_HEIGHT - 6) / 2
+            parts.append(
+                _stroke(f"M{low:.1f} {middle:.1f}H{end:.1f}m0 -4v8M{low:.1f} {middle - 4:.1f}v8")
+            )
         parts.append(_text(end + 6, top + 14, rung.text, halo=True))
     parts.append(_stroke(f"M{left:.1f} 0V{bottom:.1f}"))
     if not label:

@@ -65,9 +65,17 @@ def roofline(prediction: Prediction, rungs: Sequence[Rung], gpu: Gpu) -> Rooflin
 
 
 def _ladder(rungs: Sequence[Rung]) -> Ladder:
-    """The times as bars."""
-    bars = [Bar(rung.variant, rung.ms, f"{show.ms(rung.ms)} ms, {rung.limit}") for rung in rungs]
-    return Ladder("predicted times and their limits", "ms", bars)
+    """The times as bars, with the ranges of the table."""
+    bars = [
+        Bar(
+            rung.variant,
+            rung.ms,
+            f"{show.ms(rung.ms)} ms, {rung.limit}",
+            range=(rung.low_ms, rung.high_ms) if rung.low_ms and rung.high_ms else None,
+        )
+        for rung in rungs
+    ]
+    return Ladder("predicted times, the ranges around them, and their limits", "ms", bars)
 
 
 def _parts(rungs: Sequence[Rung]) -> Grid:

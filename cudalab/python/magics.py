@@ -91,8 +91,9 @@ def command(line: str) -> None:
 def cell(line: str, code: str) -> None:
     """Run the cell: %%cu [--file FILE.cu] [--stdin FILE] [OPTIONS OF cudalab run] [-- ARGUMENTS].
 
-    Or judge it as a kernel of a lab: %%cu LAB [--file FILE.cu] [--n SIZE] [--profile | --sanitize]
-    [OPTIONS]. The cell is stored as cell.cu, unless --file names another file.
+    Or judge it as a kernel of a lab: %%cu LAB [--file FILE.cu] [--n SIZE] [OPTIONS]; --profile,
+    --sanitize or --bench does that with it instead. The cell is stored as cell.cu, unless --file
+    names another file.
     """
     try:
         words = shlex.split(line)
@@ -111,11 +112,11 @@ def cell(line: str, code: str) -> None:
 
 
 def _judge(lab: str, file: str, words: list[str]) -> None:
-    """Check, profile or sanitize a kernel of `lab`."""
+    """Check, profile, sanitize or measure a kernel of `lab`."""
     if lab not in labs.names():
         raise UsageError(f"there is no lab '{lab}'", hint=nearest(lab, labs.names()))
     subject = [lab, "--kernel", file]
-    for name in ("profile", "sanitize"):
+    for name in ("profile", "sanitize", "bench"):
         if f"--{name}" in words:
             words.remove(f"--{name}")
             command(shlex.join([name, *subject, *words]))

@@ -259,6 +259,14 @@ def test_svg_bars_are_as_long_as_their_values():
     assert long / 270 == pytest.approx(short, abs=0.1)
 
 
+def test_svg_ranges_are_on_the_scale_of_their_bars():
+    rungs = [data.Rung("a", 2.0, "2 ms", range=(1.0, 4.0))]
+    drawing, _ = svg._ladder(data.Ladder("t", "ms", rungs))
+    start, width = map(float, re.search(r'<rect x="([\d.]+)".*?width="([\d.]+)"', drawing).groups())
+    low, high = map(float, re.search(r'd="M([\d.]+) [\d.]+H([\d.]+)m', drawing).groups())
+    assert (low - start, high - start) == pytest.approx((width / 2, 2 * width), abs=0.2)
+
+
 # SVG ---------------------------------------------------------------------------------------------
 
 ALL_KINDS = [

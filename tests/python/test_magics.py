@@ -107,6 +107,7 @@ def test_a_cell_is_a_kernel_of_a_lab(run, monkeypatch):
         ("reduce --op max --file my.cu", "check reduce --kernel my.cu --no-time --quick --op max"),
         ("reduce --sanitize --n 9", "sanitize reduce --kernel cell.cu --n 9"),
         ("reduce --profile --html p.html", "profile reduce --kernel cell.cu --html p.html"),
+        ("reduce --bench --n 1Mi", "bench reduce --kernel cell.cu --n 1Mi"),
     ],
 )
 def test_the_command_that_a_cell_is(run, monkeypatch, line, command):
