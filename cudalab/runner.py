@@ -114,7 +114,7 @@ def contract(lab: Lab, variant: Variant) -> str:
 class Stopwatch:
     """Milliseconds spent in each stage, in the order in which the stages began."""
 
-    # Those that may take long, in words for the user who waits.
+    # The stages that may take long, in words for the user who waits.
     LONG: ClassVar[dict[str, str]] = {
         "to device": "reading the input",
         "kernels": "running the kernels",

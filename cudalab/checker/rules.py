@@ -1,4 +1,4 @@
-"""The instructor's rules: what a submission must be, beside right. See docs/checking.md."""
+"""The instructor's rules: what a submission must be besides correct. See docs/checking.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Rules:
 
     # Whether a program's own kernels must compute its answer.
     require_kernel: bool = True
-    # What the sanitizer finds in a right submission: not looked for, told, or paid for with points.
+    # Findings of the sanitizer in a correct submission: free, a warning, or a loss of points.
     races: Races = "points"
     race_cost: float = 0.5  # the share of the points
     # cuda: kernel files and CUDA programs; any: other programs, too. None: what the command says.

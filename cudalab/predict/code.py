@@ -56,7 +56,7 @@ class Code:
     def parts(self) -> dict[Key, float]:
         """The share of each line's accesses and warp operations that take turns in L1.
 
-        Merged loads take one turn together. Of a warp's operations only shuffles move data.
+        Merged loads take one turn together. Of the warp operations, only shuffles move data.
         """
         every: Counter[Key] = Counter()
         left: Counter[Key] = Counter()
@@ -203,9 +203,9 @@ def chains(
 ) -> list[float]:
     """Cycles of each block in a warp that has the multiprocessor to itself.
 
-    A load from global memory takes the cycles of `misses`, one from local memory `local`; a request
-    is issued `turns` times. Of a loop the second turn counts; what the first one takes longer
-    belongs to the block before it.
+    A load from global memory takes the cycles in `misses`, one from local memory `local`; a request
+    is issued `turns` times. The second round of a loop counts for its block; the additional time of
+    the first one is added to the block before the loop.
     """
     warp = _Warp(gpu, misses, local, turns)
     cycles: list[float] = []

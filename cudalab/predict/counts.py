@@ -152,7 +152,7 @@ def traced(subject: Subject, inputs: HostInputs, blocks: int | None = SAMPLE) ->
 def draws_work(subject: Subject, inputs: HostInputs) -> bool:
     """Whether blocks draw their work, so that a sample of them says nothing about the others.
 
-    On the CPU device, where they run one after another, the first one then draws everything.
+    On the CPU device blocks run one after another, so the first one would draw everything.
     """
     variant = subject.variant
     if not _ATOMIC.search(source.load(variant.path, variant.label).text):

@@ -1,8 +1,8 @@
 """Loads that nvcc's assembler merges: neighbouring words of shared memory, read by one lane.
 
-It does so where it can prove that their address is a multiple of their size. Then each of the lanes
-reads a word of its own four, so that a wavefront of single words has 8 of them, and one of merged
-words the same 8: a merged load has the wavefronts of each of its parts.
+It merges loads where it can prove that their address is a multiple of their size. A wavefront of
+four merged words serves 8 lanes, and so does one of single words that lie four apart: a merged load
+has as many wavefronts as each of its parts.
 """
 
 from __future__ import annotations

@@ -113,9 +113,9 @@ def _moved(counts: KernelCounts, sums: _Sums, launch: LaunchTrace) -> float:
 def _traffic(counts: KernelCounts, sums: _Sums, gpu: Gpu, used: float) -> tuple[float, float]:
     """The bytes that come from DRAM, and those that L2 has from the launches before.
 
-    What they have used is still there if it fits; a larger buffer is overwritten from its begin
-    before it is read again. Nothing else is there: a step begins with nothing in L2, and has used
-    `used` bytes before this kernel.
+    L2 still holds what those launches have used, if it fits. A buffer that is larger than L2 has
+    replaced its own beginning by the time that it is read again. A step begins with an empty L2
+    and has used `used` bytes before this kernel.
     """
     dram = kept = 0.0
     for launch in counts.launches:
@@ -131,9 +131,9 @@ def _traffic(counts: KernelCounts, sums: _Sums, gpu: Gpu, used: float) -> tuple[
 def _latencies(sums: _Sums, share: float, gpu: Gpu) -> dict[Key, float]:
     """The cycles of each load, if that share of the bytes comes from DRAM.
 
-    A kernel with tiles in shared memory leaves the rest to other blocks' loads, which L2 has: a
-    request waits for the slowest of its sectors. Otherwise a lane itself has used the rest of its
-    sector, which L1 has, and so have the other lanes.
+    Where tiles lie in shared memory, other blocks load the rest of a sector again: L2 has it, and a
+    request waits for the slowest of its sectors. Elsewhere the lanes use all of their sectors
+    themselves, from L1.
     """
     result = {}
     for key, sectors in sums.sectors.items():
@@ -275,9 +275,9 @@ def blocks_each(w: Work, gpu: Gpu) -> int:
 def kernel_seconds(w: Work, gpu: Gpu, k: Constants, without: Collection[str] = ()) -> float:
     """The time of all launches of a kernel.
 
-    Work of a multiprocessor overlaps with waits of other blocks, or of other warps if no barriers
-    hold them together. What is the only one there works, waits, and works again. No part takes
-    longer than the whole.
+    A multiprocessor works for some blocks while others wait, and for some warps while others wait
+    if no barrier holds them together. A block or warp that is alone there works and waits by
+    turns. The whole takes at least as long as each of its parts.
     """
     parts, p = terms(w, gpu, k), k.overlap
     parts |= dict.fromkeys(without, 0.0)

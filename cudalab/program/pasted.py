@@ -114,7 +114,8 @@ class Pasted:
             elif word.text in arguments and following == "##":
                 result += arguments[word.text]
             elif word.text in arguments:
-                result += _after(word, self._expand(arguments[word.text], depth + 1))
+                whole = self._expand(arguments[word.text], depth + 1)
+                result += [_Word(each.text, word.spaced) for each in whole[:1]] + whole[1:]
             else:
                 result.append(word)
             i += 1
@@ -154,11 +155,6 @@ def _words(tokens: Sequence[Token]) -> list[_Word]:
         else:
             words.append(_Word(token.text, not touches))
     return words
-
-
-def _after(place: _Word, words: list[_Word]) -> list[_Word]:
-    """The words with the space that was before the parameter."""
-    return [_Word(words[0].text, place.spaced), *words[1:]] if words else []
 
 
 def _arguments(

@@ -76,7 +76,8 @@ def edited(
         _check_headers(each)
         _check_clusters(each)
         removed.include_thrust(each)
-        _rewrite_includes(each, names)
+        for (start, end), index in each.file.includes.items():
+            each.replace(start, end, f'"{names[index]}"')
         _rewrite_variables(each)
         _rewrite_conditions(each)
         _enlist_kernels(each, kernels)
@@ -131,11 +132,6 @@ def _check_clusters(parsed: Parsed) -> None:
 
 
 # Edits -------------------------------------------------------------------------------------------
-
-
-def _rewrite_includes(parsed: Parsed, names: Sequence[str]) -> None:
-    for (start, end), index in parsed.file.includes.items():
-        parsed.replace(start, end, f'"{names[index]}"')
 
 
 def _rewrite_variables(parsed: Parsed) -> None:

@@ -117,7 +117,7 @@ def _runtime(
 
     try:
         with stage("compiling the CPU device's runtime, once", once=True):
-            return _built(stem, _text(name), flags, steps)
+            return _built(stem, (RUNTIME / name).read_text(encoding="utf-8"), flags, steps)
     except KernelCompileError as error:
         raise runtime_failure(error.message) from None
 
@@ -304,10 +304,6 @@ def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
             target = _precompiled(flags)
             target.parent.mkdir(exist_ok=True)
             made.replace(target)
-
-
-def _text(name: str) -> str:
-    return (RUNTIME / name).read_text(encoding="utf-8")
 
 
 def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path:

@@ -128,9 +128,7 @@ def instructions(text: str, block: Block) -> Iterator[Instruction]:
     """The instructions; braces and declarations of registers are added to the block."""
     words: list[str] = []
     for word in _TOKEN.findall(_COMMENT.sub(" ", text)):
-        if word in "{}" and not _in_vector(words):
-            if words:
-                raise UnknownInstructionError(" ".join(words))
+        if word in "{}" and not words:  # else of the operand `{x, y}`
             block.pieces.append(word)
         elif word != ";":
             words.append(word)
@@ -142,11 +140,6 @@ def instructions(text: str, block: Block) -> Iterator[Instruction]:
             words = []
     if words:
         yield _parsed(words)
-
-
-def _in_vector(words: list[str]) -> bool:
-    """Whether a brace after these words belongs to the operand `{x, y}`, not to a block."""
-    return bool(words)
 
 
 def _declare(words: list[str], block: Block) -> None:

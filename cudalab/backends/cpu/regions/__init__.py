@@ -89,7 +89,7 @@ def _add(written: Loops, unit: Unit) -> None:
             refuse_waiting(unit, functions)
             settle_loops(unit, functions)
         except NotCoveredError as reason:
-            written.reasons[kernel.name] = _said(unit, kernel, str(reason))
+            written.reasons[kernel.name] = _explained(unit, kernel, str(reason))
         else:
             kernels.append(kernel)
     text = ""
@@ -114,8 +114,8 @@ def _add(written: Loops, unit: Unit) -> None:
     written.functions += kernels
 
 
-def _said(unit: Unit, kernel: Function, reason: str) -> str:
-    """A reason, which says that a program's kernel has no barriers."""
+def _explained(unit: Unit, kernel: Function, reason: str) -> str:
+    """A reason for fibers; that of a program's kernel also says if it has no barriers."""
     if not unit.is_program:
         return reason
     place, _, why = reason.replace(ALONE, "").partition(": ")
@@ -169,12 +169,12 @@ def _callees_first(analysis: Analysis) -> list[Function]:
 
 def _bodies(analysis: Analysis, kernels: list[Function]) -> dict[tuple[str, bool], str]:
     """The text of each function, for all threads of a block or for those of a mask."""
-    wanted = {(kernel.name, False) for kernel in kernels}
+    needed = {(kernel.name, False) for kernel in kernels}
     bodies: dict[tuple[str, bool], str] = {}
     refused: list[NotCoveredError] = []
     tried: set[tuple[str, bool]] = set()
-    while missing := sorted(wanted - tried):
-        tried |= wanted
+    while missing := sorted(needed - tried):
+        tried |= needed
         for name, masked in missing:
             bodies[name, masked] = ""
             for function in analysis.unit.by_name[name]:  # and its specializations
@@ -184,7 +184,7 @@ def _bodies(analysis: Analysis, kernels: list[Function]) -> dict[tuple[str, bool
                 except NotCoveredError as reason:
                     reason.function = name
                     refused.append(reason)
-                wanted |= body.called
+                needed |= body.called
     if refused:
         refused[0].more = refused[1:]
         raise refused[0]

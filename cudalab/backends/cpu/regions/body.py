@@ -63,7 +63,7 @@ class Body(ABC):
         self.masks = ["cudalab_mask"] if masked else []
         self.loops: list[Loop] = []
         self.count = 0
-        self.most = f"({function.bounds})" if function.is_kernel else "1024"
+        self.max_threads = f"({function.bounds})" if function.is_kernel else "1024"
         self.called: set[tuple[str, bool]] = set()
         self.shared: list[str] = []  # the sizes of the kernel's shared variables
 
@@ -199,9 +199,9 @@ class Body(ABC):
         self.flush(last=last)
 
     def _use_again(self, pieces: list[Part], used: dict[str, set[int]]) -> None:
-        """Note what is needed beyond the region that declares it, besides what is named there.
+        """Note which names the later regions need besides those in their text.
 
-        A lambda is written anew in each region; the type of an `auto` is that of its value.
+        Each region writes a lambda anew, and needs the value of an `auto` for its type.
         """
         plain = [piece.statement for piece in pieces if piece.kind == "plain"]
         for local in reversed([local for each in plain for local in each.declared]):
@@ -239,7 +239,8 @@ class Body(ABC):
     def _apart(self, statement: Statement) -> list[Statement]:
         """The variables of a declaration one by one.
 
-        They must be if some are the block's and others a thread's, or if threads meet in between.
+        They are declared apart if some belong to the block and others to a thread, or if threads
+        meet between them.
         """
         declared = statement.declared if statement.kind == "simple" else []
         if len(declared) < 2 or statement.own[0].text in _OUTER:
@@ -488,7 +489,7 @@ class Body(ABC):
     def keep(self, name: str, kind: str, pointed: str = "") -> str:
         """Declare an array over the threads; the name of the array."""
         home = f"{name}_cudalab_{self.number()}"
-        self.writer.add(f"CUDALAB_VALUES({home}, {self.most}, {kind});")
+        self.writer.add(f"CUDALAB_VALUES({home}, {self.max_threads}, {kind});")
         self.writer.add(f"auto& {name} = {pointed}{home}[0]; (void){name};")
         binding = f"auto& {name} = {pointed}{home}[cudalab_t];"
         self.homes[name] = Home([binding], is_array=not pointed)

@@ -124,9 +124,9 @@ def _after(statements: list[Statement], branch: Statement) -> list[Statement] | 
 
 
 def _wait_at_barrier(body: Body, branch: Statement, after: list[Statement]) -> bool:
-    """Whether the lanes that do not take a branch next come to a barrier of the block.
+    """Whether the lanes that do not take a branch come to a barrier of the block next.
 
-    The masks in the branch, which cannot be of all lanes, are of those that take it then.
+    If so, the masks within the branch cannot name all lanes: they name those that take it.
     """
     meeting = (each for each in after if body.unit.is_collective(each.words))
     barrier = next(meeting, branch).own[0].text == "__syncthreads"
@@ -162,8 +162,8 @@ def _hoisted(body: Body, words: Words) -> Words:
 def _is_read_once(body: Body, condition: Words) -> bool:
     """Whether a program's condition is read from memory, the same for all threads.
 
-    All read it at the same time: without a race they agree. Threads that do not are one barrier's,
-    at two places.
+    All threads read it at the same time, so they agree unless there is a race. Threads that
+    disagree would wait for one barrier at two places.
     """
     return body.unit.is_program and body.facts.is_scalar_value(condition, memory=True)
 
@@ -373,7 +373,7 @@ def _rounds(body: Body, rounds: Rounds) -> None:
         body.flush()
 
     count = f"{left} = {stays}.count(cudalab_B);"
-    body.writer.add(f"{{ ::cudalab::Staying<{body.most}> {stays}(cudalab_B);")
+    body.writer.add(f"{{ ::cudalab::Staying<{body.max_threads}> {stays}(cudalab_B);")
     region(f"{stays}[cudalab_t] = 1;")
     body.writer.add(f"unsigned {count}", loop.first, "; for (;;) {")
     if rounds.ends_together:

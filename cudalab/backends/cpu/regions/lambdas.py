@@ -101,7 +101,7 @@ def refers(words: Words) -> bool:
 def taken_apart(words: Words) -> tuple[list[str], list[Statement]]:
     """The names of a lambda's parameters, and its statements; NotCoveredError if it returns early.
 
-    So what it changes, it changes whenever it is called.
+    Each call therefore makes all of its changes.
     """
     opening = next(i for i, word in enumerate(words) if word.text == "{")
     body = statements(words[opening + 1 : -1])

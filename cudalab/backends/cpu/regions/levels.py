@@ -214,9 +214,9 @@ class Levels:
     # What raises a level --------------------------------------------------------------------------
 
     def _find_lambdas(self) -> None:
-        """Read the local lambdas that are only called: they change what they name where they are.
+        """Read the local lambdas that are only called: a call changes the variables that they name.
 
-        Others are taken for calls by each thread for itself, wherever they are declared.
+        Other lambdas count as called by each thread for itself where they are declared.
         """
         words = [word for statement in self.statements for word in statement.words]
         called = Counter(words[call.name].text for call in calls(words, self.names.keys()))
@@ -368,7 +368,7 @@ class Levels:
     def _assign(self, words: Words, control: Control) -> None:
         """Raise what a statement declares or changes.
 
-        A variable is as alike as its values are, among the threads that are where it is declared.
+        A variable has the level of its values, among the threads that reach its declaration.
         """
         self._enter(words, control)
         declared = locals_of(words)

@@ -126,7 +126,7 @@ class MeetingBody(DeclaringBody):
         return self._temporary(argument, kind or own, temporary)
 
     def _temporary(self, argument: Words, kind: str, temporary: str) -> list[Piece]:
-        self.writer.add(f"CUDALAB_VALUES({temporary}, {self.most}, {kind});")
+        self.writer.add(f"CUDALAB_VALUES({temporary}, {self.max_threads}, {kind});")
         self.region.add(f"{temporary}[cudalab_t] =", *self.unit.handing_over(argument), ";")
         self.region.names |= set(texts(argument))
         return [f"&{temporary}[0]"]
@@ -149,7 +149,7 @@ class MeetingBody(DeclaringBody):
             value = spaced(self.unit.handing_over(argument))
             const = "const " if "const" in texts(parameter.words) else ""
             kind = f"{const}std::remove_reference_t<decltype(({value}))>*"
-            self.writer.add(f"CUDALAB_VALUES({temporary}, {self.most}, {kind});")
+            self.writer.add(f"CUDALAB_VALUES({temporary}, {self.max_threads}, {kind});")
             self.region.add(f"{temporary}[cudalab_t] = &(", *self.unit.handing_over(argument), ");")
             self.region.names |= set(texts(argument))
             return [f"&{temporary}[0]"]

@@ -58,7 +58,7 @@ _OF_RUNTIME = re.compile(r"cuda[A-Z]\w*")
 
 
 def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
-    """NotCoveredError for a kernel of a program that asks more of fibers than a lab's can.
+    """NotCoveredError for a program's kernel that uses what only fibers can do.
 
     `reached` begins with the kernel.
     """
@@ -88,9 +88,9 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
 
 
 def never_waits(unit: Unit, reached: list[Function]) -> bool:
-    """Whether no thread of a kernel ever waits for another one, by all that it names.
+    """Whether a kernel names nothing by which one of its threads may wait for another one.
 
-    Without loops such threads run one after another all the same: none gets a stack of its own.
+    Even without loops over them such threads run one after another, with no stacks of their own.
     """
     bodies = [*(function.body for function in reached), *unit.classes(reached)]
     used = {word.text for body in bodies for word in body}

@@ -56,9 +56,9 @@ class Rounds:
         return _leaving(self.loop.parts[0], ways)
 
     def without_same(self, body: Statement, prefix: str) -> tuple[Statement, list[Words]]:
-        """A round with names for the elements of memory that all threads read in it; those.
+        """A round in which the elements that all threads read have names; and these elements.
 
-        The compiler has no vector instructions to read such an element only if a thread does.
+        The compiler has no vector instruction that reads such an element only if a thread needs it.
         """
         read: list[Words] = []
         parts = []

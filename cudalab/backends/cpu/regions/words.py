@@ -52,9 +52,9 @@ def read(text: str) -> Words:
 
 
 def spaces(words: Words) -> list[tuple[str, Words]]:
-    """The namespaces, and for each the words that it can name; `""` is outside of all.
+    """The words that can be named from each namespace, by its name; `""` is outside of all.
 
-    Names are as in `outer::inner`; a part without a name is `{}`, as in `outer::{}`.
+    Names have the form `outer::inner`; an unnamed namespace is `{}`, as in `outer::{}`.
     """
     own: dict[str, Words] = {"": []}
     _sort(words, "", own)
