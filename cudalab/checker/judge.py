@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cudalab import __version__
 from cudalab.backends import facts
+from cudalab.backends.choice import has_gpu
 from cudalab.checker import cases, draw
 from cudalab.checker.correct import Tests, digest
 from cudalab.checker.explain.diagnose import is_right
@@ -39,7 +40,6 @@ from cudalab.errors import (
     ToolchainError,
 )
 from cudalab.language import source
-from cudalab.program.build import has_gpu
 from cudalab.system import exclusive
 
 if TYPE_CHECKING:

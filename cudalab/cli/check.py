@@ -308,12 +308,12 @@ def make_submission(
 ) -> Kernel | Program | Command:
     """Make the submission; `box` is the sandbox, which only our own variants do without."""
     from cudalab.backends import choose_device
+    from cudalab.backends.choice import device_for
     from cudalab.checker.submit.kernel import Kernel, own_kernel
     from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.submission import Command
     from cudalab.checker.verdicts import ANY_DEVICE
     from cudalab.labs import registry
-    from cudalab.program.build import device_for
 
     if source.variant:
         variant = registry.find(lab, source.variant)

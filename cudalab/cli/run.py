@@ -158,7 +158,8 @@ def run(
     nvcc's options, such as -lcublas, -arch=sm_75 or -Xcompiler -fopenmp, may stay where they are:
     what means nothing on the CPU device is ignored there.
     """
-    from cudalab.program.build import executable, has_gpu
+    from cudalab.backends.choice import has_gpu
+    from cudalab.program.build import executable
     from cudalab.program.files import is_binary
 
     arguments = ctx.meta["program arguments"]
@@ -243,8 +244,9 @@ def with_toolkit(
 
 def show_tiers(files: tuple[str, ...], options: list[str]) -> None:
     """Print how the CPU device runs each kernel of a program."""
+    from cudalab.backends.choice import host_device
     from cudalab.program import loops
-    from cudalab.program.build import executable, host_device
+    from cudalab.program.build import executable
 
     ways = loops.stored(executable(files, host_device(), options))
     click.echo("\n".join(ways.lines()) if ways.reasons else "no kernels")

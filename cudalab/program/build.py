@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.backends import DEVICES, facts
+from cudalab.backends import facts
+from cudalab.backends.choice import device_for
 from cudalab.backends.cpu import blas, cccl, parts
 from cudalab.backends.cpu.flags import GCC_PROGRAM, PROGRAM, for_programs, with_users
 from cudalab.backends.cpu.key import cached
@@ -67,26 +68,6 @@ def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -
     if facts(device).on_host:
         blas.provide(file.text for file in gathered)
     return binary
-
-
-def device_for(name: str) -> str:
-    """The device called `name`; of "auto" a GPU where there is one, for nvcc needs no PyCUDA."""
-    able = (each for each, kind in DEVICES.items() if not kind.facts.driver or has_gpu())
-    return next(able) if name == "auto" else name
-
-
-def host_device() -> str:
-    """The device that compiles programs for the host."""
-    return next(name for name, kind in DEVICES.items() if kind.facts.on_host)
-
-
-def has_gpu() -> bool:
-    """Whether the system has an NVIDIA GPU that this process may use."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
-        return False
-    if any(name[6:].isdigit() for name in os.listdir("/dev") if name.startswith("nvidia")):  # noqa: PTH208 - quick
-        return True
-    return os.path.exists("/dev/dxg") and os.path.exists("/usr/lib/wsl/lib/libcuda.so")  # noqa: PTH110 - quick
 
 
 def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Path:

@@ -22,9 +22,10 @@ from math import exp, log
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from cudalab.backends.choice import host_device
 from cudalab.errors import CudalabError
 from cudalab.program import loops
-from cudalab.program.build import executable, host_device
+from cudalab.program.build import executable
 from tools import programs, results
 from tools.results import table
 

@@ -7,12 +7,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from cudalab.backends import choose_device
+from cudalab.backends.choice import device_for
 from cudalab.checker.grading import unpack
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import Command
 from cudalab.checker.verdicts import ANY_DEVICE
-from cudalab.program.build import device_for
 
 if TYPE_CHECKING:
     from pathlib import Path
