@@ -73,7 +73,7 @@ def edited(
     _rewrite_references(parsed, tell=not refused)
     pasted = Pasted(parsed)
     for each in parsed:
-        _check_headers(each)
+        _note_headers(each, each.lacking)
         _check_clusters(each)
         removed.include_thrust(each)
         for (start, end), index in each.file.includes.items():
@@ -106,9 +106,7 @@ def edited(
 def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
     """The error for a program that lacks something; it names all else that is missing, too."""
     for each in parsed:
-        for header, start in headers_of(each.file.includes, each.directives):
-            if is_missing_header(header):
-                lacking.add_header(header, each.place(start))
+        _note_headers(each, lacking)
         for name, start in names_used(each.tokens, each.directives):
             lacking.add_name(name, each.place(start))
     return lacking.error()
@@ -117,10 +115,11 @@ def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
 # Features that the device lacks ------------------------------------------------------------------
 
 
-def _check_headers(parsed: Parsed) -> None:
+def _note_headers(parsed: Parsed, lacking: Lacking) -> None:
+    """Note the headers of NVIDIA's that a file includes and the device lacks."""
     for header, start in headers_of(parsed.file.includes, parsed.directives):
         if is_missing_header(header):
-            parsed.lacking.add_header(header, parsed.place(start))
+            lacking.add_header(header, parsed.place(start))
 
 
 def _check_clusters(parsed: Parsed) -> None:
