@@ -115,9 +115,10 @@ class Functions(Statements):
     def _reference(self, name: str) -> str:
         a, b = Variable(self.name(), "int"), Variable(self.name(), "int")
         body = self.body([a, b], [], 1)
+        given = "handed" if "given(" in body else "given"
         self.functions.append(
-            f"FN int {name}(const int* data, int& {a.name}, const int& given) {{ int {b.name} ="
-            f" given; {body} }}"
+            f"FN int {name}(const int* data, int& {a.name}, const int& {given}) {{ int {b.name} ="
+            f" {given}; {body} }}"
         )
         return f"[&] {{{{ int v = {{0}}; const int w = {name}(data, v, {{1}}); return v ^ w; }}}}()"
 
