@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tools.sanitize import Kinds
     from tools.suites.program import Program, Suite
 
-LIMIT_S = 240  # of the processor's time, for each run
-LONGEST_S = 20 * LIMIT_S  # others use the processor, too
+LIMIT_S = 60  # of the processor's time, for each run
+LONGEST_S = 10 * LIMIT_S  # others use the processor, too
 SYMBOLIC_LINK = "120000"  # its mode in git
 REFUSED, STOPPED = "refused", "out of time"
 SUITES = known.SUITES | gpuverify.SUITES | world.SUITES
