@@ -85,7 +85,7 @@ def test_a_remark_is_no_points(tmp_path, monkeypatch):
     plan = cases.public(mine.lab, {}, mine.variant, quick=True)
     settings = Settings(seed=3, sanitize=False, timing=False, predict_on=T4)
     report = judge.check(mine.lab, mine, plan, mine.sandbox, settings)
-    assert report.notes == ["a model says so"]
+    assert report.notes[-1] == "a model says so"
     assert report.points == report.max_points
     assert "a model says so" in outputs._last_lines(report)
 

@@ -152,7 +152,8 @@ def stored() -> list[results.Json]:
 def table() -> str:
     """What the checker says of them, for docs/checking.md."""
     run, columns = results.read(VERDICTS), ["kernels", *WORDS]
-    where = f"Judged on {run['date']} at commit `{run['commit']}`, on {run['device']}.\n"
+    where = f"The latest were judged on {run['date']} at commit `{run['commit']}`, "
+    where += f"on {run['device']}.\n"
     kinds = results.table(["style", *columns], lines(), numbers=len(columns))
     return f"{where}\n{kinds}"
 
