@@ -120,6 +120,18 @@ class DeviceFunction:
                 if any(token.text == "volatile" for token in tokens[a:b])
             }
 
+    def volatile_pointers(self) -> set[str]:
+        """The local pointers to volatile memory, whichever it is."""
+        tokens, found = self.tokens, set()
+        for i in range(self.start, self.end):
+            if tokens[i].text == "volatile":
+                last = i
+                while tokens[last + 1].kind == "name" or tokens[last + 1].text in POINTING:
+                    last += 1
+                if "*" in {token.text for token in tokens[i:last]} and tokens[last + 1].text == "=":
+                    found.add(tokens[last].text)
+        return found
+
     # What its names stand for ---------------------------------------------------------------------
 
     def text(self, node: Node) -> str:

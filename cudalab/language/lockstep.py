@@ -80,9 +80,9 @@ class _Function(DeviceFunction):
 
     def edits(self) -> Iterator[Edit]:
         """The edits that let its lanes go in step where they must."""
+        statements = self._statements_with_global_memory()
         if not self.shared or "constexpr" in self.head:
             return
-        statements = list(self._statements(self.node))
         first, number = 1, 2  # the first is of a step that only old GPUs promise
         for statement in statements:
             end = ""
@@ -100,6 +100,15 @@ class _Function(DeviceFunction):
             if end:
                 semicolon = self.tokens[statement.last]
                 yield semicolon.start, semicolon.end, end if ";" in end else f";{end}"
+
+    def _statements_with_global_memory(self) -> list[_Statement]:
+        """Its statements; a volatile pointer to global memory counts if lanes add through it."""
+        pointers = self.volatile_pointers() - self.shared
+        self.shared |= pointers
+        statements = list(self._statements(self.node))
+        idle = pointers - {one.target.root for one in statements if one.target and one.crosses}
+        self.shared -= idle
+        return list(self._statements(self.node)) if idle else statements
 
     def _meets_itself(self, statement: _Statement, statements: list[_Statement]) -> bool:
         """Whether a lane may read what another one writes in the same statement.

@@ -85,6 +85,10 @@ def test_pointers_to_other_memory_are_not():
             f"{VOLATILE} for (;;)  {{ cudalab_step(1); s[t] += cudalab_in_step(3, s[t ^ 1]); }}",
         ),
         (
+            "volatile int *p = a; p[t] += p[t + 2]; p[t] += p[t + 1];",  # in global memory
+            "volatile int *p = a; p[t] += p[t + 2];  { cudalab_step(1); p[t] += p[t + 1]; }",
+        ),
+        (
             f"{SHARED} if (t < 32) {{ s[t] += s[t + 2]; s[t] += s[t + 1]; }}",
             (
                 f"{SHARED} if (t < 32) {{ s[t] += s[t + 2];  "
