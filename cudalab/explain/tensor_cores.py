@@ -172,6 +172,6 @@ def page() -> Iterator[Part]:
         "cudalab show matmul tensor_cores_bf16     # one part: 2^-8 is lost",
         "cudalab show matmul tensor_cores_bf16x6   # three parts, six products",
         "cudalab show matmul tensor_cores_fp16x3   # two scaled parts, three products",
-        "cudalab bench matmul --variants async_copy,tensor_cores_bf16x6,tensor_cores_fp16x3",
+        "cudalab bench matmul --variants tensor_cores_bf16x6,tensor_cores_fp16x3",
         "cudalab show solve lu_tensor_cores        # the same for updates of LU",
     )

@@ -22,6 +22,8 @@
 // `aat_symmetric`. A tile is stored, then transposed in shared memory and stored a second time. The
 // parts of A serve as both factors.
 //
+// Limits: six products of parts for each product of floats, as in `tensor_cores_bf16x6`.
+//
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "matmul/tensor_cores_bf16x6.cu"

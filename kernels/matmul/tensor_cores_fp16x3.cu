@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Tensor cores, emulated fp32: numbers split into two fp16 parts, three products"
-// order    = 22
+// order    = 26
 // ladder   = "tensor cores"
 // adds     = "two scaled fp16 parts per number, three products instead of six"
 // dispatch = "split_fp16"

@@ -14,7 +14,7 @@ from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.inputs import HostInputs
 
-SIDES = (100, 512, 777, 1024, 1500, 4096, 8192)
+SIDES = (100, 512, 777, 1024, 1280, 1500, 4096, 8192)
 
 
 def products(lab):
@@ -40,6 +40,10 @@ def systems(lab):
         for matrix, alpha in product(few, (None, 0.5)):
             arrays = {"a": matrix, "f": np.ones(n, np.float32)}
             yield HostInputs(arrays, {"n": n}), lab.complete({"alpha": alpha})
+    n = 7168
+    row = random.random(n, dtype=np.float32)  # all rows are alike, in the memory of one
+    arrays = {"a": np.broadcast_to(row, (n, n)), "f": np.ones(n, np.float32)}
+    yield HostInputs(arrays, {"n": n}), lab.complete({})
 
 
 def arrays(lab):
