@@ -92,9 +92,9 @@ class MatMul(Lab):
     def choose(self, inputs: Inputs, case: Case, device: Device) -> list[str] | None:
         """On a GPU, choose tiles that suit the sizes, on tensor cores for large products.
 
-        Tensor cores are used only where their errors were measured to be no larger than those of a
-        float32 product (docs/performance/matmul.md); the inputs' parameter `policy` then tells the
-        user. Other variants follow, for devices that lack what the first ones require.
+        Tensor cores are used only where their errors were measured to be like those of a float32
+        product, or smaller (docs/performance/matmul.md); the inputs' parameter `policy` then tells
+        the user. Other variants follow, for devices that lack what the first ones require.
         """
         if not device.facts.many_threads:
             return None
@@ -109,8 +109,8 @@ class MatMul(Lab):
             else:
                 names.append("aat_tensor_cores")
             inputs.params["policy"] = (
-                f"auto: {names[0]}: float32 emulated on tensor cores, with errors no larger than "
-                "in float32 arithmetic"
+                f"auto: {names[0]}: float32 emulated on tensor cores, with errors like those "
+                "of float32 arithmetic"
             )
         if k >= 128 and m * n <= FEW_ELEMENTS * at_once:
             names += dict.fromkeys((small_tiles(m, k, n, at_once), "group_split_k"))
