@@ -44,8 +44,8 @@
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
-#include "common/block/bf16_parts.cuh"
 #include "common/block/exponents.cuh"
+#include "matmul/parts/bf16_parts.cuh"
 
 constexpr unsigned STAGE_K = BK;
 

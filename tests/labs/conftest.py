@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from stand_ins import written_out
 
 WITH_LOOPS = ("test_variants", "test_huge")
 
@@ -18,3 +19,12 @@ def fibers(request):
     yield
     if loops:
         device.loops = loops
+
+
+@pytest.fixture
+def tensor_cores(device, tmp_path, monkeypatch):
+    """Tensor cores and the copy engine, written out on the CPU device."""
+    if device.name == "cpu":
+        written_out(tmp_path, monkeypatch, "wgmma.cuh", "fp16.cuh", "bf16.cuh", "bulk_copy.cuh")
+    elif "sm_90a" not in device.features:
+        pytest.skip("needs compute capability 9.0")

@@ -19,7 +19,6 @@ from solving import (
     make,
     system,
 )
-from stand_ins import written_out
 
 from cudalab import runner
 from cudalab.errors import CudalabError
@@ -73,15 +72,6 @@ def test_factors_multiply_to_the_matrix(device, dtype, defines):
         # Partial pivoting keeps multipliers below 1 up to the scaling of rows by powers of two,
         # the election of pivots in blocks below a small number.
         assert np.abs(lower).max() < (2 if found.finds_greatest else 20)
-
-
-@pytest.fixture
-def tensor_cores(device, tmp_path, monkeypatch):
-    """Tensor cores and the copy engine, written out on the CPU device."""
-    if device.name == "cpu":
-        written_out(tmp_path, monkeypatch, "wgmma.cuh", "fp16.cuh", "bf16.cuh", "bulk_copy.cuh")
-    elif "sm_90a" not in device.features:
-        pytest.skip("needs compute capability 9.0")
 
 
 def block_of(device):

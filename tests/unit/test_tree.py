@@ -297,6 +297,7 @@ def test_boundaries_agree_with_those_of_tree_sitter():
                 any(start <= last and end >= first for start, end in errors)
                 or text[first:].startswith(("__forceinline__", "__noinline__", "__launch_bounds__"))
                 or re.match(r"[^{;]*\) try \{", text[first:])  # it knows no function that is a try
+                or re.match(r"\w+ \(&\w+\)\[", text[first:])  # nor references to arrays
                 or re.search(r"(?:forceinline|noinline|launch_bounds)__[^;{}]*$", text[:first])
             )
             if not explained:

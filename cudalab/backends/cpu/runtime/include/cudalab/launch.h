@@ -33,7 +33,7 @@ struct Config {
     const char* file;
     int line;
     bool cooperative = false;
-    Config(dim3 grid_, dim3 block_, size_t shared_ = 0, cudaStream_t stream_ = nullptr,
+    Config(dim3 grid_, dim3 block_ = 1, size_t shared_ = 0, cudaStream_t stream_ = nullptr,
            CUDALAB_HERE)
         : grid(grid_), block(block_), shared(shared_), stream(stream_), file(file), line(line) {}
 };
