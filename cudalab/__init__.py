@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = (
-    False  # without importing typing: the checker's watchers start in a hundredth of a second
-)
+# Without importing typing: the checker's watchers start in a hundredth of a second.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
