@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from cudalab.backends import DEVICES, facts
+from cudalab.checker.failures import POINTS, rule_of
 from cudalab.checker.verdicts import ANY_DEVICE, Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.microscope.remarks import of_findings
@@ -231,7 +232,7 @@ def remarks(report: Report, file: str) -> list[Annotation]:
         at = _first_error(one.details) if name == "compile" else None
         result.append(
             Annotation(
-                rule=_rule(one),
+                rule=rule_of(one),
                 title=name,
                 level="error",
                 text="\n".join([headline_of(one), *explained_to_all(one)]),
@@ -240,11 +241,6 @@ def remarks(report: Report, file: str) -> list[Annotation]:
             )
         )
     return sorted(result, key=lambda remark: not remark.line)
-
-
-def _rule(one: Result | Stage) -> str:
-    """The kind of a failure, as a name: `wrong_answer`."""
-    return re.sub(r"\W+", "_", str(one.why or one.status))
 
 
 def _first_error(lines: Sequence[str]) -> re.Match[str] | None:
@@ -256,7 +252,7 @@ def github(report: Report, file: str) -> str:
     """Workflow commands: an annotation for each failure, and a notice with the points."""
     notes = []
     if report.tests:
-        notes = [Annotation(rule="points", title=report.lab, level="note", text=_points(report))]
+        notes = [Annotation(rule=POINTS, title=report.lab, level="note", text=_points(report))]
     return commands([*remarks(report, file), *notes])
 
 

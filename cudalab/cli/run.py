@@ -322,13 +322,13 @@ def observed(
             remarks, tool = reports.remarks(found, label), "run --sanitize"
             content: Any = reports.document(name, label, found, trace)
             if shown:
-                reports.sanitized(name, found, trace)
+                reports.sanitized(name, sources, found, trace)
         else:
             clean, whole = True, reports.profile_of(name, sources, trace)
             remarks, tool = of_profile(whole), "run --profile"
             content = document.to_json(document.document(whole))
             if shown:
-                reports.profiled(name, whole, trace)
+                reports.profiled(name, sources, whole, trace)
         write_json(forms.json, content)
         write_remarks(remarks, tool, sarif=forms.sarif, github=forms.github)
     if not clean:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.microscope.explanations import KINDS
 from cudalab.microscope.profile import ideal_passes, passes
-from cudalab.output.annotations import Annotation, Related
+from cudalab.output.annotations import Annotation, Related, Rule
 from cudalab.output.grid import percent
 
 if TYPE_CHECKING:
@@ -17,23 +18,52 @@ if TYPE_CHECKING:
 
 WORST = 3  # lines of a kernel
 WASTED = 0.1  # the share of a kernel's passes that a line must waste
+NOT_PROFILED = Rule(
+    "not_profiled",
+    "variant that cannot be profiled",
+    "Its kernels have not run to their end, so nothing is known of what they cost.",
+    "Run it first, and under cudalab sanitize: it names the access or the call that fails.",
+)
+UNCOALESCED = Rule(
+    "uncoalesced",
+    "access that is not coalesced",
+    "Global memory comes in sectors of 32 bytes. Lanes of a warp that use addresses far apart "
+    "fetch many of them and use little of each.",
+    "Let neighbouring lanes use neighbouring addresses: threadIdx.x belongs into the last index. "
+    "Where the data lie otherwise, go through shared memory.",
+)
+BANK_CONFLICT = Rule(
+    "bank_conflict",
+    "bank conflict",
+    "Shared memory has 32 banks of 4 bytes, and each serves one word at a time. Lanes of a warp "
+    "that use different words of one bank wait for each other.",
+    "Let neighbouring lanes use neighbouring words, or pad the rows of the array by one element: "
+    "tile[32][33].",
+)
 
 
 def of_findings(rows: Iterable[FindingRow], file: str) -> list[Annotation]:
     """An annotation for each finding; those without a place are about `file`."""
     return [
         Annotation(
-            rule=row.kind,
+            rule=rule_of(row.kind),
             title=row.title,
             level="note" if row.note else "error",
             text=row.what,
             advice=row.cure,
             file=row.file or file,
             line=row.line,
+            about=row.buffer or "",
             related=_other_end(row),
         )
         for row in rows
     ]
+
+
+def rule_of(kind: str) -> Rule:
+    """What holds for all findings of a kind, whatever else is known of one of them."""
+    about = KINDS[kind]
+    return Rule(kind, about.title, about.why, about.cure)
 
 
 def _other_end(row: FindingRow) -> tuple[Related, ...]:
@@ -49,8 +79,7 @@ def of_profile(profile: Profile) -> list[Annotation]:
         if variant.failed:
             result.append(
                 Annotation(
-                    rule="not_profiled",
-                    title="cannot be profiled",
+                    rule=NOT_PROFILED,
                     level="error",
                     text=variant.failed,
                     file=variant.label,
@@ -72,13 +101,13 @@ def _worst(kernel: KernelProfile) -> Iterator[Annotation]:
         worst = max(line.accesses, key=lambda access: passes(access) - ideal_passes(access))
         is_shared = worst.space == "shared"
         yield Annotation(
-            rule="bank_conflict" if is_shared else "uncoalesced",
-            title="bank conflict" if is_shared else "access that is not coalesced",
+            rule=BANK_CONFLICT if is_shared else UNCOALESCED,
             level="warning",
             text=f"{kernel.name}: {_cost(worst)}. {percent(wasted / whole)} % of the kernel's "
             "passes are wasted here.",
             file=line.place.file,
             line=line.place.line,
+            about=worst.buffer or "",
         )
 
 

@@ -14,6 +14,16 @@ Level = Literal["error", "warning", "note"]
 _COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
 
+@dataclass(frozen=True)
+class Rule:
+    """A kind of remark, and what is true of each of this kind."""
+
+    name: str
+    title: str
+    why: str  # it matters
+    cure: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Related:
     """Another line that an annotation is about."""
@@ -27,11 +37,12 @@ class Related:
 class Annotation:
     """A remark on a line of source code."""
 
-    rule: str  # names the kind of remark
-    title: str  # the same for all remarks of this kind
+    rule: Rule
+    title: str = ""  # that of the rule, if it is empty
     level: Level
     text: str
     advice: str = ""
+    about: str = ""  # a name on the line, such as that of an array
     file: str = ""  # as the user has named it
     line: int = 0  # from 1 on; 0: the whole file
     related: tuple[Related, ...] = ()
@@ -57,7 +68,7 @@ def _command(one: Annotation) -> str:
     properties = {"file": from_root(one.file)} if one.file else {}
     if one.file and one.line:
         properties["line"] = str(one.line)
-    properties["title"] = one.title
+    properties["title"] = one.title or one.rule.title
     words = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     text = "\n".join(filter(None, (one.text, one.advice)))
     return f"::{_COMMANDS[one.level]} {words}::{_data(text)}\n"

@@ -412,7 +412,7 @@ def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
             for line, code in sorted({(row.line, row.code), _other_end(row)}):
                 if code:
                     shown = Text(f"   {line:>6} | ", style="dim").append(code, "cyan")
-                    target.print(shown, no_wrap=True, overflow="ellipsis", crop=True)
+                    target.print(shown, soft_wrap=True)
         if len(different) > FINDINGS_SHOWN:
             print_filled(f"... and {len(different) - FINDINGS_SHOWN} more like these.")
         print_filled(f"Why: {one.why}")

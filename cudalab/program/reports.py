@@ -15,8 +15,9 @@ from cudalab.microscope.remarks import of_findings
 from cudalab.microscope.sanitize import add_rows, finding_row
 from cudalab.microscope.show import show
 from cudalab.output import terminal
-from cudalab.output.annotations import Annotation
+from cudalab.output.annotations import Annotation, Rule
 from cudalab.program import unchecked
+from cudalab.program.naming import Names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -30,6 +31,20 @@ if TYPE_CHECKING:
 
 LAUNCHES_SHOWN = 24  # those that are alike count as one
 NUMBERS_SHOWN = 3
+IGNORED = Rule(
+    "ignored_failure",
+    "failure that the program ignores",
+    "A call that fails says so in its result, and a launch in cudaGetLastError(). Without a look "
+    "at them the program goes on with memory that was never made or written.",
+    "Check the result of each call, and cudaGetLastError() after each launch.",
+)
+LEAK = Rule(
+    "leak",
+    "memory that the program does not free",
+    "It is given back when the program ends. In a program that does the same again and again the "
+    "memory of the device is used up.",
+    "Free what each cudaMalloc has given, by cudaFree, on every way out.",
+)
 _PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 
 
@@ -120,33 +135,36 @@ def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
     )
 
 
-def sanitized(name: str, found: Verdict, seen: Observed) -> None:
+def sanitized(name: str, files: Sequence[File], found: Verdict, seen: Observed) -> None:
     """Print the findings."""
-    rows, groups, count = found.rows, grouped(found.rows), found.errors
+    names, count = Names(files), found.errors
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
     if any(launch.examined is not None for launch in seen.launches):
         clean += ", as far as it was examined"
     if seen.ended_by:
         clean += f", until {seen.ended_by} ended it"
     if found.refused:
-        clean = f"nothing found before {found.refused[0]}, where the program was refused"
+        clean = (
+            f"nothing found before {names.short(found.refused[0])}, where the program was refused"
+        )
     result = f"{count} found" if count else clean
+    groups = [names.rows(group) for group in grouped(found.rows)]
     terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", groups)
-    if rows:
-        _by_launch(seen, {row.kind for row in rows})
-    _long_launches(seen)
-    _failures(found)
-    _covered(seen)
+    if groups:
+        _by_launch(names, seen, {row.kind for row in found.rows})
+    _long_launches(names, seen)
+    _failures(names, found)
+    _covered(names, seen)
 
 
-def _covered(seen: Observed) -> None:
+def _covered(names: Names, seen: Observed) -> None:
     """Print what the verdict is about, and what it is not."""
     long = any(launch.examined is not None for launch in seen.launches)
     accesses = (
         "the accesses of the blocks that were examined" if long else "the accesses of the kernels"
     )
     looked = f"{accesses}; the order of kernels, copies, fills and host code"
-    missed = [f"   {where(place)}: {why}" for place, why in _missed(seen)]
+    missed = [f"   {names.short(where(place))}: {why}" for place, why in _missed(seen)]
     terminal.lines(
         [
             "",
@@ -170,22 +188,19 @@ def _share(seen: Observed) -> str:
 
 def remarks(found: Verdict, file: str) -> list[Annotation]:
     """The findings, and what the program ignores or leaves behind, as annotations."""
-    ignored = ("ignored_failure", "failure that the program ignores")
-    leak = ("leak", "memory that the program does not free")
     level: Level = "error" if found.leaks_count else "warning"
     return [
         *of_findings(found.rows, file),
-        *(_remark(*ignored, "error", text, file) for text in found.ignored),
-        *(_remark(*leak, level, text, file) for text in found.leaks),
+        *(_remark(IGNORED, "error", text, file) for text in found.ignored),
+        *(_remark(LEAK, level, text, file) for text in found.leaks),
     ]
 
 
-def _remark(rule: str, title: str, level: Level, text: str, file: str) -> Annotation:
+def _remark(rule: Rule, level: Level, text: str, file: str) -> Annotation:
     """A remark at the line that its text begins with."""
     at = _PLACE.match(text)
     return Annotation(
         rule=rule,
-        title=title,
         level=level,
         text=at["text"] if at else text,
         file=at["file"] if at else file,
@@ -193,7 +208,7 @@ def _remark(rule: str, title: str, level: Level, text: str, file: str) -> Annota
     )
 
 
-def _by_launch(seen: Observed, reported: Collection[str]) -> None:
+def _by_launch(names: Names, seen: Observed, reported: Collection[str]) -> None:
     """Print a line for each launch with findings of the reported kinds; those alike share one."""
     alike: dict[str, list[int]] = {}
     for i, launch in enumerate(seen.launches, 1):
@@ -206,7 +221,9 @@ def _by_launch(seen: Observed, reported: Collection[str]) -> None:
     shown = list(alike.items())[:LAUNCHES_SHOWN]
     if not shown:
         return
-    terminal.lines(["", "By launch:", *(f"   {_numbers(of)}. {text}" for text, of in shown)])
+    terminal.lines(
+        ["", "By launch:", *(f"   {_numbers(of)}. {names.short(text)}" for text, of in shown)]
+    )
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"   and {len(alike) - LAUNCHES_SHOWN} more kinds of launches"])
 
@@ -243,9 +260,9 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
-def _long_launches(seen: Observed) -> None:
+def _long_launches(names: Names, seen: Observed) -> None:
     """Print how far launches were examined that take long, and what to do."""
-    lines = [f"   {line}" for line in _partly_examined(seen)]
+    lines = [f"   {names.short(line)}" for line in _partly_examined(seen)]
     if lines:
         head = "Launches that take long, or much memory: blocks examined; the others just ran."
         more = len(lines) - LAUNCHES_SHOWN
@@ -254,7 +271,7 @@ def _long_launches(seen: Observed) -> None:
         terminal.lines(["", head, *lines[:LAUNCHES_SHOWN], *rest, cure])
 
 
-def _failures(found: Verdict) -> None:
+def _failures(names: Names, found: Verdict) -> None:
     """Print failures that the program ignored, what follows from findings, leaks, failed calls."""
     leaks = "Memory that the program never frees"
     leaks += ":" if found.leaks_count else " (a note; --leaks makes it an error):"
@@ -265,7 +282,7 @@ def _failures(found: Verdict) -> None:
         ("Calls that failed, which is fine if the program checks their results:", found.failed),
     ):
         if lines:
-            terminal.lines(["", head, *(f"   {line}" for line in lines)])
+            terminal.lines(["", head, *(f"   {names.short(line)}" for line in lines)])
 
 
 def profile_of(name: str, files: Sequence[File], seen: Observed) -> Profile:
@@ -290,7 +307,7 @@ def profile_of(name: str, files: Sequence[File], seen: Observed) -> Profile:
     )
 
 
-def profiled(name: str, profile: Profile, seen: Observed) -> None:
+def profiled(name: str, files: Sequence[File], profile: Profile, seen: Observed) -> None:
     """Print a row for launches that are alike, then each kernel line by line."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for i, trace in enumerate(seen.traces, 1):
@@ -313,7 +330,7 @@ def profiled(name: str, profile: Profile, seen: Observed) -> None:
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"... and {len(alike) - LAUNCHES_SHOWN} more kinds of launches", ""])
     show(profile)
-    _failures(verdict([], seen))
+    _failures(Names(files), verdict([], seen))
 
 
 def _launches(seen: Observed) -> str:

@@ -53,8 +53,8 @@ def costs_of(profile: Profile) -> Costs:
 
     lines = [
         Cost(
-            kind=one.rule,
-            title=one.title,
+            kind=one.rule.name,
+            title=one.rule.title,
             file=one.file,
             line=one.line,
             code=code(one.file, one.line),

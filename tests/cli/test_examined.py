@@ -53,25 +53,28 @@ def test_launches_that_are_alike_share_a_line():
 
 def test_another_buffer_than_the_pointer_came_from(report):
     assert "examined: 2 found" in report  # this, and the null pointer
-    assert f"{PROGRAM}:{line_of('strays')}, in memory that no argument of the launch" in report
+    assert f"{PROGRAM.name}:{line_of('strays')}, in memory that no argument of the launch" in report
 
 
 def test_a_null_pointer_leads_to_no_buffer(report):
-    place = f"write of 4 bytes at {PROGRAM}:{line_of('strays')}"
-    assert f"{place}, through a null pointer." in report
+    place = rf"write of 4 bytes at \S*{PROGRAM.name}:{line_of('strays')}"
+    assert re.search(f"{place}, through a null pointer\\.", report)
 
 
 def test_memory_that_a_kernel_allocates_is_its_own(report):
-    assert f"{PROGRAM}:{line_of('allocates')}" not in report
+    assert f"{PROGRAM.name}:{line_of('allocates')}" not in report
 
 
 def test_a_forked_child_has_no_device(report):
-    assert f"{PROGRAM}:{line_of('forks')}: cudaErrorInitializationError: a forked process" in report
+    assert (
+        f"{PROGRAM.name}:{line_of('forks')}: cudaErrorInitializationError: a forked process"
+        in report
+    )
 
 
 def test_a_return_before_a_barrier_is_a_note_at_its_line(report):
     assert "note: threads that returned before a barrier" in report
-    assert f"last seen at {PROGRAM}:{line_of('returns')}." in report
+    assert re.search(rf"last seen at \S*{PROGRAM.name}:{line_of('returns')}\.", report)
 
 
 def test_only_the_sanitizer_takes_kill_after():

@@ -14,7 +14,7 @@ from command import cudalab
 
 from cudalab.microscope import findings
 from cudalab.output import sarif
-from cudalab.output.annotations import Annotation, Related, commands
+from cudalab.output.annotations import Annotation, Related, Rule, commands
 
 jsonschema = pytest.importorskip("jsonschema", reason="needs the extra `test`")
 
@@ -43,12 +43,16 @@ def results(schema, tmp_path, monkeypatch):
         schema.validate(document)
         (run,) = document["runs"]
         rules = run["tool"]["driver"]["rules"]
+        texts = [rule["help"]["text"] for rule in rules]
+        assert len(set(texts)) == len(texts)
+        assert all(rule["fullDescription"]["text"] in rule["help"]["text"] for rule in rules)
+        marks = [result["partialFingerprints"]["rule_and_code/v1"] for result in run["results"]]
+        assert len(set(marks)) == len(marks)
         rows = []
         for result in run["results"]:
             assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
             place = result["locations"][0]["physicalLocation"]
             line = place["region"]["startLine"]
-            assert len(result["partialFingerprints"]["rule_and_code/v1"]) == 32
             file = unquote(place["artifactLocation"]["uri"])
             rows.append((result["level"], result["ruleId"], file, line))
         printed = done.stderr if words[0] == "run" else done.stdout
@@ -68,10 +72,15 @@ def lines_of(path, text):
 def test_findings_of_a_kernel(results, tmp_path):
     my = Path(shutil.copy(BROKEN / "missing_barrier.cu", tmp_path / "my kernel.cu"))
     (row,) = results("sanitize", "reduce", "--kernel", "my kernel.cu", status=3)
-    (found,) = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
-    region = found["locations"][0]["physicalLocation"]["region"]
-    code = my.read_text().splitlines()[row[3] - 1]
-    assert code[region["startColumn"] - 1 : region["endColumn"] - 1] == code.strip()
+    (run,) = json.loads((tmp_path / "out.sarif").read_text())["runs"]
+    (found,), (rule,) = run["results"], run["tool"]["driver"]["rules"]
+    for place in (*found["locations"], *found["relatedLocations"]):
+        region = place["physicalLocation"]["region"]
+        code = my.read_text().splitlines()[region["startLine"] - 1]
+        marked = code[region["startColumn"] - 1 : region["endColumn"] - 1]
+        assert marked == region["snippet"]["text"]
+    assert "loop there are two gaps" in found["message"]["text"]  # the cure of this one race
+    assert "loop" not in rule["help"]["text"]  # that of all of them
     assert row[:3] == ("error", "race", "my kernel.cu")
     assert row[3] in lines_of(my, "values[")
 
@@ -122,13 +131,15 @@ def test_the_verdict_on_a_submission(results, tmp_path):
 
 def test_any_text_fits_into_both_forms(schema, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    r = Rule("r", "t", "why", "cure")
+    s = Rule("s", "t", "why", "cure")
     odd = "50 %\r\n::error::x, y: \x1b[2J \ud800 <b>"
     inside, outside = "a b/ä:1,%.cu", "/elsewhere/x.cu"
     remarks = [
-        Annotation(rule="r", title=odd, level="note", text=odd, file=inside, line=3),
-        Annotation(rule="r", title="t", level="error", text="x", advice=odd, file=outside),
+        Annotation(rule=r, title=odd, level="note", text=odd, file=inside, line=3),
+        Annotation(rule=r, level="error", text="x", advice=odd, file=outside),
         Annotation(
-            rule="s", title="t", level="warning", text="x",
+            rule=s, level="warning", text="x",
             related=(Related(file=inside, line=9, text=odd),),
         ),
     ]  # fmt: skip
@@ -148,11 +159,33 @@ def test_any_text_fits_into_both_forms(schema, tmp_path, monkeypatch):
     assert [COMMAND.fullmatch(line)[1] for line in lines] == ["notice", "error", "warning"]
 
 
+@pytest.mark.parametrize(
+    ("about", "marked"),
+    [
+        ("sums", "sums[rows[i]][j]"),
+        ("rows", "rows[i]"),
+        ("i", "sums[rows[i]][j] += 2 * i;"),  # more than once
+        ("row", "sums[rows[i]][j] += 2 * i;"),  # no name of the line
+        ("", "sums[rows[i]][j] += 2 * i;"),
+    ],
+)
+def test_a_region_is_what_the_remark_is_about(about, marked, tmp_path):
+    code = "    sums[rows[i]][j] += 2 * i;  "
+    (tmp_path / "a.cu").write_text(f"\n{code}\n")
+    one = Annotation(
+        rule=Rule("r", "t", "why", "cure"), level="error", text="x", line=2, about=about,
+        file=str(tmp_path / "a.cu"),
+    )  # fmt: skip
+    (result,) = json.loads(sarif.sarif([one], "cudalab", "1"))["runs"][0]["results"]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert code[region["startColumn"] - 1 : region["endColumn"] - 1] == marked
+
+
 def test_paths_begin_at_githubs_checkout(tmp_path, monkeypatch):
     (tmp_path / "lab").mkdir()
     monkeypatch.chdir(tmp_path / "lab")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
-    one = Annotation(rule="r", title="t", level="error", text="x", file="my.cu", line=3)
+    one = Annotation(rule=Rule("r", "t", "", ""), level="error", text="x", file="my.cu", line=3)
     assert commands([one]) == "::error file=lab/my.cu,line=3,title=t::x\n"
 
 
