@@ -50,7 +50,7 @@ def pytest_configure(config):
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
     made = [runtime_library]  # before a test that expects no note of it on stderr
     if config.getoption("numprocesses", None):  # or else each of the workers would do so
-        made += [partial(runtime.folder, check=check) for check in (True, False)]
+        made += [partial(runtime.files, check=check) for check in (True, False)]
     else:
         gc.disable()  # collecting tests makes many objects and no garbage
     with suppress(NoDeviceError), ThreadPoolExecutor() as pool:

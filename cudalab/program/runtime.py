@@ -86,10 +86,14 @@ def plain(used: Sequence[str] = ()) -> Runtime:
     return made
 
 
-def folder(*, check: bool) -> Path:
-    """The folder of what each program has of the runtime, which is made if it is missing."""
-    objects = observed() if check else plain().finish()
-    return Path(objects[-1]).parent
+def files(*, check: bool) -> list[Path]:
+    """What each program has of the runtime, made if it is missing: what another cache needs.
+
+    Not all that is in the folder: other processes may be making more there.
+    """
+    objects = [Path(one) for one in (observed() if check else plain().finish())]
+    header = objects[0].with_name(f"{PRECOMPILED}.gch")
+    return [*objects, header] if header.is_file() else objects
 
 
 @explain_full_disk()

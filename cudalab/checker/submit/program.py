@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from cudalab.checker.submit.sources import copy_sources
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
     Compiled,
+    copy_made,
     copy_runtime,
     failure,
     private_copy,
@@ -63,7 +63,7 @@ class Program(Compiled):
         if facts(self.device).on_host:
             from cudalab.program import runtime  # noqa: PLC0415 - not for a GPU
 
-            _copy_objects(runtime.folder(check=False), box)
+            copy_made(runtime.files(check=False), "programs", box.path / "cache")
             (box.path / BUILDS).write_text(json.dumps(views.of_programs()), encoding="utf-8")
         command = ["cudalab.checker.submit.builder", self.device, *sources]
         outcome, _ = self.sandbox.capture(self._python(box, command), box, COMPILE_LIMITS)
@@ -105,7 +105,7 @@ class Program(Compiled):
         command = ["cudalab", "run", *options, *sources]
         with self.box() as box, private_copy(path) as file:
             copy_runtime(box.path / "cache", check=True)
-            _copy_objects(runtime.folder(check=True), box)
+            copy_made(runtime.files(check=True), "programs", box.path / "cache")
             box.readable += (compiler.check_runtime_library(),)  # that library names its path
             words = self._python(box, command)
             outcome, answer = self.sandbox.capture(words, box, limits, stdin=file)
@@ -128,8 +128,3 @@ class Program(Compiled):
         cache = str(box.path / "cache")
         box.extra_env |= {"XDG_CACHE_HOME": cache, "PYTHONPATH": imports.path()}
         return [imports.python, "-m", *module]
-
-
-def _copy_objects(made: Path, box: Box) -> None:
-    """Copy a folder of the compiled runtime, so that no box has to compile it again."""
-    shutil.copytree(made, box.path / "cache" / "cudalab" / "programs" / made.name)

@@ -354,8 +354,13 @@ def copy_runtime(cache: Path, *, check: bool) -> None:
     """Copy cudalab's compiled schedulers, so that no box has to compile them again."""
     from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
 
-    for path in compiler.runtime_files(check=check):
-        target = cache / "cudalab" / "cpu" / path.relative_to(cache_dir("cpu"))
+    copy_made(compiler.runtime_files(check=check), "cpu", cache)
+
+
+def copy_made(files: Sequence[Path], kind: str, cache: Path) -> None:
+    """Copy files of the user's cache, whose folder there is `kind`, to another cache."""
+    for path in files:
+        target = cache / "cudalab" / kind / path.relative_to(cache_dir(kind))
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             shutil.copyfile(path, target)
