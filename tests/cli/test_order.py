@@ -57,10 +57,10 @@ def test_all_that_nothing_orders_is_found_and_named(tmp_path):
     assert status == 3
     assert "unordered: 4 found" in report
     report = " ".join(report.split())
-    path = PROGRAMS / "unordered.cu"
     assert "Kernel fill, launched at line 26 in the default stream, writes byte 20" in report
-    assert f"at line 11; the host reads it at {path}:27. Nothing makes the host wait." in report
-    assert report.count("unordered.cu:") > report.count(f"{path}:") == 1
+    reads = r"at line 11; the host reads it at \S*unordered\.cu:27\. Nothing makes the host wait\."
+    assert re.search(reads, report)
+    assert report.count("unordered.cu:") > 1 == report.count("/unordered.cu:")  # the path, once
     assert "5. note: copy that may still be under way" in report
 
 
