@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cudalab.language.scopes import UNKNOWN, Name, Node, Scope, Type, pointer_to
+from cudalab.language.scopes import UNKNOWN, Declarator, Name, Node, Scope, Type, pointer_to
 from cudalab.language.specifiers import Specifiers, end_of_name, named, specifiers
 from cudalab.language.syntax import (
     ATTRIBUTES,
@@ -72,7 +72,7 @@ class Declarators:
         self, node: Node, found: Specifiers, i: int, end: int, scope: Scope
     ) -> int:
         """Read one declared name with its initializer; the index behind it."""
-        words, texts = self.words, self.words.texts
+        words, texts, first = self.words, self.words.texts, i
         type_, reference = found.type or UNKNOWN, False
         while texts[i] in POINTERS or texts[i] in ATTRIBUTES or texts[i] in QUALIFIERS:
             type_ = pointer_to(type_) if texts[i] == "*" else type_
@@ -98,7 +98,7 @@ class Declarators:
         is_function = texts[i] == "(" and self._declares_function(i, end, scope)
         if is_function:
             return self._function(node, i, end, name, type_, scope)
-        is_array = texts[i] == "["
+        array, is_array = i, texts[i] == "["
         while texts[i] == "[":
             inside = self.expressions.whole(i + 1, words.behind(i, end) - 1, scope)
             node.children.append(inside)
@@ -111,8 +111,9 @@ class Declarators:
             declared.is_bit_field = True
             i = words.end_of(i, end, ",;")
         self.declare(node, declared, scope)
-        before = len(node.children)
+        before, value = len(node.children), i
         i = self._initializer(node, i, end, scope, type_ if not is_array else UNKNOWN)
+        node.declarators.append(Declarator(first, at, array, value, i))
         if len(node.children) > before and node.children[-1].kind == "initializer":
             declared.initializer = node.children[-1]
             node.children[-1].at = at
@@ -150,10 +151,14 @@ class Declarators:
             of = pointer_to(pointer_to(type_)) if texts[inner + 1] == "[" else UNKNOWN
             kind = "type" if node.kind == "alias" else "variable"
             self.declare(node, Name(texts[names[-1]], kind, of, i), scope)
-        i = inner + 1
+        first, array = i, inner + 1
+        i = array
         while texts[i] in ("(", "["):
             i = words.behind(i, end)
-        return self._initializer(node, i, end, scope, UNKNOWN)
+        last = self._initializer(node, i, end, scope, UNKNOWN)
+        if names:
+            node.declarators.append(Declarator(first, names[-1], array, i, last))
+        return last
 
     def _initializer(self, node: Node, i: int, end: int, scope: Scope, type_: Type) -> int:
         """Read `= value`, `(values)` or `{values}`; the index behind it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.language.tokens import set_of
 
@@ -259,6 +259,16 @@ class Scope:
             scope = scope.parent
 
 
+class Declarator(NamedTuple):
+    """What declares one variable of a declaration, by the indices of its tokens."""
+
+    first: int  # its `*` and `&`, if any
+    name: int
+    array: int  # behind the name
+    value: int  # the initializer, or where it would be
+    last: int  # behind all
+
+
 @dataclass(eq=False)
 class Node:
     """A part of the text: the tokens from `first` up to, but without, `last`."""
@@ -274,6 +284,7 @@ class Node:
     scope: Scope | None = None  # in which it stands; of a function, its parameters'
     words: frozenset[str] = frozenset()  # of a declaration, such as __global__
     names: list[Name] = field(default_factory=list)  # that it declares
+    declarators: list[Declarator] = field(default_factory=list)  # of its variables
     parameters: list[Node] = field(default_factory=list)  # of a function
 
     def walk(self) -> Iterator[Node]:

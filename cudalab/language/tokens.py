@@ -133,13 +133,6 @@ def split(tokens: Sequence[Token], at: str = ",") -> list[list[Token]]:
     return parts if len(parts) > 1 or parts[0] else []
 
 
-def end_of_expression(tokens: Sequence[Token], i: int) -> int:
-    """The index of the comma, semicolon or closing bracket behind an expression, or the end."""
-    while i < len(tokens) and tokens[i].text not in (",", ";") and tokens[i].text not in CLOSING:
-        i = (closing(tokens, i) or len(tokens)) + 1 if tokens[i].text in OPENING else i + 1
-    return min(i, len(tokens))
-
-
 class Lines:
     """The line numbers of positions in a text."""
 

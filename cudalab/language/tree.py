@@ -103,13 +103,16 @@ class Reader:
         """{ statements }"""
         last = self.words.behind(i, end)
         inner = Scope("block", scope)
-        node = Node("block", i, last, scope=inner)
-        k, close = i + 1, last - (self.words.texts[last - 1] == "}")
-        while k < close:
-            child = self.statement(k, close, inner)
-            node.children.append(child)
-            k = max(child.last, k + 1)
-        return node
+        inside = self.statements(i + 1, last - (self.words.texts[last - 1] == "}"), inner)
+        return Node("block", i, last, inside, scope=inner)
+
+    def statements(self, i: int, end: int, scope: Scope) -> list[Node]:
+        """The statements up to `end`."""
+        nodes = []
+        while i < end:
+            nodes.append(self.statement(i, end, scope))
+            i = max(nodes[-1].last, i + 1)
+        return nodes
 
     def statement(  # noqa: C901, PLR0911, PLR0912 - a kind of statement each
         self, i: int, end: int, scope: Scope

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.backends.cpu.regions.syntax import TYPES
+from cudalab.backends.cpu.regions.syntax import nodes
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language.tokens import split, tokenize
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from cudalab.backends.cpu.regions.syntax import Function, Parameter
+    from cudalab.language.scopes import Node
     from cudalab.language.tokens import Token
 
 # The words in which a function that has groups besides its block says so.
@@ -78,6 +80,7 @@ _VOTES = {"any": "__any_sync", "all": "__all_sync"}
 _MASKS = {"ballot": "__ballot_sync", "match_any": "__match_any_sync"}  # whose results are masks
 _FUNCTIONS = re.compile("reduce|inclusive_scan|exclusive_scan")
 _PARTS = {"labeled_partition": "", "binary_partition": "bool"}
+_NUMBERS = ("integer", "float", "bool")  # kinds of types
 _ALL_LANES = "0xffffffffu"
 
 
@@ -100,19 +103,15 @@ def is_row(functions: list[Function]) -> bool:
 _OTHER_PLACES = (["threadIdx", "y"], ["threadIdx", "z"])
 
 
-def constants(words: Words) -> dict[str, str]:
-    """The numbers that have names, as in `constexpr int TILE = 16;`, outside of brackets."""
-    found: dict[str, str] = {}
-    i = 0
-    while i < len(words):
-        start = i
-        while i < len(words) and words[i].text not in (";", "{", "}"):
-            i += 1
-        statement = texts(words[start:i])
-        if {"const", "constexpr"} & set(statement) and statement[-2:-1] == ["="]:
-            found[statement[-3]] = statement[-1].rstrip("uUlL")
-        i = close(words, i) + 1 if texts(words[i : i + 1]) == ["{"] else i + 1
-    return found
+def constants(declared: Iterable[Node], words: Words) -> dict[str, str]:
+    """The numbers that have names, as in `constexpr int TILE = 16;`."""
+    return {
+        words[each.name].text: words[each.value + 1].text.rstrip("uUlL")
+        for node in declared
+        if node.words & {"const", "constexpr"}
+        for each in node.declarators
+        if each.last == each.value + 2
+    }
 
 
 def translate(
@@ -123,10 +122,18 @@ def translate(
     `outside` are the constants of the file.
     """
     function.body = _without_aliases(function.body)
+    read = nodes(function.body)
     own = Counter([*function.template_names, *(each.name for each in function.parameters)])
-    own.update(name.text for word, name in pairwise(function.body) if _may_be_type(word, name))
+    own.update(
+        name.name
+        for top in read
+        for node in top.walk()
+        for each in (node, *node.parameters)
+        if each.kind != "initializer"
+        for name in each.names
+    )
     known = {name: number for name, number in outside.items() if not own[name]}
-    inside = constants(function.body)
+    inside = constants(read, function.body)
     known |= {name: number for name, number in inside.items() if own[name] == 1}
     reader = _Reader(function, by_name, known, row=row)
     names = {word.text for word in function.body}
@@ -413,26 +420,18 @@ def _size_of_tile(parameter: Parameter) -> str:
     return size if size in _SIZES and words[at - 1] == "<" else ""
 
 
-def _may_be_type(word: Token, name: Token) -> bool:
-    """Whether two words may declare a variable."""
-    return name.kind == "name" and (word.kind == "name" or word.text in ("*", "&", ">"))
-
-
 def _hiding(words: Words) -> set[int]:
     """The identities of words that name a number, such as a loop's `int block`."""
     found: set[int] = set()
-    for i, (word, name) in enumerate(pairwise(words)):
-        if word.text not in TYPES - {"auto"} or name.kind != "name":
-            continue
-        end, depth = i, 0
-        while end < len(words) and depth >= 0:  # to the end of what is around it
-            depth += (words[end].text in ("(", "{")) - (words[end].text in (")", "}"))
-            end += 1
-        if end < len(words) and words[end - 1].text == ")":  # of a loop, whose body follows
-            while words[end].text not in ("{", ";"):
-                end += 1
-            end = close(words, end) if words[end].text == "{" else end
-        found |= {id(each) for each in words[i:end] if each.text == name.text}
+    for node in (node for top in nodes(words) for node in top.walk()):
+        for each in (node, *node.parameters):
+            if each.type.kind in _NUMBERS:
+                found |= {id(words[declarator.name]) for declarator in each.declarators}
+        known = (
+            node.scope.find(node.text, node.first) if node.kind == "name" and node.scope else None
+        )
+        if known is not None and known.type.kind in _NUMBERS:
+            found.add(id(words[node.first]))
     return found
 
 

@@ -6,6 +6,7 @@ region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.syntax import Statement, parameter_of, statements
@@ -41,16 +42,7 @@ def _named(
             parts.append(
                 inside[0] if len(inside) == 1 else Statement("block", braces, parts=inside)
             )
-        return [
-            Statement(
-                statement.kind,
-                statement.own,
-                statement.condition,
-                first=statement.first,
-                step=statement.step,
-                parts=parts,
-            )
-        ]
+        return [replace(statement, parts=parts)]
     before, words = [], statement.own
     while (lambda_ := _argument(words, meeting)) is not None:
         start, end = lambda_

@@ -7,30 +7,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, close, spaced, texts
-from cudalab.language.tokens import closing_angle, split
+from cudalab.language import syntax as tree
+from cudalab.language.scopes import BASIC, Name, Scope
+from cudalab.language.specifiers import CLASS_KEYS
+from cudalab.language.tokens import Token, closing_angle, split
+from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TYPES = frozenset(
-    {"void", "bool", "char", "short", "int", "long", "float", "double", "unsigned", "signed"}
-    | {"auto"}
-)
-_POINTING = frozenset({"*", "&", "const", "&&", "__restrict__"})
+    from cudalab.language.scopes import Node
+
+TYPES = BASIC | {"auto"}
 _QUALIFIERS = frozenset({"const", "typename", "struct", "volatile"})
-# Words that begin no declaration of a local variable.
-_STATEMENTS = frozenset(
-    {"return", "break", "continue", "goto", "delete", "new", "throw", "else", "case", "default"}
-    | {"using", "typedef", "static_assert", "static", "constexpr", "__shared__", "extern", "asm"}
-    | {"operator", "sizeof", "this", "__asm__", "struct", "class", "union", "enum"}
-)
+# Words that begin what declares no variable of each thread.
+_NO_LOCALS = CLASS_KEYS | {"static", "constexpr", "__shared__", "extern"}
 _NOT_TYPED = frozenset(
     {"__device__", "__host__", "inline", "static", "__forceinline__", "__noinline__", "extern"}
     | {"__inline__", "__inline"}  # as g++ and NVIDIA's examples have it, too
     | {"constexpr", "__global__"}
 )
 _ALIGNING = frozenset({"__align__", "alignas"})
-_WITH_ARGUMENTS = frozenset({"__launch_bounds__", "__attribute__", "__maxnreg__", "__align__"})
 DEFAULT_BOUND = "1024"
 
 
@@ -156,74 +153,56 @@ class Function:
 # Statements ---------------------------------------------------------------------------------------
 
 
+def nodes(words: Words, scope: Scope | None = None) -> list[Node]:
+    """The tree of some statements, or of an expression, that stand in `scope`."""
+    return Reader(tree.Words(words)).statements(0, len(words), Scope("block", scope))
+
+
 def statements(words: Words) -> list[Statement]:
     """The statements of a function's body."""
-    result, i = [], 0
-    while i < len(words):
-        statement, i = _statement(words, i)
-        result.append(statement)
-    return result
+    tokens = tree.Words(words)
+    read = Reader(tokens).statements(0, len(words), Scope("block"))
+    return [_statement(tokens, words, node) for node in read]
 
 
-def _statement(words: Words, start: int) -> tuple[Statement, int]:
-    """The statement that begins at `start`, and where it ends."""
-    text = words[start].text
-    if text == "{":
-        end = close(words, start)
-        inside = statements(words[start + 1 : end])
-        return Statement("block", [words[start], words[end]], parts=inside), end + 1
-    if text == "if":
-        return _branch(words, start)
-    if text in ("for", "while", "switch"):
-        return _loop(words, start)
-    if text == "do":
-        body, i = _statement(words, start + 1)
-        end = close(words, i + 1)
-        own = [words[start], *words[i : i + 2], *words[end : end + 2]]
-        return Statement("do", own, words[i + 2 : end], parts=[body]), end + 2
-    i = start
-    while i < len(words) and words[i].text != ";":
-        if i == start + 1 and words[i].text == ":" and words[start].kind == "name":
-            raise NotCoveredError(f"{words[start].place}: a label")
-        i = close(words, i) + 1 if words[i].text in ("(", "[", "{") else i + 1
-    kind = "other" if text in ("struct", "class", "union", "enum") else "simple"
-    return Statement(kind, words[start : i + 1]), i + 1
+def _statement(tokens: tree.Words, words: Words, node: Node) -> Statement:
+    """The statement that a node of the tree is."""
+    own = words[node.first : node.last]
+    if node.kind == "block":
+        inside = [_statement(tokens, words, each) for each in node.children]
+        return Statement("block", [own[0], own[-1]], parts=inside)
+    if node.kind in ("if", "for", "while", "do"):
+        return _controlled(tokens, words, node)
+    if node.kind == "label":
+        raise NotCoveredError(f"{own[0].place}: a label")
+    if own[-1].text not in (";", "}"):
+        raise NotCoveredError(f"{own[0].place}: a statement that is not understood")
+    is_other = node.kind == "switch" or own[0].text in CLASS_KEYS
+    return Statement("other" if is_other else "simple", own)
 
 
-def _branch(words: Words, start: int) -> tuple[Statement, int]:
-    kind, opening = "if", start + 1
-    if words[opening].text == "constexpr":
-        kind, opening = "if constexpr", opening + 1
-    end = close(words, opening)
-    condition = words[opening + 1 : end]
-    if ";" in texts(condition):
-        raise NotCoveredError(f"{words[start].place}: an if with a declaration")
-    own = [*words[start : opening + 1], words[end]]
-    then, i = _statement(words, end + 1)
-    parts = [then]
-    if i < len(words) and words[i].text == "else":
-        own.append(words[i])
-        otherwise, i = _statement(words, i + 1)
-        parts.append(otherwise)
-    return Statement(kind, own, condition, parts=parts), i
-
-
-def _loop(words: Words, start: int) -> tuple[Statement, int]:
-    end = close(words, start + 1)
-    head = words[start + 2 : end]
-    if words[start].text == "switch":
-        i = close(words, end + 1) + 1
-        return Statement("other", words[start:i]), i
-    body, i = _statement(words, end + 1)
-    if words[start].text == "while":
-        return Statement("while", [*words[start : start + 2], words[end]], head, parts=[body]), i
-    semicolon = words[end]._replace(text=";")
-    pieces = split([*head, semicolon], ";")[:-1]
-    if len(pieces) != 3:
-        return Statement("other", words[start:i]), i
-    first, condition, step = pieces
-    own = [*words[start : start + 2], semicolon, semicolon, words[end]]
-    return Statement("for", own, condition, first=first, step=step, parts=[body]), i
+def _controlled(tokens: tree.Words, words: Words, node: Node) -> Statement:
+    """A branch or a loop, with the statements in it."""
+    opening = node.children[0].last + 1 if node.kind == "do" else node.at
+    end = tokens.behind(opening, node.last) - 1
+    bodies = [each for each in node.children if (each.last < opening or each.first > end)]
+    condition, semicolon = words[opening + 1 : end], words[end]._replace(text=";")
+    own, first, step = [*words[node.first : opening + 1], words[end]], words[:0], words[:0]
+    kind = "if constexpr" if node.kind == "if" and "constexpr" in node.words else node.kind
+    if kind == "do":
+        own = [words[node.first], *words[opening - 1 : opening + 1], *words[end : end + 2]]
+    elif kind == "for":
+        pieces = split([*condition, semicolon], ";")[:-1]
+        if len(pieces) != 3:
+            return Statement("other", words[node.first : node.last])
+        first, condition, step = pieces
+        own[-1:] = [semicolon, semicolon, words[end]]
+    elif node.kind == "if":
+        if ";" in texts(condition):
+            raise NotCoveredError(f"{own[0].place}: an if with a declaration")
+        own += words[bodies[0].last : bodies[-1].first][:1]  # its `else`
+    parts = [_statement(tokens, words, each) for each in bodies]
+    return Statement(kind, own, condition, first=first, step=step, parts=parts)
 
 
 # Declarations -------------------------------------------------------------------------------------
@@ -231,155 +210,100 @@ def _loop(words: Words, start: int) -> tuple[Statement, int]:
 
 def locals_of(words: Words) -> list[Local]:
     """The variables that a simple statement, or the first part of a `for`, declares."""
-    words = words[:-1] if words and words[-1].text == ";" else words
-    i, typed = 0, False
-    while i < len(words) and words[i].text in _ALIGNING:
-        i = close(words, i + 1) + 1
-    align = words[:i]
-    while texts(words[i : i + 2]) == ["[", "["]:  # an attribute
-        i = close(words, i) + 1
-    start = i
-    if i >= len(words) or words[i].text in _STATEMENTS:
+    if not words or words[0].text in _NO_LOCALS:
         return []
-    while i < len(words) and words[i].text in _QUALIFIERS | TYPES:
-        typed |= words[i].text in TYPES
-        i += 1
-    if not typed:
-        i = _end_of_type(words, i)
-    while i < len(words) and words[i].text in ("const", *TYPES):
-        i += 1
-    spec = words[start:i]
-    while i < len(words) and words[i].text in _ALIGNING:  # behind the type, too
-        end = close(words, i + 1) + 1
-        align, i = [*align, *words[i:end]], end
+    if words[-1].text != ";":
+        words = [*words, words[-1]._replace(text=";", kind="sign")]
+    reader, scope = Reader(tree.Words(words)), Scope("block")
+    of = texts(words).index("(") if "(" in texts(words) else 0
+    if of and texts(words[of : of + 2]) == ["(", "&"] and texts(words[of + 3 :][:2]) == [")", "["]:
+        scope.declare(Name(words[of - 1].text, "type"))  # of a reference to an array
+    if not reader.declarations.declares(0, len(words) - 1, scope):
+        return []
+    node = reader.declarations.simple(0, len(words), scope)
+    if node.last != len(words) or len(node.declarators) != len(split(words[node.at : -1])):
+        return []
+    spec, align = _without_alignment(words[: node.at])
     result = []
-    for part in split(words[i:]) if _may_name(words, i) else ():
-        local = _declared(spec, part)
-        if local is None:
+    for each in node.declarators:
+        pointer = words[each.first : each.name]
+        if texts(pointer) == ["(", "&"]:
+            pointer = pointer[1:]
+        elif "(" in texts(pointer):
             return []
-        local.align = align
-        result.append(local)
+        array, value = words[each.array : each.value], words[each.value : each.last]
+        name = words[each.name].text
+        result.append(
+            Local(spec=spec, pointer=pointer, name=name, array=array, value=value, align=align)
+        )
     return result
 
 
-def _may_name(words: Words, i: int) -> bool:
-    """Whether the name of a variable may follow its type: in most statements an operator does."""
-    if i >= len(words):
-        return False
-    return (
-        words[i].kind == "name"
-        or words[i].text in _POINTING
-        or texts(words[i : i + 2]) == ["(", "&"]
-    )
-
-
-def _end_of_type(words: Words, i: int) -> int:
-    """The index after a type's name that begins at `i`; the end of `words` if there is none."""
-    if i < len(words) and words[i].text == "::":
-        i += 1
-    if i >= len(words) or words[i].kind != "name":
-        return len(words)
-    i += 1
-    while i < len(words):
-        if words[i].text == "<" and (angle := closing_angle(words, i)):
-            i = angle + 1
-        elif words[i].text == "::":
-            i += 2
-        else:
-            break
-    return i
-
-
-def _declared(spec: Words, part: Words) -> Local | None:
+def _without_alignment(words: Words) -> tuple[Words, Words]:
+    """What begins a declaration, without attributes, and the alignment that it asks for."""
+    spec: Words = []
+    align: Words = []
     i = 0
-    while i < len(part) and part[i].text in _POINTING:
+    while i < len(words):
+        start, is_align = i, words[i].text in _ALIGNING
+        if is_align or texts(words[i : i + 2]) == ["[", "["]:
+            i = close(words, i + is_align)
+            align += words[start : i + 1] if is_align else []
+        else:
+            spec.append(words[i])
         i += 1
-    pointer = part[:i]
-    if texts(part[i : i + 2]) == ["(", "&"] and texts(part[i + 3 : i + 4]) == [")"]:
-        pointer, name, i = part[i + 1 : i + 2], part[i + 2], i + 4
-    elif i < len(part) and part[i].kind == "name":
-        name, i = part[i], i + 1
-    else:
-        return None
-    end = i
-    while end < len(part) and part[end].text == "[":
-        end = close(part, end) + 1
-    if end < len(part) and part[end].text not in ("=", "(", "{"):
-        return None
-    return Local(spec=spec, pointer=pointer, name=name.text, array=part[i:end], value=part[end:])
+    return spec, align
 
 
 # Functions ----------------------------------------------------------------------------------------
 
 
-def functions(words: Words) -> list[Function]:
+def functions(root: Node, words: Words) -> list[Function]:
     """The functions that are defined at the top level; what else is there is of no concern."""
     found = []
-    start = i = 0
-    while i < len(words):
-        text = words[i].text
-        if text == ";":
-            start = i + 1
-        elif text in ("(", "["):
-            i = close(words, i)
-        elif text == "{":
-            end = close(words, i)
-            head = words[start:i]
-            if texts(head[:1]) in (["namespace"], ["extern"]) and len(head) <= 2 + 2 * (
-                head[0].text == "namespace"
-            ):
-                raise NotCoveredError(f"{words[i].place}: a namespace")
-            function = _function(head, words[i + 1 : end])
-            if function:
-                found.append(function)
-            if function or (head and head[-1].text == ")"):
-                start = end + 1
-            i = end
-        i += 1
+    for outer in root.children:
+        node, template = outer, words[:0]
+        while node.kind in ("template", "linkage"):
+            if node.kind == "template":
+                template = words[node.first : node.children[0].first]
+            node = node.children[0]
+        if node.kind == "namespace":
+            raise NotCoveredError(f"{words[node.first].place}: a namespace")
+        if node.kind == "function" and (function := _function(words, node, outer.first, template)):
+            found.append(function)
     return found
 
 
-def _function(head: Words, body: Words) -> Function | None:
-    """The function whose text up to its body is `head`; None for a class or a specialization."""
-    whole, template = head, head[:0]
-    if head and head[0].text == "template":
-        angle = closing_angle(head, 1) or 1
-        template, head = head[: angle + 1], head[angle + 1 :]
-    words = texts(head)
-    if not words or words[0] in ("struct", "class", "union", "enum") or "operator" in words:
-        return None
-    bounds, typed, i = DEFAULT_BOUND, [], 0
-    while i < len(head):
-        if head[i].text in _WITH_ARGUMENTS:
-            end = close(head, i + 1)
-            if head[i].text == "__launch_bounds__":
-                bounds = spaced(split(head[i + 2 : end])[0])
+def _function(words: Words, node: Node, start: int, template: Words) -> Function | None:
+    """The function that a node defines, whose head begins at `start`; None for an operator."""
+    block = next(child for child in node.children if child.kind == "block")
+    head, name = words[start : block.first], node.text.rpartition("::")[2]
+    named = max(i for i in range(start, node.at) if words[i].text == name)
+    bounds, typed, i = DEFAULT_BOUND, list[Token](), node.first
+    while i < named:
+        if words[i].text in tree.ATTRIBUTES and words[i + 1].text == "(":
+            end = close(words, i + 1)
+            if words[i].text == "__launch_bounds__":
+                bounds = spaced(split(words[i + 2 : end])[0])
             i = end
-        elif head[i].text not in _NOT_TYPED and head[i].kind != "string":
-            typed.append(head[i])
+        elif words[i].text not in _NOT_TYPED and words[i].kind != "string":
+            typed.append(words[i])
         i += 1
-    opening = next((i for i, word in enumerate(typed) if word.text == "("), 0)
-    named = next((i for i, word in enumerate(typed[:opening]) if word.text == "<"), opening)
-    if texts(template) != ["template", "<", ">"] or typed[opening - 1].text != ">":
-        named = opening
-    if named < 2 or typed[named - 1].kind != "name" or "=" in texts(typed[:opening]):
+    specialized = words[named + 1 : node.at]
+    if not typed or "operator" in texts(head) or (specialized and len(template) != 3):
         return None
-    parameters = [
-        parameter
-        for part in split(typed[opening + 1 : close(typed, opening)])
-        if (parameter := parameter_of(part))
-    ]
+    parameters = (parameter_of(words[each.first : each.last]) for each in node.parameters)
     return Function(
-        name=typed[named - 1].text,
+        name=name,
         template=template,
-        returns=typed[: named - 1],
-        parameters=parameters,
-        body=body,
+        returns=typed,
+        parameters=[each for each in parameters if each],
+        body=words[block.first + 1 : block.last - 1],
         statements=[],
-        is_kernel="__global__" in words,
+        is_kernel="__global__" in texts(head),
         bounds=bounds,
-        head=whole,
-        specialized=typed[named:opening],
+        head=head,
+        specialized=specialized,
     )
 
 

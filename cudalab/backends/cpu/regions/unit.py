@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.syntax import TYPES, Function, defined, functions, statements
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
+from cudalab.language import syntax as tree
 from cudalab.language.lockstep import IN_STEP, STEP
+from cudalab.language.scopes import Scope
 from cudalab.language.tokens import Token, split
+from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -58,10 +61,11 @@ class Unit:
         self.words = words
         self.namespace = namespace
         self.is_program = is_program
+        self.root = Reader(tree.Words(words)).file(Scope("namespace"))
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
         self.all_functions = [
             each
-            for each in functions(self.words)
+            for each in functions(self.root, self.words)
             if not each.specialized or calls(each.body, BUILT_IN)  # others stay as they are
         ]
         self.functions = [each for each in self.all_functions if each.is_device or not is_program]
@@ -101,7 +105,7 @@ class Unit:
         ]
 
     def _translate_groups(self) -> None:
-        row, outside = is_row(self.functions), constants(self.words)
+        row, outside = is_row(self.functions), constants(self.root.children, self.words)
         for function in self.functions:
             try:
                 translate(function, self.by_name, outside, row=row)

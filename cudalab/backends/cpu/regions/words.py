@@ -44,9 +44,9 @@ def read(text: str) -> Words:
             continue
         joined = words[-1].text + token.text if token.start == end else ""
         if token.kind == "sign" and joined in _JOINED:
-            words[-1] = words[-1]._replace(text=joined)
+            words[-1] = words[-1]._replace(text=joined, end=token.end)
         else:
-            words.append(Token(token.kind, token.text, file=file, line=line + offset))
+            words.append(token._replace(file=file, line=line + offset))
         end = token.end
     return words
 
