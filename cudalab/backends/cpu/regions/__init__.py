@@ -4,14 +4,11 @@ A kernel is cut where its threads meet: at barriers and warp operations. What li
 is a region, a loop over the threads that the compiler can vectorise. All typing is left to the
 compiler. A kernel about which anything is unclear keeps its fibers; the reason is recorded.
 
-The steps: `words` reads the preprocessed text, `syntax` its functions and statements, `groups` and
-`programs` what whole programs have besides. `unit`, `waiting` and `hidden` say what is refused.
-`conditional` writes calls under `?:` as branches; `lambdas` says how lambdas get into functions
-with barriers. `instances` hands over the numbers of templates. `changes` says what a statement
-changes, `names` and `levels` for which threads a value is the same, and `analysis` where each
-variable lives. `in_step` and `strides` look for kernels without barriers that loops over threads
-speed up, `by_steps` and `rounds` for such loops in kernels with some. `body`, `declarations`,
-`meeting` and `control` write the functions anew.
+`PASSES` has the order, in the words of the literature. A *parallel region* is what threads run
+through without waiting for each other; it becomes a *work-item loop*, which goes through the
+threads of a block or of a mask. *Uniformity* says which values all threads of a block share. A
+variable of each thread that lives across a barrier is kept in a *context array*. A loop in which
+threads meet has *implicit barriers* around its rounds.
 """
 
 from __future__ import annotations
@@ -20,10 +17,20 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Analysis
-from cudalab.backends.cpu.regions.control import WholeBody
+from cudalab.backends.cpu.regions.barriers import barrier, call, step
+from cudalab.backends.cpu.regions.body import Body
+from cudalab.backends.cpu.regions.conditional import branched
+from cudalab.backends.cpu.regions.control import construct
+from cudalab.backends.cpu.regions.cuts import cut
+from cudalab.backends.cpu.regions.definition import definition
+from cudalab.backends.cpu.regions.gathering import gathered
 from cudalab.backends.cpu.regions.hidden import note_meetings_elsewhere, refuse_hidden_meetings
 from cudalab.backends.cpu.regions.in_step import ALONE, settle_loops
 from cudalab.backends.cpu.regions.instances import hand_over_numbers
+from cudalab.backends.cpu.regions.lambdas import named
+from cudalab.backends.cpu.regions.names import renamed
+from cudalab.backends.cpu.regions.parallel_regions import once, plain
+from cudalab.backends.cpu.regions.passes import Passes
 from cudalab.backends.cpu.regions.programs import never_waits, refuse_in_program
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.waiting import refuse_waiting
@@ -35,6 +42,30 @@ if TYPE_CHECKING:
 
     from cudalab.backends.cpu.regions.syntax import Function
 
+PASSES = Passes(
+    refuse=(
+        refuse_in_program,  # what only fibers do, as host code may see how its kernels run
+        refuse_hidden_meetings,  # barriers in methods, operators and pointers
+        refuse_waiting,  # loops that end when another thread has changed memory
+        settle_loops,  # kernels without barriers that loops over threads make no faster
+    ),
+    normalize=(
+        renamed,  # each local variable has a name of its own
+        named,  # so has each lambda that is handed to a function with barriers
+        branched,  # conditional calls in which threads meet are branches
+        gathered,  # lanes that come together in a loop look first who comes
+    ),
+    # Uniformity: `Analysis` follows the levels of values through all functions that are reached.
+    cut=cut,  # parallel regions: where they end
+    write={
+        "scalar": once,  # uniform values: once for the block
+        "plain": plain,  # a parallel region, with context arrays for what outlives it
+        "barrier": barrier,  # the end of a region
+        "call": call,  # a warp operation, or a function with barriers
+        "step": step,  # a statement through which the lanes of a warp go together
+        "construct": construct,  # branches and loops, with implicit barriers
+    },
+)
 # After a mistake of ours kernels have fibers, which are slow and right. Tests empty this.
 MISTAKES: tuple[type[Exception], ...] = (Exception,)
 
@@ -61,7 +92,10 @@ def loops(preprocessed: str, *, is_program: bool = False, often: Collection[str]
     """
     written = Loops("")
     try:
-        units = [Unit(words, name, is_program) for name, words in spaces(read(preprocessed))]
+        units = [
+            Unit(words, name, PASSES.normalize, is_program=is_program)
+            for name, words in spaces(read(preprocessed))
+        ]
         note_meetings_elsewhere(units)
         for unit in units:
             for kernel in unit.kernels():
@@ -83,11 +117,8 @@ def _add(written: Loops, unit: Unit) -> None:
     for kernel in unit.kernels():
         try:
             functions = [parsed(each) for each in unit.check(kernel)]
-            if unit.is_program:
-                refuse_in_program(unit, functions)
-            refuse_hidden_meetings(unit, functions)
-            refuse_waiting(unit, functions)
-            settle_loops(unit, functions)
+            for refuse in PASSES.refuse:
+                refuse(unit, functions)
         except NotCoveredError as reason:
             written.reasons[kernel.name] = _explained(unit, kernel, str(reason))
         else:
@@ -178,9 +209,9 @@ def _bodies(analysis: Analysis, kernels: list[Function]) -> dict[tuple[str, bool
         for name, masked in missing:
             bodies[name, masked] = ""
             for function in analysis.unit.by_name[name]:  # and its specializations
-                body = WholeBody(analysis, function, masked=masked)
+                body = Body(analysis, function, PASSES, masked=masked)
                 try:
-                    bodies[name, masked] += body.text()
+                    bodies[name, masked] += definition(body)
                 except NotCoveredError as reason:
                     reason.function = name
                     refused.append(reason)

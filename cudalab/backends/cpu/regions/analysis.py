@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.changes import changes_of
-from cudalab.backends.cpu.regions.conditional import branched
-from cudalab.backends.cpu.regions.gathering import gathered
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.levels import Level, Levels
-from cudalab.backends.cpu.regions.names import renamed
+from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, calls, close, spaced, texts
 from cudalab.language.tokens import split
@@ -48,8 +45,7 @@ class Facts:
         `results` are the levels of what the functions return, as far as they are known.
         """
         self.unit, self.function, self.results = unit, function, results
-        named = lambdas.named(renamed(parsed(function)), unit.collective)
-        self.statements = gathered(branched(named, unit.meeting), unit.gathering)
+        self.statements = unit.normalized(function)
         self.in_step = function.name in unit.in_step
         self.meets = unit.is_collective(function.body) or self.in_step  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]

@@ -16,15 +16,17 @@ from cudalab.backends.cpu.regions.words import calls, of_text, spaced
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+    from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
     from cudalab.language.scopes import Node
     from cudalab.language.tokens import Token
 
 
-def branched(statements: list[Statement], meeting: AbstractSet[str]) -> list[Statement]:
-    """The statements, with branches around calls of `meeting` that are conditional."""
-    branches = _Branches(meeting)
-    return [each for statement in statements for each in branches.of(statement)]
+def branched(unit: Unit, function: Function) -> list[Statement]:
+    """The statements, with branches around conditional calls in which threads meet."""
+    branches = _Branches(unit.meeting)
+    return [each for statement in function.statements for each in branches.of(statement)]
 
 
 class _Branches:

@@ -1,4 +1,4 @@
-"""Branches and loops in which threads meet.
+"""Branches and loops in which threads meet, with the implicit barriers of such a loop.
 
 A branch or loop that the whole block takes is written as it is. If its condition reads memory, all
 threads compute it and must agree. If whole warps take it or not, a mask says which threads do.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.barriers import call
 from cudalab.backends.cpu.regions.by_steps import Steps, steps_of
+from cudalab.backends.cpu.regions.context_arrays import keep_local
+from cudalab.backends.cpu.regions.cuts import hoisted
 from cudalab.backends.cpu.regions.gathering import is_among_own, split_by
 from cudalab.backends.cpu.regions.in_step import is_guard
-from cudalab.backends.cpu.regions.levels import Level
-from cudalab.backends.cpu.regions.meeting import MeetingBody
+from cudalab.backends.cpu.regions.parallel_regions import in_region
 from cudalab.backends.cpu.regions.parts import Loop
 from cudalab.backends.cpu.regions.rounds import Rounds, rounds_of
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
+from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
 from cudalab.language.tokens import split
@@ -24,18 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cudalab.backends.cpu.regions.body import Body
+    from cudalab.backends.cpu.regions.parts import Part
     from cudalab.backends.cpu.regions.writer import Piece
 
 
-class WholeBody(MeetingBody):
-    """A function with its branches and loops."""
-
-    def construct(self, statement: Statement, *, last: bool) -> None:
-        """Write a branch or a loop in which threads meet, or that they take together."""
-        _write(self, statement, last=last)
-
-
-def _write(body: Body, statement: Statement, *, last: bool) -> None:
+def construct(body: Body, part: Part) -> None:
+    """Write a branch or a loop in which threads meet, or that they take together."""
+    statement, last = part.statement, part.last
+    body.flush()
     if body.leaving and not body.masks and "return" in texts(statement.words):
         # Some threads may be away, at the latest when a loop turns round.
         body.masks = ["cudalab_live"]
@@ -153,9 +152,9 @@ def _refuse(body: Body, statement: Statement, level: Level, what: str) -> None:
 
 def _hoisted(body: Body, words: Words) -> Words:
     """Make the calls of an expression in which threads meet; what is left of it."""
-    pieces, rest = body.hoisted(words)
+    pieces, rest = hoisted(body, words)
     for piece in pieces:
-        body.call(piece)
+        call(body, piece)
     return rest
 
 
@@ -249,7 +248,7 @@ def _begin(body: Body, first: Words) -> None:
     declared = locals_of(first)
     if declared and not all(map(body.facts.is_scalar, declared)):
         for local in locals_of(_hoisted(body, first)):
-            body.keep_local(local)
+            keep_local(body, local)
         body.flush()
     else:
         body.statements([Statement("simple", [*first, semicolon])])
@@ -337,7 +336,7 @@ def _steps(body: Body, steps: Steps) -> None:
     number, loop = body.number(), steps.loop
     count, answers = f"cudalab_rounds_{number}", f"cudalab_a_{number}"
     index = steps.declared(count)
-    inside = body.in_region(loop.parts[0], 1, last=False)
+    inside = in_region(body, loop.parts[0], 1, last=False)
 
     def region(*pieces: Iterable[Piece], ordered: bool = False) -> None:
         for each in pieces:
@@ -385,7 +384,7 @@ def _rounds(body: Body, rounds: Rounds) -> None:
     own, read = rounds.without_same(rounds.body(f"{stays}[cudalab_t] = 0 ; goto {end}", step), same)
     for i, element in enumerate(read):
         body.writer.add(f"const auto {same}_{i} =", element, ";")
-    inside = body.in_region(own, 1, last=False)
+    inside = in_region(body, own, 1, last=False)
     region([f"if ({stays}[cudalab_t]) {{", *inside, f"{step}: ;", *rounds.step, f"; }} {end}: ;"])
     body.writer.add(loop.step if index else "", "; }", f"if ({left}) {{")
     first: list[Piece] = []
@@ -393,5 +392,5 @@ def _rounds(body: Body, rounds: Rounds) -> None:
         body.writer.add(f"const auto {same} = {index.name};")
         first = [*index.spec, *index.pointer, f"{index.name} = {same}"]
     head = [f"if ({stays}[cudalab_t]) for (", *first, ";", *condition, ";", *loop.step, ")"]
-    region(head, body.in_region(loop.parts[0], 1, last=False), ordered=True)
+    region(head, in_region(body, loop.parts[0], 1, last=False), ordered=True)
     body.writer.add("} }")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
-    from cudalab.backends.cpu.regions.levels import Levels
     from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.uniformity import Levels
     from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
@@ -58,9 +58,9 @@ def refuse_gathering(unit: Unit, reached: list[Function]) -> None:
         raise NotCoveredError(f"{reached[0].head[0].place}: {_SEVERAL}")
 
 
-def gathered(found: list[Statement], gathering: AbstractSet[str]) -> list[Statement]:
+def gathered(unit: Unit, function: Function) -> list[Statement]:
     """The statements, with loops that first look which lanes come to a gathering."""
-    return [_Gathered(gathering).of(statement) for statement in found]
+    return [_Gathered(unit.gathering).of(statement) for statement in function.statements]
 
 
 class _Gathered:

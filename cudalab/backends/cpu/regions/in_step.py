@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Facts
-from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Statement
+from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, texts
 from cudalab.language.tokens import split

@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
-    from cudalab.backends.cpu.regions.syntax import Local
+    from cudalab.backends.cpu.regions.syntax import Function, Local
+    from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
 
-def named(written: list[Statement], meeting: AbstractSet[str]) -> list[Statement]:
-    """The statements, in which each lambda that is handed to a call of `meeting` has a name."""
+def named(unit: Unit, function: Function) -> list[Statement]:
+    """The statements, in which each lambda for a function with barriers has a name."""
     names = (f"cudalab_lambda_{number}" for number in range(1, 1000))
-    return [each for statement in written for each in _named(statement, meeting, names)]
+    return [
+        each
+        for statement in function.statements
+        for each in _named(statement, unit.collective, names)
+    ]
 
 
 def _named(

@@ -8,12 +8,13 @@ from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
 Names = dict[str, str]
 
 
-def renamed(function: Function) -> list[Statement]:
+def renamed(_: Unit, function: Function) -> list[Statement]:
     """The function's statements; a second variable of the same name has another one."""
     taken = {parameter.name for parameter in function.parameters}
     return _list(function.statements, {}, taken)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
+# Statements that belong to the block: what they declare is the same for all threads.
+OUTER = frozenset({"using", "typedef", "static_assert", "static", "constexpr", "__shared__"})
 _BLOCK = ["blockIdx", ".", "x", "*"]
 
 
@@ -66,12 +68,14 @@ class Loop:
 class Part:
     """A part of a list of statements: a statement, or a call that comes before one."""
 
-    kind: str  # plain, scalar, barrier, step, call, construct
+    kind: str  # one of those that `Passes.write` has
     statement: Statement
     call: Words = field(default_factory=list)
     result: str = ""
     _: KW_ONLY
     cuts: bool = False  # it ends the region before it
+    last: bool = False  # nothing follows it in the function
+    used: dict[str, set[int]] = field(default_factory=dict)  # the regions that use each name
 
 
 def type_of(parameter: Parameter) -> str:

@@ -62,6 +62,8 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
 
     `reached` begins with the kernel.
     """
+    if not unit.is_program:
+        return
     kernel = reached[0]
     used = {word.text for function in reached for word in function.body}
     classes = [word for each in unit.classes(reached) for word in each[texts(each).index("{") :]]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import INTO
 from cudalab.backends.cpu.regions.changes import changes_of
-from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.syntax import Local, Statement
+from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import CHANGING, close, of_text, texts
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.levels import Level
+from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import calls, close, texts
 from cudalab.language.tokens import Token, closing_angle, split
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -16,7 +17,11 @@ from cudalab.language.tokens import Token, split
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from cudalab.backends.cpu.regions.syntax import Statement
+
+    Normalizing = Callable[["Unit", Function], list[Statement]]
 
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
 BLOCK_WIDE = BLOCK_VOTES | {"__syncthreads", "__grid_sync"}
@@ -56,8 +61,11 @@ _VOLATILE = "a volatile variable, which threads may wait for"
 class Unit:
     """The functions of a preprocessed file, and what they do together."""
 
-    def __init__(self, words: Words, namespace: str = "", is_program: bool = False) -> None:
+    def __init__(
+        self, words: Words, namespace: str, normalize: Sequence[Normalizing], *, is_program: bool
+    ) -> None:
         """Take the words of a file, in which includes are inlined; its own stand in `namespace`."""
+        self.normalize = normalize
         self.words = words
         self.namespace = namespace
         self.is_program = is_program
@@ -129,6 +137,13 @@ class Unit:
                 if other not in found and (name in called or not other.is_kernel)
             ]
         return found
+
+    def normalized(self, function: Function) -> list[Statement]:
+        """The statements of a function in the form that the later passes count on."""
+        function = parsed(function)
+        for each in self.normalize:
+            function = replace(function, statements=each(self, function))
+        return function.statements
 
     def check(self, kernel: Function) -> list[Function]:
         """The functions of a kernel; NotCoveredError if it counts on threads that run by turns."""

@@ -1,0 +1,162 @@
+"""Calls in which threads meet: barriers, warp operations, and functions that have some.
+
+Operands are computed by each thread, in the region before the call; its result is an array.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.parts import Part, type_of
+from cudalab.backends.cpu.regions.unit import (
+    BLOCK_VOTES,
+    BUILT_IN,
+    GROUP_WIDE,
+    STEPS,
+    VALUED,
+    VOTES,
+)
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
+from cudalab.language.lockstep import STEP
+from cudalab.language.tokens import split
+
+if TYPE_CHECKING:
+    from cudalab.backends.cpu.regions.body import Body
+    from cudalab.backends.cpu.regions.syntax import Function, Parameter
+    from cudalab.backends.cpu.regions.writer import Piece
+
+_ALL = "::cudalab::All()"
+
+
+def _type_of_operand(name: str, position: int) -> str:
+    """The type of an operand of a built-in operation; nothing for that of a shuffled value."""
+    if name in BLOCK_VOTES:
+        return "int"
+    if position == 0:
+        return "unsigned"  # the mask
+    if (position == 1 and name not in VOTES) or name in GROUP_WIDE:
+        return ""
+    return "int"
+
+
+def barrier(body: Body, part: Part) -> None:
+    """End the region; say if a program counts on lanes that move in step."""
+    words = part.statement.words
+    body.flush()
+    if body.unit.is_program and texts(words[:3]) == [STEP, "(", "1"]:
+        body.writer.add(f'::cudalab::tell_of_steps("{words[0].file}", {words[0].line});')
+
+
+def call(body: Body, part: Part) -> None:
+    """Write a call in which threads meet."""
+    words = part.call
+    opening = calls(words, {words[0].text})[0].opening
+    arguments = split(words[opening + 1 : -1])
+    name = words[0].text
+    result: list[Piece] = []
+    if name in VALUED or (name not in BUILT_IN and not body.unit.by_name[name][0].returns_nothing):
+        kind = f"std::decay_t<decltype({spaced(words)})>"
+        if name in BLOCK_VOTES:
+            kind = "int"  # whose names are macros elsewhere
+        result = [f", &{body.keep(part.result, kind)}[0]"]
+    if name in BUILT_IN:
+        for i, argument in enumerate(arguments):
+            operand = _operand(body, argument, _type_of_operand(name, i), f"{part.result}_{i}")
+            result += [",", *operand]
+        result += [f', "{words[0].file}", {words[0].line}']
+        body.flush()
+        body.writer.add(
+            f"::cudalab::regions::{name}( cudalab_B , {body.mask or _ALL}", result, ");"
+        )
+        return
+    function = body.unit.by_name[name][0]
+    for i, parameter in enumerate(function.parameters):
+        argument = arguments[i] if i < len(arguments) else parameter.default
+        uniform = body.analysis.facts[function].is_uniform_parameter(parameter.name)
+        if i >= len(arguments) and uniform:
+            break
+        temporary = f"{part.result}_{i}"
+        result += [",", *_argument(body, function, parameter, argument, temporary)]
+    body.flush()
+    masked = bool(body.mask) or name in body.analysis.always_masked
+    body.called.add((name, masked))
+    called = words[0]._replace(text=body.analysis.name_for(function, masked))
+    mask = f", {body.mask or '::cudalab::Mask(cudalab_B)'}" if masked else ""
+    body.writer.add(called, words[1:opening], f"( cudalab_B {mask}", result, ");")
+
+
+def step(body: Body, part: Part) -> None:
+    """Write a statement whose value all lanes of a warp have before any of them stores it."""
+    words = part.statement.words
+    name, opening, closing = calls(words, STEPS)[0]
+    value = body.unit.handing_over(words[opening + 3 : closing])
+    result = f"cudalab_r_{body.number()}"
+    body.flush()
+    kind = f"std::decay_t<decltype({spaced(value)})>"
+    body.writer.add(f"CUDALAB_VALUES({result}_w, 32, {kind});")
+    body.writer.add("CUDALAB_EACH_WARP {")
+    lanes = f"CUDALAB_LANES({body.mask or 'cudalab_B'})"
+    store = f"::cudalab::construct<{kind}>({result}_w + cudalab_lane,"
+    body.region.add(store, value, ");")
+    body.region.names |= set(texts(words))
+    body.flush(each=lanes)
+    stored = [*words[:name], words[name]._replace(text=f"{result}_w[cudalab_lane]")]
+    body.region.add(body.unit.handing_over([*stored, *words[closing + 1 :]]))
+    body.region.names |= set(texts(words))
+    body.flush(each=lanes)
+    body.writer.add("}")
+
+
+def _operand(body: Body, argument: Words, kind: str, temporary: str) -> list[Piece]:
+    """An operand of a built-in operation: one value for all, or where the threads' are.
+
+    `kind` is the type that it is converted to; nothing if the operation takes any.
+    """
+    if body.facts.is_scalar_value(argument):
+        return [
+            f"::cudalab::uniform<{kind}>(" if kind else "::cudalab::uniform(",
+            *argument,
+            ")",
+        ]
+    whole = argument[0].text if len(argument) == 1 else ""
+    if not kind and whole in body.homes and body.homes[whole].is_array:
+        return [f"&{whole}"]
+    own = f"std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
+    return _temporary(body, argument, kind or own, temporary)
+
+
+def _temporary(body: Body, argument: Words, kind: str, temporary: str) -> list[Piece]:
+    body.writer.add(f"CUDALAB_VALUES({temporary}, {body.max_threads}, {kind});")
+    body.region.add(f"{temporary}[cudalab_t] =", *body.unit.handing_over(argument), ";")
+    body.region.names |= set(texts(argument))
+    return [f"&{temporary}[0]"]
+
+
+def _argument(
+    body: Body, function: Function, parameter: Parameter, argument: Words, temporary: str
+) -> list[Piece]:
+    facts = body.analysis.facts[function]
+    scalar = parameter.name not in facts.own or body.facts.is_scalar_value(argument)
+    if parameter.name in facts.lambda_parameters and not body.facts.is_lambda(argument):
+        if scalar:
+            return [*argument]
+        kind = f"std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
+        return ["::cudalab::of_threads(", *_temporary(body, argument, kind, temporary), ")"]
+    if facts.is_uniform_parameter(parameter.name):
+        return [*argument]
+    if has_lambda(argument) or (len(argument) == 1 and argument[0].text in body.facts.lambdas):
+        raise NotCoveredError(f"{argument[0].place}: a lambda for a function with barriers")
+    if parameter.is_reference:
+        value = spaced(body.unit.handing_over(argument))
+        const = "const " if "const" in texts(parameter.words) else ""
+        kind = f"{const}std::remove_reference_t<decltype(({value}))>*"
+        body.writer.add(f"CUDALAB_VALUES({temporary}, {body.max_threads}, {kind});")
+        body.region.add(f"{temporary}[cudalab_t] = &(", *body.unit.handing_over(argument), ");")
+        body.region.names |= set(texts(argument))
+        return [f"&{temporary}[0]"]
+    if function.template_names & set(texts(parameter.words)):
+        kind = f"std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
+    else:
+        kind = f"::cudalab::Kept<{type_of(parameter)}>"
+    return _temporary(body, argument, kind, temporary)

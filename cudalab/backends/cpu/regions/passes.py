@@ -1,0 +1,26 @@
+"""The kinds of passes that make loops of kernels, and what each is handed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from cudalab.backends.cpu.regions.parts import Part
+    from cudalab.backends.cpu.regions.syntax import Function, Statement
+    from cudalab.backends.cpu.regions.unit import Unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passes:
+    """Passes in their order; those that write are handed the `Body` of a function."""
+
+    # NotCoveredError for a kernel that keeps its fibers; the first of the functions is the kernel.
+    refuse: Sequence[Callable[[Unit, list[Function]], None]]
+    # The statements of a function, in a form that fewer cases are to be told apart in.
+    normalize: Sequence[Callable[[Unit, Function], list[Statement]]]
+    # The parts of statements between which threads meet; whether they end the function.
+    cut: Callable[[Any, list[Statement], bool], list[Part]]
+    write: Mapping[str, Callable[[Any, Part], None]]  # by the kind of a part

@@ -1,0 +1,214 @@
+"""The passes that make loops of kernels, each on small texts."""
+
+import pytest
+
+from cudalab.backends.cpu.regions import PASSES, loops
+from cudalab.backends.cpu.regions.analysis import Analysis
+from cudalab.backends.cpu.regions.body import Body
+from cudalab.backends.cpu.regions.conditional import branched
+from cudalab.backends.cpu.regions.gathering import gathered
+from cudalab.backends.cpu.regions.lambdas import named
+from cudalab.backends.cpu.regions.names import renamed
+from cudalab.backends.cpu.regions.syntax import locals_of, statements
+from cudalab.backends.cpu.regions.uniformity import Level
+from cudalab.backends.cpu.regions.unit import Unit, parsed
+from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaced
+
+SUM = "template <typename F> __device__ int sum(F f) { __syncthreads(); return f(); } "
+
+
+def unit(body, *, before="", is_program=False):
+    text = f'{before}extern "C" __global__ void k(int* out, int n) {{ {body} }}'
+    return Unit(read(text), "", PASSES.normalize, is_program=is_program)
+
+
+def after(run, body, **how):
+    """What a pass makes of a kernel's statements, in one line."""
+    own = unit(body, **how)
+    return spaced(word for each in run(own, parsed(own.kernels()[0])) for word in each.words)
+
+
+def in_words(text):
+    return spaced(read(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("x = 1; { y = 2; }", ["simple", "block"]),
+        ("if (x < 1) y = 2; else { z = 3; }", ["if"]),
+        ("if constexpr (N) y = 2;", ["if constexpr"]),
+        ("for (int i = 0; i < n; ++i, --j) y += i;", ["for"]),
+        ("for (auto e : list) y += e;", ["other"]),
+        ("while (x >>= 1); do { --x; } while (x > 0);", ["while", "do"]),
+        ("switch (x) { case 1: break; default: ; }", ["other"]),
+        ("struct P { int x; } p; const T<A<int>> q(1);", ["other", "simple"]),
+        ("auto f = [&](int i) { return i; }; return f(1);", ["simple", "simple"]),
+    ],
+)
+def test_statements_are_those_of_the_tree(text, kinds):
+    words = read(text)
+    found = statements(words)
+    assert [each.kind for each in found] == kinds
+    assert [word.text for each in found for word in each.words] == [word.text for word in words]
+
+
+@pytest.mark.parametrize("text", ["again: x = 1;", "if (int i = 1; i) x = 1;", "x = 1"])
+def test_statements_that_are_not_read_are_refused(text):
+    with pytest.raises(NotCoveredError):
+        statements(read(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "int x = 1, *const y, z[2][3] = {};",
+            ["int|x||= 1", "int|y||", "int|z|[ 2 ] [ 3 ]|= { }"],
+        ),
+        ("const T::U<int> x(1)", ["const T :: U < int >|x||( 1 )"]),
+        ("T (&tile)[8] = tiles[0];", ["T|tile|[ 8 ]|= tiles [ 0 ]"]),
+        ("__align__(16) float4 v{1};", ["float4|v||{ 1 }"]),
+        ("unsigned long long int s;", ["unsigned long long int|s||"]),
+        ("x = 1;", []),
+        ("a * b + c;", []),
+        ("f(&x);", []),
+        ("out[i] = a < b;", []),
+        ("return x;", []),
+        ("static int s;", []),
+        ("__shared__ int s[32];", []),
+        ("auto [a, b] = pair;", []),
+    ],
+)
+def test_variables_that_a_statement_declares(text, expected):
+    parts = [
+        [*map(spaced, (each.spec,)), each.name, spaced(each.array), spaced(each.value)]
+        for each in locals_of(read(text))
+    ]
+    assert ["|".join(each) for each in parts] == expected
+
+
+@pytest.mark.parametrize(
+    ("run", "body", "before", "expected"),
+    [
+        (
+            renamed,
+            "int x = 0; for (int x = 1; x < n; ++x) { out[x] = p.x; } x = n;",
+            "",
+            (
+                "int x = 0; for (int x_cudalab_2 = 1; x_cudalab_2 < n; ++x_cudalab_2) "
+                "{ out[x_cudalab_2] = p.x; } x = n;"
+            ),
+        ),
+        (
+            named,
+            "out[0] = sum([&] { return n; });",
+            SUM,
+            "const auto cudalab_lambda_1 = [&] { return n; }; out[0] = sum(cudalab_lambda_1);",
+        ),
+        (
+            branched,
+            "if (n && (n > 2 || __any_sync(~0u, n))) n = 1;",
+            "",
+            (
+                "bool cudalab_chosen_1 = n; if (cudalab_chosen_1) { "
+                "bool cudalab_chosen_2 = n > 2; if (!cudalab_chosen_2) { "
+                "cudalab_chosen_2 = __any_sync(~0u, n); } cudalab_chosen_1 = (cudalab_chosen_2); } "
+                "if (cudalab_chosen_1) { n = 1; }"
+            ),
+        ),
+        (
+            gathered,
+            "for (int i = 0; i < n; ++i) { if (out[i]) { auto g = __cg_here(); } n += i; }",
+            "",
+            (
+                "{ int i = 0; bool cudalab_gathers; do { cudalab_gathers = false; "
+                "for (; i < n; ++i) { if (out[i]) { cudalab_gathers = true; break; } n += i; } "
+                "if (cudalab_gathers) { { auto g = __cg_here(); } n += i; ++i; } } "
+                "while (cudalab_gathers); }"
+            ),
+        ),
+    ],
+)
+def test_passes_that_normalize(run, body, before, expected):
+    assert after(run, body, before=before, is_program=run is gathered) == in_words(expected)
+    assert after(run, "out[n] = n ? 1 : 2;") == in_words("out[n] = n ? 1 : 2;")
+
+
+def test_a_choice_between_calls_becomes_a_branch():
+    body = "const int x = n ? __shfl_sync(~0u, n, 0) : 2;"
+    made = after(branched, body).partition(" if ")[2]
+    expected = (
+        "if (n) { cudalab_chosen_1 = __shfl_sync(~0u, n, 0); } else { cudalab_chosen_1 = 2; }"
+    )
+    assert made == f"{in_words(expected)[3:]} {in_words('const int x = cudalab_chosen_1;')}"
+
+
+def analysed(body, **how):
+    own = unit(body, **how)
+    return own, Analysis(own, own.kernels())
+
+
+def test_uniformity_is_a_level_for_each_name():
+    _, analysis = analysed("""
+        int all = n + blockIdx.x, warp = threadIdx.x / 32, own = threadIdx.x, later = all;
+        __syncthreads();
+        if (threadIdx.x < 5) later = 1;
+        out[own] = all + warp + later;""")
+    (facts,) = analysis.facts.values()
+    expected = {"all": Level.BLOCK, "warp": Level.WARP, "own": Level.THREAD, "later": Level.THREAD}
+    assert {name: facts.levels.names[name] for name in expected} == expected
+
+
+def test_parallel_regions_end_where_threads_meet():
+    own, analysis = analysed("""
+        int x = threadIdx.x; int total = n; __syncthreads(); out[x] = __ballot_sync(~0u, x) + total;
+        for (int i = 0; i < n; ++i) { __syncthreads(); } if (n) { out[0] = x; }""")
+    body = Body(analysis, own.kernels()[0], PASSES, masked=False)
+    parts = PASSES.cut(body, body.facts.statements, True)
+    kinds = ["plain", "scalar", "barrier", "call", "plain", "construct", "plain"]
+    assert [part.kind for part in parts] == kinds
+    assert set(kinds) | {"step"} == PASSES.write.keys()
+    assert [part.last for part in parts] == [False] * 6 + [True]
+
+
+def test_only_what_outlives_a_region_has_a_context_array():
+    written = loops("""extern "C" __global__ void k(int* out, int n) {
+        int kept = out[threadIdx.x], left = out[0]; out[1] = left; int again = threadIdx.x + n;
+        __syncthreads(); out[again] = kept; }""").text
+    assert "CUDALAB_VALUES(kept_cudalab_1," in written
+    assert written.count("CUDALAB_VALUES(") == 1
+    assert written.count("int again = threadIdx . x + n ;") == 3  # for types, and in both regions
+
+
+def test_a_loop_with_a_barrier_goes_around_loops_over_threads():
+    written = loops("""extern "C" __global__ void k(int* out, int n) {
+        for (int i = 0; i < n; ++i) {
+            out[threadIdx.x] += i; __syncthreads(); out[i] = 0; } }""").text
+    head, _, rest = written.partition("for ( int i = 0")
+    assert "CUDALAB_EACH" not in head
+    assert rest.count("CUDALAB_EACH") == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('asm(""); printf("%d", __shfl_sync(~0u, n, 0));', "printf between warp operations"),
+        ("cudaMalloc(&out, n);", "cudaMalloc in a kernel"),
+        ("while (atomicAdd(out, 0) == 0) { }", "a loop that waits for other threads"),
+        ("auto p = &meets; p();", "the address of meets, which has barriers"),
+        ("for (int i = 0; i < n; ++i) out[i] = 0;", "each thread has loops of its own"),
+    ],
+)
+def test_each_pass_that_refuses_gives_its_reason(body, reason):
+    before = "__device__ void meets() { __syncthreads(); } "
+    own = unit(body, before=before, is_program=True)
+    kernel = own.kernels()[0]
+    functions = [parsed(each) for each in own.check(kernel)]
+    reasons = []
+    for refuse in PASSES.refuse:
+        try:
+            refuse(own, functions)
+        except NotCoveredError as refused:
+            reasons.append(str(refused))
+    assert any(reason in each for each in reasons)
