@@ -228,7 +228,7 @@ class _Program:
             os._exit(125)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
         self.tables = check_rows.Tables(library.path, self.code, self.checker)
-        self.known_looks = b""
+        self.known_looks, self.whole = b"", True  # whether all has been observed to its end
         self.spent_s = 0.0
         self.observed_s: dict[str, float] = {}  # by kernel, with --sanitize
         self.most_resident = resident_memory() + int(ROOM * available_memory())
@@ -342,11 +342,13 @@ class _Program:
                 or resident_memory() > self.most_resident
             ):
                 looks = False
+                self.whole = False
                 self.send("examined", progress.blocks)
                 self.checker.cudalab_check_look_away()
                 self.observed_s[kernel] = before_s + progress.spent_s
         if looks:
             progress.update()
+            self.whole &= state > 0
             self.observed_s[kernel] = before_s + progress.spent_s
         if self.detect and resident_memory() > self.most_resident / 2:
             self.checker.cudalab_check_release()
@@ -372,7 +374,9 @@ class _Program:
         )
         if self.detect:
             self.send("findings", check_rows.findings(self.checker, names))
-        self.known_looks, lines = check_rows.looks(self.checker, self.tables, self.known_looks)
+        self.known_looks, lines = check_rows.looks(
+            self.checker, self.tables, self.known_looks, whole=self.whole
+        )
         if lines:
             self.send("looks", lines)
         if self.count:

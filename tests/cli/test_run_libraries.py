@@ -75,8 +75,11 @@ def test_a_library_is_seen_by_sanitize(tmp_path):
     assert clean.returncode == 0, clean.stderr.decode()
     assert overrun.returncode == foreign.returncode == 3
     said = [" ".join(done.stderr.decode().split()) for done in (overrun, foreign)]
-    assert f"{source}:13: cublasSscal: the memory allocated at {source}:6 ends 4 bytes" in said[0]
-    assert f"{source}:14: cudaErrorIllegalAddress: cublasSscal:" in said[1]
+    assert (
+        f"{source.name}:13: cublasSscal: the memory allocated at {source.name}:6 ends 4 bytes"
+        in said[0]
+    )
+    assert f"{source.name}:14: cudaErrorIllegalAddress: cublasSscal:" in said[1]
     assert "is host memory" in said[1]
 
 

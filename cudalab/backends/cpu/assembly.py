@@ -18,6 +18,7 @@ from cudalab.backends.cpu.control_flow import (
     BLOCK_HOOK,
     BOUNDS_HOOK,
     ENTRY_HOOK,
+    IS_ACCESS,
     IS_BLIND,
     IS_BLOCK,
     IS_END,
@@ -201,6 +202,7 @@ class _Listing:
             in_header = site.flags & (IS_HEADER | IS_LIBRARY) == IS_HEADER
             if may_stop(called, in_header=in_header):
                 self.blocks[-1].stops.append(called)
+            self._expect_access(site, called)
         if LOOKS.match(called):
             site.looks = self._address
         if _EXCHANGE.match(called):
@@ -210,6 +212,13 @@ class _Listing:
         self._address = ""
         self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
+
+    def _expect_access(self, site: Site, called: str) -> None:
+        """Note that a hook of the user's is called whenever its block is entered."""
+        block = self.blocks[-1]
+        if _HOOK.match(called) and not site.flags and block.site.number and block.is_straight:
+            site.flags |= IS_ACCESS
+            site.head = block.site.number
 
     def _take_hook(self, called: str) -> None:
         """Note of how many bytes hooks have been told for the accesses that follow."""

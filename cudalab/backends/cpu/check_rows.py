@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from cudalab.backends.trace import Kind, Space
 
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
-IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND = 1, 2, 4, 2048  # flags of a site
-LOOKED_AT, NOT_LOOKED_AT, ENTERED = 1, 2, 4  # cudalab::Looks of check_sites.h
+IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS = 1, 2, 4, 2048, 4096  # flags of a site
+LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN = 1, 2, 4, 8  # cudalab::Looks of check_sites.h
 FIRST_SHARED_REGION = 1 << 20
 NO_REGION = NO_THREAD = 2**32 - 1
 
@@ -156,8 +156,8 @@ class Tables:
 class Looks:
     """The lines whose accesses the instrument has looked at, and those with one that it missed.
 
-    That it has not is known from the code: an instruction has no hook, or a header of cudalab's
-    reaches memory of the kernel and does not tell.
+    That it has not is known from the code: an instruction has no hook, a header of cudalab's
+    reaches memory of the kernel and does not tell, or a hook was called of which nothing was seen.
     """
 
     at: set[Place] = field(default_factory=set)
@@ -169,8 +169,13 @@ class Looks:
         self.at = (self.at | more.at) - self.missed.keys()
 
 
-def looks(checker: ctypes.CDLL, tables: Tables, before: bytes) -> tuple[bytes, Looks | None]:
-    """What is known of each site, and of the lines if that is more than `before`."""
+def looks(
+    checker: ctypes.CDLL, tables: Tables, before: bytes, *, whole: bool
+) -> tuple[bytes, Looks | None]:
+    """What is known of each site, and of the lines if that is more than `before`.
+
+    `whole` says that all threads have come to their end while they were observed.
+    """
     checker.cudalab_check_looks.restype = ctypes.c_void_p
     address = checker.cudalab_check_looks(ctypes.c_void_p(tables.handle))
     known = ctypes.string_at(address, len(tables.sites))
@@ -183,8 +188,11 @@ def looks(checker: ctypes.CDLL, tables: Tables, before: bytes) -> tuple[bytes, L
             lines.at.add(place)
         if look & NOT_LOOKED_AT:
             lines.missed[place] = "made in a header of cudalab"
-        elif site.flags & IS_BLIND and known[site.head - 1] & ENTERED:
-            lines.missed[place] = "the compiler gives them no hook"
+        elif site.head and site.flags & (IS_BLIND | IS_ACCESS) and known[site.head - 1] & ENTERED:
+            if site.flags & IS_BLIND:
+                lines.missed[place] = "the compiler gives them no hook"
+            elif whole and not look & (LOOKED_AT | OWN):
+                lines.missed[place] = "the instrument has lost them"
     return known, lines
 
 

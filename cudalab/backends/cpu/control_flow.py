@@ -11,7 +11,7 @@ from cudalab.backends.cpu.joins import Graph, cycles
 # Flags of a site; check_sites.h has the same.
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_END, IS_LIBRARY = 1, 2, 4, 8, 16
 IS_JOIN, IS_IN_WAIT, IS_READER, RESULT_UNUSED, IS_LOCAL, NO_CALL = 32, 64, 128, 256, 512, 1024
-IS_BLIND = 2048
+IS_BLIND, IS_ACCESS = 2048, 4096
 
 BLOCK_HOOK = "__sanitizer_cov_trace_pc"
 ENTRY_HOOK, LEAVE_HOOK = "__tsan_func_entry", "__tsan_func_exit"
@@ -48,7 +48,7 @@ class Site:
     branch: tuple[int, int] = (0, 0)  # file and line of the last conditional jump of the block
     floats: int = 0
     doubles: int = 0
-    head: int = 0  # site of the block whose condition this block goes on with
+    head: int = 0  # site of the block whose condition this block goes on with, or of its own block
     looks: str = ""  # how a call that looks at a word computes its address
 
 
@@ -92,6 +92,11 @@ class Block:
         elif called and not called.startswith(LEAVE_HOOK):
             self.calls, self.only_checks = self.calls + 1, False
             self.works |= _WORKS.match(called) is not None
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether all that has been read of the block runs whenever its first instruction does."""
+        return not (self.jumps_if or self.jumps or self.rejoined or self.ends)
 
     def rejoin(self, labels: set[str]) -> None:
         """Forget jumps inside the block, as for checks and for converting unsigned to float."""

@@ -159,8 +159,15 @@ static inline bool is_observed(const volatile void* p, size_t bytes, unsigned ki
             cudalab_spinning();  // perhaps a wait for another thread
         return false;
     }
-    return (size_t)((char*)p - (char*)&current) >= sizeof current &&
-           (size_t)((char*)p - stack_low(current.thread)) >= FIBER_STACK;
+    return true;
+}
+// Whether memory is the thread's own, or the instrument's.
+static inline bool is_own(const volatile void* p) {
+    return (size_t)((char*)p - stack_low(current.thread)) < FIBER_STACK ||
+           (size_t)((char*)p - (char*)&current) < sizeof current;
+}
+static inline void note_own(unsigned site) {
+    run.module->sites.looks[site] |= OWN;
 }
 static __attribute__((noinline)) void access(const volatile void* p, size_t bytes, Shape shape,
                                              unsigned kind, bool is_volatile, void* return_address,
@@ -168,6 +175,7 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
     if (!is_observed(p, bytes, kind, is_volatile, return_address, frame)) return;
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
+    if (is_own(p)) return note_own(site);
     unsigned how = is_volatile ? IS_VOLATILE : 0;
     if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, frame, shape);
     if (flags & IS_HEADER) return;
@@ -179,6 +187,7 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
 static __attribute__((noinline)) void access_at(unsigned site, void* p, size_t bytes, unsigned kind,
                                                 void* return_address, void** frame) {
     if (!is_observed(p, bytes, kind, false, return_address, frame)) return;
+    if (is_own(p)) return note_own(site);
     const unsigned depth = (unsigned)(run.stack_top[current.thread] - (char*)frame);
     stop_for(site, depth, (char*)p, bytes, shape_of(bytes, p), kind, 0, true);
 }
@@ -335,7 +344,7 @@ extern "C" void cudalab_wait_for_copies(unsigned under_way) {
 // that called it is one that the instrument does not look at.
 static __attribute__((noinline)) void access_by_unobserved(const volatile void* p, size_t bytes,
                                                            void** frame) {
-    if (!run.observing || !is_observed(p, bytes, LOAD, false, frame[1], frame)) return;
+    if (!run.observing || is_own(p)) return;
     for (const Told& t : told[current.thread])
         if ((const char*)p >= t.low && (const char*)p + bytes <= t.high) return;
     const Sites& sites = run.module->sites;
@@ -357,23 +366,25 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
 static inline bool is_on_stack(const void* p) {
     return (size_t)((char*)p - stack_low(current.thread)) < FIBER_STACK;
 }
-#define HOOKS_AT(n)                                                                            \
-    EXPORT void cudalab_read##n(void* p, unsigned site) {                                      \
-        if (last_block && !run.attention && (is_on_stack(p) || just_loads(site, (char*)p, n))) \
-            return;                                                                            \
-        access_at(site, p, n, LOAD, CALLER);                                                   \
-    }                                                                                          \
-    EXPORT void cudalab_write##n(void* p, unsigned site) {                                     \
-        if (last_block && is_on_stack(p)) return;                                              \
-        access_at(site, p, n, STORE, CALLER);                                                  \
-    }                                                                                          \
-    EXPORT void cudalab_header_read##n(void* p) {                                              \
-        if (runs_kernels) return access_by_unobserved(p, n, HERE);                             \
-        access(p, n, shape_of(n, p), LOAD, false, CALLER);                                     \
-    }                                                                                          \
-    EXPORT void cudalab_header_write##n(void* p) {                                             \
-        if (runs_kernels) return access_by_unobserved(p, n, HERE);                             \
-        access(p, n, shape_of(n, p), STORE, false, CALLER);                                    \
+#define HOOKS_AT(n)                                                \
+    EXPORT void cudalab_read##n(void* p, unsigned site) {          \
+        if (last_block && !run.attention) {                        \
+            if (is_on_stack(p)) return note_own(site);             \
+            if (just_loads(site, (char*)p, n)) return;             \
+        }                                                          \
+        access_at(site, p, n, LOAD, CALLER);                       \
+    }                                                              \
+    EXPORT void cudalab_write##n(void* p, unsigned site) {         \
+        if (last_block && is_on_stack(p)) return note_own(site);   \
+        access_at(site, p, n, STORE, CALLER);                      \
+    }                                                              \
+    EXPORT void cudalab_header_read##n(void* p) {                  \
+        if (runs_kernels) return access_by_unobserved(p, n, HERE); \
+        access(p, n, shape_of(n, p), LOAD, false, CALLER);         \
+    }                                                              \
+    EXPORT void cudalab_header_write##n(void* p) {                 \
+        if (runs_kernels) return access_by_unobserved(p, n, HERE); \
+        access(p, n, shape_of(n, p), STORE, false, CALLER);        \
     }
 HOOKS_AT(1)
 HOOKS_AT(2)

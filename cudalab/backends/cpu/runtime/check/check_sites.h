@@ -23,9 +23,10 @@ enum SiteFlags : unsigned {
     IS_IN_WAIT = 64,
     IS_READER = 128,
     RESULT_UNUSED = 256,
-    IS_LOCAL = 512,   // of a check of an index: the array is the thread's own
-    NO_CALL = 1024,   // where there was a call that is not needed
-    IS_BLIND = 2048,  // no call: an access that has no hook, in the block of the site `head`
+    IS_LOCAL = 512,    // of a check of an index: the array is the thread's own
+    NO_CALL = 1024,    // where there was a call that is not needed
+    IS_BLIND = 2048,   // no call: an access that has no hook, in the block of the site `head`
+    IS_ACCESS = 4096,  // the hook of an access that is made whenever the block `head` is entered
 };
 
 struct Site {
@@ -45,8 +46,8 @@ static inline Place place_of(unsigned file, unsigned line) {
 
 // What is known of the accesses at a site: they have been looked at, or were made where the
 // instrument does not look.
-// ENTERED: of a block.
-enum Looks : unsigned char { LOOKED_AT = 1, NOT_LOOKED_AT = 2, ENTERED = 4 };
+// ENTERED: of a block; OWN: the memory is the thread's, or the instrument's.
+enum Looks : unsigned char { LOOKED_AT = 1, NOT_LOOKED_AT = 2, ENTERED = 4, OWN = 8 };
 
 // A list that grows. The runtime is linked without a C++ library.
 template <class T>
