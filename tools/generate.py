@@ -13,7 +13,7 @@ from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
-from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.choice import host_features
 from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
@@ -275,7 +275,7 @@ def not_compared(rows: list[dict[str, Any]]) -> list[str]:
         f"{lab}/{variant.name}"
         for lab in dict.fromkeys(row["run"].partition("/")[0] for row in rows)
         for variant in registry.variants(labs.get(lab))
-        if not variant.missing(CpuDevice.features) and f"{lab}/{variant.name}" not in known
+        if not variant.missing(host_features()) and f"{lab}/{variant.name}" not in known
     ]
 
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import labs
+from cudalab.backends.choice import host_features
 from cudalab.backends.cpu.compiler import check_runtime_library, runtime_library
-from cudalab.backends.cpu.device import CpuDevice
 from cudalab.cli.sanitize import watched
 from cudalab.cli.subject import Subject
 from cudalab.errors import CudalabError
@@ -233,7 +233,7 @@ def main(*chosen: str) -> None:
         f"{lab.name}/{variant.name}": variant
         for lab in map(labs.get, labs.names())
         for variant in registry.variants(lab)
-        if not variant.missing(CpuDevice.features)
+        if not variant.missing(host_features())
     }
     unknown = set(chosen) - {*variants, *labs.names(), *(name for name, *_ in programs())}
     if unknown:

@@ -18,6 +18,11 @@ def host_device() -> str:
     return next(name for name, kind in DEVICES.items() if kind.facts.on_host)
 
 
+def host_features() -> frozenset[str]:
+    """The features of that device, which it has on every machine."""
+    return DEVICES[host_device()].load().possible_features
+
+
 def has_gpu() -> bool:
     """Whether the system has an NVIDIA GPU that this process may use."""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):

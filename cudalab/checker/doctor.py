@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import __version__
-from cudalab.backends.cpu.device import CpuDevice
-from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends import open_device
+from cudalab.backends.choice import host_device
 from cudalab.backends.cuda import why
 from cudalab.checker.sandbox import sandbox
 from cudalab.errors import CudalabError
@@ -126,8 +126,7 @@ def _room() -> Iterator[Row]:
 def _compiler() -> Row:
     """Whether a kernel can be compiled for the CPU device, and its code computes."""
     try:
-        compiler = find_compiler()
-        with CpuDevice(1) as device:
+        with open_device(host_device(), 1) as device:
             source = Source(Path("one.cu"), "one.cu", KERNEL, kernels={"one": 1})
             out = device.empty(4, "int32")
             device.launch(device.compile(source, {})["one"], 1, 4, out)
@@ -139,9 +138,8 @@ def _compiler() -> Row:
         return Row(
             part="CPU device", name="compiler", ok=False, needed=True, message=lines[0], cure=cure
         )
-    message = (
-        f"{compiler.version()}: a kernel was compiled, and {'computed' if right else 'is wrong'}"
-    )
+    version = device.info().compiler.partition(": ")[2]
+    message = f"{version}: a kernel was compiled, and {'computed' if right else 'is wrong'}"
     return Row(
         part="CPU device", name="compiler", ok=right, needed=True, message=message,
         cure="" if right else "sudo apt install --reinstall g++",

@@ -179,7 +179,7 @@ def predict_sizes(
     beside: bool = False,
 ) -> list[Prediction]:
     """Predict the chosen variants at each size; beside a kernel file the lab's default, too."""
-    from cudalab.backends.cpu.device import CpuDevice
+    from cudalab.backends.choice import host_features
     from cudalab.bench.suite import case_of, shown_case
     from cudalab.labs import registry
     from cudalab.labs.sizes import in_words
@@ -191,7 +191,7 @@ def predict_sizes(
     case = case_of(lab, case_options)
     chosen, notes = choose(lab, case, kernel, variants, "cpu")
     if beside:  # the lab's own kernel
-        features = gpu.features & CpuDevice.features  # counted here, and run there
+        features = gpu.features & host_features()  # counted here, and run there
         chosen.append(registry.default(lab, case, "cuda", features))
     distribution = lab.distribution(dist)
     result = []

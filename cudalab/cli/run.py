@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -23,11 +23,6 @@ from cudalab.cli.options import (
 )
 from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.program.instrumented import Part
 
 
 class RunCommand(click.Command):
@@ -299,6 +294,7 @@ def observed(
     from cudalab.microscope import document
     from cudalab.microscope.remarks import of_profile
     from cudalab.program import instrumented, observe, reports
+    from cudalab.program.toolkit.rebuild import parts_of
 
     program = parts_of(files, options)
     library = instrumented.build(program)
@@ -339,20 +335,6 @@ def observed(
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     return os.WEXITSTATUS(status)
-
-
-def parts_of(files: tuple[str, ...], options: list[str]) -> Sequence[Part]:
-    """The sources that are named, or those of a program that our nvcc has built."""
-    from cudalab.program import openmp
-    from cudalab.program.files import gather, is_binary
-    from cudalab.program.instrumented import Part
-    from cudalab.program.options import folders_of
-    from cudalab.program.toolkit import rebuild
-
-    if is_binary(files[0]):
-        return rebuild.parts_of(files[0])
-    sources = gather(files, folders_of(options))
-    return [Part(files=sources, sources=len(files), options=openmp.added(sources, options))]
 
 
 def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:

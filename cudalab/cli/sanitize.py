@@ -176,7 +176,6 @@ def look(
 ) -> int:
     """Run all inputs, with the instrument and without it; this is the child process."""
     from cudalab.backends.cpu.check import CheckDevice
-    from cudalab.backends.cpu.device import CpuDevice
     from cudalab.microscope import sanitize as sanitizer
 
     def instrument(order: int) -> CheckDevice:
@@ -185,7 +184,7 @@ def look(
 
     with prints_to_stderr():
         for data in subject.ready(sizes):
-            sanitizer.check(report, data, instrument, CpuDevice, orders)
+            sanitizer.check(report, data, instrument, orders)
             if not report.clean:
                 break
     return 0
@@ -203,11 +202,12 @@ def ends(subject: Subject, size: Size, seconds: float) -> bool:
 
 def at_full_speed(subject: Subject, size: Size) -> int:
     """Compute once, as `cudalab LAB` does; this is a child process."""
-    from cudalab.backends.cpu.device import CpuDevice
+    from cudalab.backends import open_device
+    from cudalab.backends.choice import host_device
     from cudalab.microscope import sanitize as sanitizer
 
     (data,) = subject.ready([size])
-    with CpuDevice() as device:
+    with open_device(host_device()) as device:
         try:
             sanitizer.answer(subject.lab, subject.variants[0], subject.case, data, device)
         except CudalabError:

@@ -29,6 +29,13 @@ class KernelFile:
         """Its `__device__` and `__constant__` variables, and which of them are constant."""
         return self.structure.own_variables
 
+    @property
+    def dynamic(self) -> str | None:
+        """The name of its `extern __shared__` array; of the first one, if kernels have several."""
+        declared = self.root.of_kind("declaration")
+        arrays = (node for node in declared if node.words >= {"extern", "__shared__"})
+        return next((name.name for node in arrays for name in node.names), None)
+
     def for_host(self, *, in_step: bool) -> str:
         """The text for a host's compiler; lanes go `in_step` where the kernels count on it."""
         edits = list(shared.edits(self.root, self.words, self.text))

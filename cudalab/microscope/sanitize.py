@@ -11,7 +11,9 @@ from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab import runner
+from cudalab.backends import open_device
 from cudalab.backends.base import overwrite
+from cudalab.backends.choice import host_device
 from cudalab.backends.trace import Finding, Place, Thread, needs_more
 from cudalab.errors import CudalabError, NotBuiltError
 from cudalab.formats import as_bytes
@@ -167,7 +169,6 @@ def check(
     report: Report,
     data: Data,
     instrument: Callable[[int], Any],
-    fast: Callable[[], Device],
     orders: int = ORDERS,
 ) -> None:
     """Run the variant in several orders with the instrument, then without it.
@@ -188,7 +189,7 @@ def check(
         if len(answers) <= order:
             return
     if report.clean:
-        report.add(_stale(report, data, fast, instrument), data.words)
+        report.add(_stale(report, data, instrument), data.words)
     if report.clean:
         report.add(_judge(report, data, answers), data.words)
 
@@ -243,15 +244,13 @@ def _first_difference(one: Array, two: Array) -> str:
     )
 
 
-def _stale(
-    report: Report, data: Data, fast: Callable[[], Device], instrument: Callable[[int], Any]
-) -> Iterable[Finding]:
+def _stale(report: Report, data: Data, instrument: Callable[[int], Any]) -> Iterable[Finding]:
     """A finding for elements that keep the previous content, detected with two fillings.
 
     The instrument fits every launch, the fast device only those that it was compiled for.
     """
     try:
-        with fast() as device:
+        with open_device(host_device()) as device:
             answers = _on_garbage(report, data, device)
     except NotBuiltError:
         with instrument(0) as device:

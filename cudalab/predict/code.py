@@ -7,13 +7,13 @@ often each stretch of it runs.
 from __future__ import annotations
 
 import re
+import subprocess
 import tempfile
 from collections import Counter
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.toolchain import run
 from cudalab.backends.cuda import nvcc
 from cudalab.language.source import with_defines
 from cudalab.predict import kept
@@ -88,7 +88,7 @@ def _compile(compiler: Path, label: str, text: str, arch: str) -> tuple[str, str
         (folder / "kernel.cu").write_text(text, encoding="utf-8")
         keep = ("-cubin", "-keep", "-keep-dir", name, "-Xptxas", "-v", "-o", f"{name}/kernel.cubin")
         command = (str(compiler), *nvcc.FLAGS, f"-arch={arch}", *keep, f"{name}/kernel.cu")
-        done = run(command)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise nvcc.rejection(label, done.stdout + done.stderr)
         (ptx,) = folder.glob("*.ptx")

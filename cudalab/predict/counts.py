@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab import runner
 from cudalab.backends.base import WrappedDevice
+from cudalab.backends.choice import host_device, host_features
 from cudalab.backends.cpu.check import CheckDevice
-from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import CudalabError
 from cudalab.language import source
 from cudalab.microscope.profile import generated
@@ -169,7 +169,7 @@ def draws_work(subject: Subject, inputs: HostInputs) -> bool:
 
 def recorded(subject: Subject, inputs: HostInputs) -> list[LaunchTrace]:
     """The launches at a size at which nothing runs."""
-    device = Recorder(CpuDevice.name, CpuDevice.features, subject.multiprocessors)
+    device = Recorder(host_device(), host_features(), subject.multiprocessors)
     seen = subject.on(device)
     step = runner.prepare(subject.lab, subject.variant, seen, inputs, subject.case)
     device.launches.clear()

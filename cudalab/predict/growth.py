@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.choice import host_device, host_features
 from cudalab.backends.trace import LaunchTrace
 from cudalab.labs import registry
 from cudalab.language import source
@@ -40,7 +40,7 @@ COUNTING = ("backends/cpu/**/*", "labs/*.py", "predict/counts.py", "predict/grow
 
 def counts_of(subject: Subject, size: Size, data: Generated) -> Counts:
     """The counts of a variant's kernels at a size, from the user's cache if they are there."""
-    registry.check_features(subject.variant, CpuDevice.name, CpuDevice.features)
+    registry.check_features(subject.variant, host_device(), host_features())
     name = _key(subject, data, size)
     counts = _load(name, subject.multiprocessors)
     if counts is None:

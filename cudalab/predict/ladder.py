@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.choice import host_device, host_features
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -123,7 +123,7 @@ def timed(one: Rung, gpu: Gpu) -> Rung:
 def codes_of(lab: Lab, variant: Variant, case: Case, gpu: Gpu) -> dict[str, Code]:
     """The variant's kernels as nvcc compiles them for the GPU; none without nvcc."""
     loaded = source.load(variant.path, variant.label)
-    device = Recorder(CpuDevice.name, CpuDevice.features, int(gpu.multiprocessors))
+    device = Recorder(host_device(), host_features(), int(gpu.multiprocessors))
     defines = {**lab.kernel_defines(case), **variant.on(device).defines}
     try:
         return compiled(loaded, defines, gpu.architecture)

@@ -18,7 +18,6 @@ from cudalab import labs
 from cudalab.backends.base import OnlyBuilds
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.check import CheckDevice
-from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.suite import shown_case
 from cudalab.checker.submit import confine, worker
 from cudalab.checker.submit.reports import OUT
@@ -94,7 +93,7 @@ def examine(report: sanitize.Report, data: Data, kill_after: float) -> None:
 
     report.save()
     try:
-        sanitize.check(report, data, instrument, CpuDevice)
+        sanitize.check(report, data, instrument)
     except TimeLimitError as error:
         report.rows["ended",] = sanitize.crash_row(error, "infinite_loop")
     except KernelError as error:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import command
 import pytest
 
+from cudalab.backends.cpu import toolchain
 from cudalab.checker import doctor
 from cudalab.errors import NoDeviceError
 
@@ -90,11 +91,9 @@ def test_a_gpu_that_is_absent_does_not_make_a_machine_useless(monkeypatch):
 
 
 def test_a_missing_compiler_points_here(monkeypatch):
-    monkeypatch.setattr(
-        doctor.find_compiler.__wrapped__.__globals__["shutil"], "which", lambda *_: None
-    )
-    monkeypatch.setitem(doctor.find_compiler.__wrapped__.__globals__, "find_spec", lambda _: None)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda *_: None)
+    monkeypatch.setattr(toolchain, "find_spec", lambda _: None)
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(NoDeviceError) as caught:
-        doctor.find_compiler.__wrapped__()
+        toolchain.find_compiler.__wrapped__()
     assert "cudalab doctor" in caught.value.hint

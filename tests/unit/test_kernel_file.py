@@ -41,3 +41,15 @@ def test_shared_memory_of_a_macro_keeps_its_lines():
     written = KernelFile(text).for_host(in_step=False)
     assert written.startswith("#define S T* const s = (T*)::cudalab::cudalab_dynamic()\\\n\n")
     assert written.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("__global__ void k() { extern __shared__ __align__(16) float4 all[]; }", "all"),
+        ("extern __shared__ int first[]; extern __shared__ int other[];", "first"),
+        ("__global__ void k() { __shared__ int s[4]; } // extern __shared__ int t[];", None),
+    ],
+)
+def test_the_array_whose_size_a_launch_says_has_a_name(text, name):
+    assert KernelFile(text).dynamic == name

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cudalab import labs
-from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.choice import host_features
 from cudalab.bench.results import commit
 from cudalab.bench.suite import own_variant, shown_case
 from cudalab.labs import registry
@@ -103,7 +103,7 @@ def _able(lab: Lab) -> list[str]:
     return [
         variant.name
         for variant in registry.variants(lab)
-        if variant.computes(case) and not variant.missing(CpuDevice.features)
+        if variant.computes(case) and not variant.missing(host_features())
     ]
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab import labs, runner
 from cudalab.backends import open_device
-from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.choice import host_features
 from cudalab.bench.results import commit
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
@@ -129,7 +129,7 @@ def work(names: Sequence[str] = ()) -> Iterator[tuple[Lab, Variant, Case, Size]]
         lab = labs.get(name)
         for variant in registry.variants(lab):
             chosen = not names or name in names or f"{name}/{variant.name}" in names
-            if not chosen or variant.missing(CpuDevice.features):
+            if not chosen or variant.missing(host_features()):
                 continue
             case = first_case(lab, variant)
             shaped = MATRIX if case.get("along", "all") != "all" else sizes

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from cudalab.language.source import Source
 
 _WAITS = re.compile(r"\b(?:volatile|__ldcv|__nanosleep|atomicCAS|atomicExch)\b")
-_DYNAMIC_NAME = re.compile(r"\bextern\s+__shared__[^;]*?\b(\w+)\s*\[\s*\]\s*;")
 
 
 class CheckModule(CpuModule):
@@ -40,13 +39,11 @@ class CheckModule(CpuModule):
         code = sources.blank_comments(source.text)
         self.may_wait = _WAITS.search(code) is not None
         self.parameters = sources.parameter_names(source.text)
-        dynamic = _DYNAMIC_NAME.search(code)
-        self.tables = check_rows.Tables(
-            checked, self.checked, runtime, dynamic[1] if dynamic else None
-        )
+        file = KernelFile(source.text)
+        self.tables = check_rows.Tables(checked, self.checked, runtime, file.dynamic)
         self.variables = [
             _Variable(name, self.library, self.checked, runtime, is_constant=is_constant)
-            for name, is_constant in KernelFile(source.text).variables.items()
+            for name, is_constant in file.variables.items()
         ]
 
     def find(self, name: str) -> CheckKernel:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES
-from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.choice import host_features
 from cudalab.checker.submit.kernel import TIMING_LIMITS
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry
@@ -79,7 +79,7 @@ def _kind() -> str:
 
 def _reference(submission: Kernel, case: Case, gpu: Gpu, name: str | None) -> Variant | None:
     """The named variant, or the one that the GPU takes, of those that can be counted."""
-    features = gpu.features & CpuDevice.features
+    features = gpu.features & host_features()
     try:
         if name:
             return registry.find(submission.lab, name)

@@ -1,4 +1,4 @@
-"""A program that our nvcc has built, to be built anew for the instruments."""
+"""The parts of a program for the instruments: named sources, or what our nvcc has built."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
-from cudalab.program.files import gather
+from cudalab.program import openmp
+from cudalab.program.files import gather, is_binary
 from cudalab.program.instrumented import Part
 from cudalab.program.options import folders_of
 from cudalab.program.toolkit.records import Record, recorded
@@ -20,7 +21,15 @@ _FOLDER = re.compile(r"-(?:I|L|isystem)")
 _MAIN = re.compile(r"\bmain\s*\(")
 
 
-def parts_of(program: str) -> Sequence[Part]:
+def parts_of(files: Sequence[str], options: Sequence[str]) -> Sequence[Part]:
+    """The sources that are named, or those of a program that our nvcc has built."""
+    if is_binary(files[0]):
+        return _parts_of_binary(files[0])
+    sources = gather(files, folders_of(options))
+    return [Part(files=sources, sources=len(files), options=openmp.added(sources, options))]
+
+
+def _parts_of_binary(program: str) -> Sequence[Part]:
     """The sources of a program, as they are now, with the options of their objects."""
     parts = [_part(record) for record in recorded(Path(program))]
     if not parts:
