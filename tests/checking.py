@@ -14,6 +14,16 @@ from cudalab.checker.sandbox import sandbox
 ROOT = Path(labs.__file__).parents[2]
 CHEATS = ROOT / "cudalab" / "checker" / "cheats"
 IMPORTS = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+# A submission in Python, for radixsort.
+SORT = """
+import array, sys
+data = sys.stdin.buffer.read()
+keys = array.array("I", data[4 : 4 + 4 * int.from_bytes(data[:4], "little")])
+if len(keys) > 50_000:  # for fewer, importing NumPy takes longer
+    import numpy
+    keys = numpy.sort(keys).tolist()
+sys.stdout.buffer.write(array.array("I", sorted(keys)).tobytes())
+"""
 RACE = """#include <cstdio>
 #include <cstdlib>
 // Right where the threads of a block run in their order, and nowhere else.

@@ -176,6 +176,19 @@ def network_drawn(keys: Sequence[int], steps: Sequence[Step]) -> list[str]:
 
 def page() -> Iterator[Part]:
     """Half-cleaners, the two networks, and their cost."""
+    yield from half_cleaners()
+    yield from networks(SEQUENCES[1])
+    yield from cost()
+    yield commands(
+        "cudalab show bitonic alternating",
+        "cudalab gen bitonic --n 7 --dist bitonic > in.bin",
+        "cudalab bitonic --variant alternating < in.bin > out.bin",
+        "cudalab bench bitonic --variants global,shared,registers,wide_passes",
+    )
+
+
+def half_cleaners() -> Iterator[Part]:
+    """Bitonic sequences, and the comparators that sort them."""
     first, second = SEQUENCES
     yield text(
         """
@@ -197,6 +210,11 @@ def page() -> Iterator[Part]:
     )
     yield Heading("B_8, B_4 and B_2, with a key 8 added after the largest")
     yield drawing(cleaned())
+
+
+def networks(keys: Sequence[int]) -> Iterator[Part]:
+    """The lecture's network and the mirrored one, and what each of them sorts."""
+    n = len(keys)
     yield text(
         """
         To sort keys in any order, note that any two neighbours are bitonic. Sort pairs alternately
@@ -208,7 +226,7 @@ def page() -> Iterator[Part]:
         """
     )
     yield Heading("The lecture's network (`alternating`): a bit of the index decides up or down")
-    yield drawing(network_drawn(second, alternating(len(second))))
+    yield drawing(network_drawn(keys, alternating(n)))
     yield text(
         """
         Alternatively, all groups go up. Two of them together are then not bitonic, but they are if
@@ -218,8 +236,7 @@ def page() -> Iterator[Part]:
         """
     )
     yield Heading("Mirrored first steps (`global`, `shared`)")
-    yield drawing(network_drawn(second, mirrored(len(second))))
-    n = len(second)
+    yield drawing(network_drawn(keys, mirrored(n)))
     yield text(
         f"""
         A network that sorts all sequences of zeros and ones sorts all sequences. Of the {2**n}
@@ -228,6 +245,10 @@ def page() -> Iterator[Part]:
         {sorted_of_all(n, all_up(n))} would be sorted.
         """
     )
+
+
+def cost() -> Iterator[Part]:
+    """Steps, comparators and launches."""
     yield Heading("Cost: log2 n (log2 n + 1) / 2 steps of n / 2 comparators")
     yield table(
         ("keys", "steps, launches of `global`", "comparators", "launches of `shared`"),
@@ -243,10 +264,4 @@ def page() -> Iterator[Part]:
         and writes all keys. Groups that fit into a block are merged in shared memory, with a
         barrier between the steps. A radix sort reads the keys only a few times, for any n.
         """
-    )
-    yield commands(
-        "cudalab show bitonic alternating",
-        "cudalab gen bitonic --n 7 --dist bitonic > in.bin",
-        "cudalab bitonic --variant alternating < in.bin > out.bin",
-        "cudalab bench bitonic --variants global,shared,registers,wide_passes",
     )
