@@ -9,8 +9,9 @@ A command may do one piece of work after another. The grader then says when one 
 of its own, and asks at its end what it has used; in between there is no limit on time.
 
 An address-space limit would break CUDA and threaded NumPy, which reserve far more than they use.
-So the memory that the tree really uses is measured every few milliseconds. A control group lists
-its members; without one, each look goes through all processes of the machine, and there are fewer.
+So the memory that the tree really uses is measured every few milliseconds, or less often while it
+is far from its limit. A control group lists its members; without one, each look goes through all
+processes of the machine, and there are fewer.
 
 The number of processes cannot be limited that way, because a tree may double within a millisecond.
 The kernel limits it, with a control group or per user, and watching only detects that the limit was
@@ -40,8 +41,10 @@ CHILD_SUBREAPER = 36  # prctl: orphans become our children, so none can hide
 DEATH_SIGNAL = 1
 MIN_PAUSE_S, MAX_PAUSE_S = 0.004, 0.02
 PAUSES = 12  # between two looks, in multiples of what a look takes
-LONGEST_PAUSE_S = 0.1  # however long a look takes
-THOROUGH_EVERY_S = 0.25  # a look at the disk, and at processes outside of the control group
+LONGEST_PAUSE_S = 0.1  # however long a look takes, and however much memory is left
+FILLED_BYTES_S = (os.cpu_count() or 1) * (2 << 30)  # of memory, by processes that do nothing else
+DISK_EVERY_S = 0.25  # a look at the disk
+THOROUGH_EVERY_S = 1.0  # a look at all processes, for those outside of the control group
 MAX_FILES = 20_000  # a box with more exceeds its limit, regardless of their sizes
 SETTLE_S = 50.0  # to end everything; a process inside a system call may take a while
 
@@ -186,12 +189,13 @@ class Watched:
         self.seconds = 0.0
         self.peak_bytes = 0
         self.max_processes = 1
-        self._thorough_at = began
+        self._thorough_at = self._disk_at = began
         self.max_cpu_s = 0.0
         self.report = spec["report_fd"]
         self.worked_before = self.idle = False
         self._cpu_before = 0.0
         self._turns = Turns()
+        self._room_bytes = 0  # of memory, at the last look
 
     def figures(self) -> dict[str, Any]:
         """What the present piece of work has used so far."""
@@ -220,7 +224,11 @@ class Watched:
             if control in readable and not self._follow(control):
                 self.reason = "cancelled"
                 return
-            pause = MIN_PAUSE_S if control in readable else min(2 * pause, MAX_PAUSE_S)
+            longest = min(self._room_bytes / FILLED_BYTES_S, LONGEST_PAUSE_S)
+            if len(waited_for) == 1:  # nobody says when the command ends
+                longest = 0.0
+            longest = max(longest, MAX_PAUSE_S)
+            pause = MIN_PAUSE_S if control in readable else min(2 * pause, longest)
 
     def _follow(self, control: int) -> bool:
         """Do what the grader says; False if that is to stop, or nothing because it has ended."""
@@ -271,10 +279,12 @@ class Watched:
         if memory > limits["memory_bytes"] and len(tree) > 1:  # shared pages were counted twice
             memory = sum(proportional(one.pid) for one in tree)
         self.peak_bytes = max(self.peak_bytes, memory)
+        self._room_bytes = limits["memory_bytes"] - memory
         if memory > limits["memory_bytes"]:
             return "memory"
-        if thorough:
-            self._thorough_at = now
+        self._thorough_at = now if thorough else self._thorough_at
+        if now > self._disk_at + DISK_EVERY_S:
+            self._disk_at = now
             used = disk_bytes(self.box)
             for folder in self.shared_folders:
                 others = (path for path in owned(folder, self.uid) if path != self.box)
