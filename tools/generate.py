@@ -19,6 +19,7 @@ from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import manual, oracle, results, sanitizers, schemas, selftest, translations
 from tools.mutants import tables as mutants
+from tools.platforms import __main__ as platforms
 from tools.predict import tables as predict_tables
 from tools.results import table
 from tools.right import __main__ as right
@@ -439,6 +440,7 @@ PARTS = {
     "attacks": attacked,
     "mutants": mutated,
     "right": right.table,
+    "platforms": platforms.table,
     "samples": samples,
     "world": world.compared,
     "oracle": oracle.compared,
