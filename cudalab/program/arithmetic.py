@@ -43,7 +43,7 @@ class Group:
 
 
 def device_functions(root: Node, words: Words, marks: frozenset[str]) -> Iterator[Node]:
-    """The functions and lambda expressions whose heads say that they are for the device."""
+    """The functions and lambda expressions that are declared for the device."""
     for node in root.of_kind("function", "lambda"):
         body = next((child.first for child in node.children if child.kind == "block"), node.last)
         if marks & set(words.texts[node.first : body]) and node.children:
@@ -51,7 +51,7 @@ def device_functions(root: Node, words: Words, marks: frozenset[str]) -> Iterato
 
 
 def groups(node: Node, words: Words, *, divisions: bool) -> Iterator[Group]:
-    """The edits for a device function and the lambda expressions in it.
+    """The edits for a device function and the lambda expressions inside it.
 
     `divisions` are edited, too, for processors that do not stop at a division by zero.
     """
@@ -150,7 +150,7 @@ class _Writer:
             self._convert(value, node.type)
 
     def _convert(self, value: Node, to: Type) -> None:
-        """Let a value become a `to`, as it does in an initialization."""
+        """Convert a value to the type `to`, as an initialization does."""
         if to.text and not to.is_reference and _needs_conversion(value, to):
             self._wrap(value, f"::cudalab::cudalab_fit<{to.text}>(")
 
@@ -189,7 +189,7 @@ class _Writer:
             self._compound(node, behind, f"::cudalab::cudalab_fit<{type_text}>(", is_bits=is_bits)
 
     def _compound(self, node: Node, behind: int, fit: str, *, is_bits: bool) -> None:
-        """Target += value; the target is written twice if it is a bit-field, as none refer to it"""
+        """Target += value; a bit-field is written twice, since no reference can bind to it"""
         target, value = node.children
         written = self.words.text(target.first, target.last)
         self._replace(node.at, behind, f"= {fit}{written} {node.text[0]} (")
@@ -226,7 +226,7 @@ class _Writer:
         )
 
     def _insert(self, first: int, text: str) -> None:
-        """Put a text before a token."""
+        """Insert a text before a token."""
         position = self.words.tokens[first].start
         self.edits.append((position, position, text))
 
@@ -248,7 +248,7 @@ def _may_be_integer(type_: Type) -> bool:
 
 
 def _is_place(node: Node) -> bool:
-    """Whether a number of places may be more than there are."""
+    """Whether a shift may be by more places than the operand has bits."""
     node = _without_brackets(node)
     if not _may_be_integer(type_of(node)) or node.kind in ("unknown", "list"):
         return False
@@ -277,7 +277,7 @@ def _is_stream(node: Node) -> bool:
 
 
 def _needs_conversion(value: Node, to: Type) -> bool:
-    """Whether a value may be floating-point where an integer may be needed."""
+    """Whether a value that may be floating-point is converted to what may be an integer."""
     if to.kind not in ("integer", "unknown") or to.is_auto:
         return False
     if value.kind in ("list", "lambda", "new", "unknown", "empty", "throw"):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rewrite(parsed: Parsed, tokens: list[Token], pasted: Pasted) -> None:
-    """Turn inline PTX into C++. What is unknown is left to the compiler in a macro's body."""
+    """Translate inline PTX into C++; in a macro's body, leave what is unknown to the compiler."""
     in_macro = tokens is not parsed.tokens
     text = parsed.file.text
     for i, end, statement in _assembly(tokens, text, pasted):
@@ -66,7 +66,7 @@ def _assembly(
 def _translated(
     parsed: Parsed, token: Token, statement: ptx.Statement, *, tell: bool
 ) -> str | None:
-    """A statement as C++; None for what is unknown."""
+    """The statement as C++, or None if an instruction is unknown."""
     try:
         return ptx.translate(statement)
     except ptx.UnknownInstructionError as unknown:

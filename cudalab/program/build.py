@@ -133,8 +133,8 @@ def compile_sources(
 ) -> tuple[list[str], Ways]:
     """Rewrite all files and compile the first `sources` of them to objects in a folder.
 
-    The compiler finds the precompiled header in `runtime`, and gets `more` options. How the kernels
-    run is said, too.
+    The compiler finds the precompiled header in `runtime`, and gets `more` options. Returns the
+    objects, and how each kernel runs.
     """
     from cudalab.backends.cpu.toolchain import find_compiler
     from cudalab.program.loops import Preprocessor
@@ -165,7 +165,7 @@ def compile_sources(
 def version_macros(files: Sequence[File]) -> list[str]:
     """The options that define nvcc's name and version, if the program asks for them.
 
-    Programs with CCCL do without: it would expect of nvcc what only nvcc has.
+    Programs that use CCCL get none: it would rely on extensions that only nvcc has.
     """
     texts = [file.text for file in files]
     if cccl.identity(texts) or not any(_VERSION_MACRO.search(text) for text in texts):
@@ -182,7 +182,7 @@ def _compile(
     runtime: Path,
     by: Preprocessor,
 ) -> Ways:
-    """Rewrite the files and compile them by the commands, one a source; how its kernels run."""
+    """Rewrite the files and run the commands, one for each source; how the kernels will run."""
     from cudalab.program import loops
     from cudalab.program.messages import Refused
     from cudalab.program.rewrite import edited
@@ -208,7 +208,7 @@ def _compile(
 
 
 def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
-    """Run the commands, which may read the precompiled header; the messages of what failed."""
+    """Run the commands, which may read the precompiled header; the errors of those that fail."""
     from cudalab.backends.cpu.compiler import reads_damage
     from cudalab.program.runtime import PRECOMPILED, run_all
 
@@ -222,13 +222,13 @@ def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
 
 
 def _named(folder: Path, name: str, file: File) -> list[str]:
-    """The options that compile a rewritten file under the name of the program's own."""
+    """The options that compile a rewritten file under the name of the original."""
     path = str(folder / name)
     return [f"-ffile-prefix-map={path}={file.label}", "-c", path]
 
 
 def host_command(path: str, options: Sequence[str], compiled: str) -> list[str]:
-    """The command that compiles a file of host code, in C or C++, as nvcc hands it on."""
+    """The command that compiles a file of host code, in C or C++, as nvcc would pass it on."""
     from cudalab.backends.cpu.toolchain import find_compiler
 
     host = for_host(options)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, int]]) -> None:
-    """Define conversions and shifts in device code, where nothing else has been edited.
+    """Give conversions and shifts in device code a GPU's results, unless an edit is in the way.
 
     `refused` are files and lines where the compiler refuses that, and how often: statements there
     get other edits, if there are any; else they stay as they are, and their functions refuse to
@@ -64,7 +64,7 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, i
 
 
 def _outermost(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The nodes that are in no other one."""
+    """The nodes that lie in no other of them."""
     end = 0
     for node in nodes:
         if node.first >= end:
@@ -73,7 +73,7 @@ def _outermost(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def _of_twins(bodies: Sequence[Node], words: Words, twins: set[str]) -> Iterator[arithmetic.Group]:
-    """The edits that use twins in place of macros."""
+    """The edits that replace macros by their twins."""
     seen: set[int] = set()
     for node in sorted(bodies, key=lambda each: each.last - each.first):  # the innermost first
         for i in range(node.first, node.last):
@@ -86,7 +86,7 @@ def _of_twins(bodies: Sequence[Node], words: Words, twins: set[str]) -> Iterator
 def _refused(
     each: Parsed, words: Words, statement: Node, refused: Counter[tuple[str, int]]
 ) -> tuple[int, int]:
-    """The line of a statement that the compiler has refused most often, and how often."""
+    """The line of a statement that the compiler has refused most often, with the count."""
     first = each.lines[words.tokens[statement.first].start]
     last = each.lines[words.tokens[statement.last - 1].start]
     times = {line: refused[each.file.label, line] for line in range(first, last + 1)}

@@ -37,9 +37,9 @@ def gather(
 ) -> list[File]:
     """The files named by `paths`, then every file that they include, except the system's.
 
-    With `is_cuda` all of those named are CUDA's, whatever they are called.
-    CudalabError if a named file cannot be read or is a lab's kernel file. A header that is not
-    there is left to the compiler, which searches more folders.
+    With `is_cuda`, all named files are CUDA sources, whatever their suffix.
+    CudalabError if a named file cannot be read or is a lab's kernel file. A header that is
+    not found is left to the compiler, which searches more folders.
     """
     files = [File(path, path, _read(path), is_cuda=is_cuda) for path in paths]
     for file in files:
@@ -66,7 +66,7 @@ def gather(
 
 
 def is_for_host(files: Sequence[File], index: int) -> bool:
-    """Whether a file is host code in C or C++: neither it nor its headers include CUDA's."""
+    """Whether a file is plain C or C++: neither it nor its headers include a header of CUDA."""
     if files[index].is_cuda or not files[index].path.endswith(_FOR_HOST):
         return False
     reached = {index}
@@ -84,7 +84,7 @@ def is_for_host(files: Sequence[File], index: int) -> bool:
 
 
 def is_binary(path: str) -> bool:
-    """Whether a file is a program or a library, by its first bytes."""
+    """Whether a file's first bytes are those of a program or a library."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow to start with
             return file.read(4) == b"\x7fELF"

@@ -56,10 +56,10 @@ def is_made(name: Name) -> bool:
 
 
 class Purity:
-    """Which expressions have no effect, given a program's macros."""
+    """Decides which expressions have no effect, given a program's macros."""
 
     def __init__(self, every: Sequence[Macro], scope: Scope) -> None:
-        """Find the macros that name no other one that has an effect."""
+        """Find the macros that neither have an effect nor use another that has one."""
         self.functions = {macro.name for macro in every if macro.params}
         self.impure: set[str] = set()
         bodies = []
@@ -92,7 +92,7 @@ class Stretch:
     """Statements that one lane may run for its warp, and what they contain."""
 
     def __init__(self, words: Words, purity: Purity) -> None:
-        """Begin without a statement."""
+        """Start with no statements."""
         self.words, self.purity = words, purity
         self.calls = self.products = 0
         self.variables: set[Name] = set()  # its own
@@ -105,11 +105,11 @@ class Stretch:
 
     @property
     def outer(self) -> list[Name | None]:
-        """The fragments from outside, each once."""
+        """The fragments that are declared outside, without repeats."""
         return [name for name in dict.fromkeys(self.arguments) if name not in self.own]
 
     def add(self, node: Node) -> bool:
-        """Add a statement; whether it has no other effect."""
+        """Add a statement; return whether it has no other effect."""
         if node.kind == "block":
             return all(map(self.add, node.children))
         if node.kind in ("for", "while", "if"):
@@ -141,7 +141,7 @@ class Stretch:
         return accepted
 
     def _rounding(self, node: Node) -> bool:
-        """Take the loop that calls __float_to_tf32 for all elements."""
+        """Accept the loop that calls __float_to_tf32 for each element."""
         texts, body = self.words.texts, node.children[-1]
         match = _ROUNDING.fullmatch(" ".join(texts[node.first : node.last]))
         if match is None:
@@ -157,7 +157,7 @@ class Stretch:
         return True
 
     def _call(self, node: Node) -> bool:
-        """Take a call of a function of `mma.h`."""
+        """Accept a call of a function of `mma.h`."""
         space, _, function = node.children[0].text.rpartition("::") if node.children else ("",) * 3
         count = _CALLS.get(function)
         if node.kind != "call" or count is None or space not in _SPACES:
@@ -176,12 +176,12 @@ class Stretch:
         return all(map(self._is_pure, arguments[count:]))
 
     def _is_for_all(self, value: Node) -> bool:
-        """Whether all lanes fill a fragment with this value: only here they may differ."""
+        """Whether all lanes fill a fragment with the same value: only here could they differ."""
         names = {node.text for node in value.of_kind("name", "member")}
         return not self._conditions and names <= _CONVERSIONS
 
     def _declaration(self, node: Node) -> bool:
-        """Take variables of simple types, or fragments."""
+        """Accept declarations of fragments and of variables of simple types."""
         if node.first < node.at and not node.words and is_fragment(node.type):
             self.types.append(node)
             self.own |= {*node.names}
@@ -201,7 +201,7 @@ class Stretch:
         )
 
     def _assignment(self, node: Node) -> bool:
-        """Take nothing, or changes of variables of the stretch."""
+        """Accept an empty statement, or a change of one of the stretch's own variables."""
         if node.kind == "comma":
             return all(map(self._assignment, node.children))
         steps = node.kind == "unary" and node.text.lstrip("_") in ("++", "--")
@@ -212,7 +212,7 @@ class Stretch:
         return own and all(map(self._is_pure, node.children[1:]))
 
     def _is_pure(self, node: Node) -> bool:
-        """Whether an expression has no effect; its names are noted."""
+        """Whether an expression has no effect; record the names that it uses."""
         words = self.words
         self.used |= {
             words.texts[k] for k in range(node.first, node.last) if words.kinds[k] == "name"

@@ -1,4 +1,4 @@
-"""The instrumented build of a program: a library whose every access to memory is seen."""
+"""The instrumented build of a program: a library that reports each access to memory."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _units(
 
 @explain_full_disk()
 def _host_object(part: Part, index: int) -> Path:
-    """The compiled form of a file of host code, which is not instrumented."""
+    """The object of a file of host code, which is not instrumented."""
     files, options = part.files, part.options
     path, texts = files[index].path, [file.text for file in files]
     built = cached("programs", "host", *host_command(path, options, ""), *texts, suffix=".o")

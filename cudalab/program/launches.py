@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """The kernels of all files, by what a launch needs to know of them."""
+    """What launches need to know about the kernels of all files."""
 
     plain: set[str]  # names that stand for one kernel that is no template
     templates: set[str]
@@ -31,7 +31,7 @@ class Known:
 
 
 def known(files: Sequence[Parsed]) -> Known:
-    """What the files say of their kernels."""
+    """Collect what the files declare about their kernels."""
     kernels: dict[str, list[Kernel]] = {}
     for each in files:
         for kernel in each.structure.kernels:
@@ -82,7 +82,7 @@ def rewrite(
 
 
 def _launch(parsed: Parsed, node: Node, written: str, of: Known) -> str:
-    """The beginning of a launch, as far as it depends on what is known of the kernel."""
+    """The beginning of a launch, which depends on what is known about the kernel."""
     kernel, name = node.children[0], short_name(node.children[0])
     if kernel.kind != "name":  # a pointer, evaluated at the launch
         return f"::cudalab::cudalab_typed_call({written}"
@@ -108,5 +108,5 @@ def short_name(kernel: Node) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string of C++ with this text, its spaces each one."""
+    """The text as a string literal of C++, with runs of spaces as one."""
     return '"' + " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -32,9 +32,9 @@ _NO_LIBRARY = re.compile(
 
 
 def explain(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompileError | None:
-    """The error for what a linker has refused; None if these are no messages of one.
+    """The error for objects that do not link; None if the messages are not a linker's.
 
-    `texts` are the sources by the names that messages have for them.
+    `texts` are the sources, by the names that the messages use.
     """
     errors: dict[str, None] = {}
     hints: dict[str, None] = {}
@@ -69,7 +69,7 @@ def _is_kernel(name: str, texts: Mapping[str, str]) -> bool:
 
 
 def _line(place: str, words: str, texts: Mapping[str, str]) -> str:
-    """A message about a place, with the line of the source if it is known."""
+    """A message about a place, followed by the source line if it is known."""
     path, _, number = place.rpartition(":")
     lines = texts.get(path, "").splitlines()
     at = int(number) if number.isdigit() else 0

@@ -54,7 +54,7 @@ class Ways:
     any_loops: bool = False
 
     def refuse(self, reason: str) -> None:
-        """Note that all kernels keep their fibers."""
+        """Record that all kernels keep their fibers."""
         self.reasons = {name: before or reason for name, before in self.reasons.items()}
         self.any_loops = False
 
@@ -64,7 +64,7 @@ class Ways:
         _beside(binary).write_text(text, encoding="utf-8")
 
     def lines(self) -> list[str]:
-        """Words for each kernel."""
+        """A line of text for each kernel."""
         return [
             f"{name}: {described(reason) if reason else LOOPS}"
             for name, reason in self.reasons.items()
@@ -84,7 +84,7 @@ def _beside(binary: Path) -> Path:
 
 @dataclass(frozen=True)
 class Preprocessor:
-    """The compiler's, for texts without the system's headers."""
+    """The compiler's preprocessor, applied to texts without the system's headers."""
 
     command: Sequence[str]
     whole: Sequence[str]  # the same with all headers
@@ -139,7 +139,7 @@ class Preprocessor:
 def add(
     files: Sequence[Parsed], names: Sequence[str], sources: Iterable[int], by: Preprocessor
 ) -> Ways:
-    """Add the loops of the kernels to the sources, as edits; how each kernel runs."""
+    """Add the loops of the kernels to the sources, as edits; return how each kernel runs."""
     ways = fibers(files, "")
     if not ways.reasons:
         return ways
@@ -174,7 +174,7 @@ def add(
 
 
 def fibers(files: Sequence[Parsed], reason: str) -> Ways:
-    """The kernels of a program, all of which have fibers for this reason."""
+    """All kernels of a program, with the reason why they run as fibers."""
     return Ways({each.name: reason for file in files for each in file.structure.kernels})
 
 
@@ -183,14 +183,14 @@ def _directives(files: Sequence[Parsed]) -> list[Token]:
 
 
 def _conditions(files: Sequence[Parsed]) -> set[str]:
-    """The names on which it may depend what the text is."""
+    """The names that conditions of the preprocessor depend on."""
     tested = [match[1] for each in _directives(files) if (match := _CONDITION.match(each.text))]
     names = {name for text in tested for name in re.findall(r"[A-Za-z_]\w*", text)}
     return {name for name in names if not _HARMLESS.fullmatch(name)}
 
 
 def _without_headers(text: str, own: Iterable[str]) -> str:
-    """The text without the headers of the system, which have no kernels."""
+    """The text without #includes of system headers, which contain no kernels."""
     names = {f'"{name}"' for name in own}
 
     def kept(match: re.Match[str]) -> str:
@@ -202,7 +202,7 @@ def _without_headers(text: str, own: Iterable[str]) -> str:
 def _weave(
     files: Sequence[Parsed], written: dict[int, Loops], macros: Iterable[str], often: set[str]
 ) -> None:
-    """Put the loops behind the sources, and what calls them where templates are launched.
+    """Append the loops to the sources, and call them where templates are launched.
 
     Templates that are launched often keep their fibers.
     """
@@ -231,7 +231,7 @@ def _weave(
 
 
 def _registered(kernel: Function, expressions: dict[str, str]) -> str:
-    """The object that tells the runtime of a kernel's loops."""
+    """The object that registers a kernel's loops with the runtime."""
     space = kernel.head[0].namespace.replace("{}", "").replace("::::", "::").strip(":")
     name = f"{space}::{kernel.name}" if space else kernel.name
     loops = f"::cudalab::BlockLauncher<{name}_cudalab_all>::run"
@@ -241,7 +241,7 @@ def _registered(kernel: Function, expressions: dict[str, str]) -> str:
 
 
 def _has_few_instances(kernel: Function, launches: Iterable[Launch]) -> bool:
-    """Whether the loops of a kernel are to be compiled for few arguments of its template."""
+    """Whether few template arguments occur, so that the kernel's loops are worth compiling."""
     own = [launch for launch in launches if launch.name == kernel.name]
     if not kernel.numbers:
         return len(own) <= MOST_INSTANCES
@@ -250,7 +250,7 @@ def _has_few_instances(kernel: Function, launches: Iterable[Launch]) -> bool:
 
 
 def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
-    """The template arguments of the loops that a launch calls, and the numbers before others.
+    """The template arguments of the loops that a launch calls, and the numbers passed first.
 
     None if the launch does not name all arguments of the kernel's template.
     """
@@ -266,7 +266,7 @@ def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
 
 
 def _call_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) -> None:
-    """Let the launch of a template hand over both ways to call it."""
+    """Make the launch of a template pass both ways to call it."""
     start, end, text = file.edits[launch.edit]
     before, name, _ = launch.kernel.rpartition(launch.name)
     arguments, numbers = _instance(launch, kernel) or ("", "")

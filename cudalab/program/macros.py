@@ -28,9 +28,9 @@ TWIN = "cudalab_exact_"
 
 
 def declare(every: Sequence[Macro], scope: Scope) -> frozenset[str]:
-    """Declare macros as the types and constants that they stand for, else as unknown names.
+    """Declare macros as the types and constants that they stand for, or else as unknown names.
 
-    The words that mark functions for the device: CUDA's own, and macros that contain them.
+    Returns the words that mark functions for the device: CUDA's own, and macros with them.
     """
     marks = set(arithmetic.DEVICE)
     for macro in every:
@@ -49,7 +49,7 @@ def declare(every: Sequence[Macro], scope: Scope) -> frozenset[str]:
 
 
 def edit(every: Sequence[Macro], used: set[str], scope: Scope, *, divisions: bool) -> set[str]:
-    """Note the edits of macros; the names of those that get a twin, of the `used` ones."""
+    """Record the edits of macros; return which of the `used` ones get a twin."""
     used = set(used)
     while more := {word for each in every if each.name in used for word in each.words} - used:
         used |= more
@@ -70,7 +70,7 @@ def _edits(macro: Macro, scope: Scope, *, divisions: bool) -> list[Edit]:
 
 
 def twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:
-    """The second definition of a macro; `made` are edits of the first, which `text` lacks."""
+    """The second definition of a macro; `made` are edits of the first that `text` lacks."""
     made = [edit for edit in made if macro.start <= edit[0] < macro.end]
     taken = [(start, end) for start, end, _ in made if start < end]
     edits = [*made, *renamed(macro.tokens, twins), *macro.edits]
@@ -86,7 +86,7 @@ def twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:
 
 
 def renamed(tokens: Iterable[Token], twins: set[str]) -> list[Edit]:
-    """The edits that use twins in place of macros."""
+    """The edits that replace macros by their twins."""
     return [
         (token.start, token.end, TWIN + token.text)
         for token in tokens

@@ -73,24 +73,24 @@ T = TypeVar("T")
 class Refused:
     """The places where the compiler refuses what was added to the text of a program.
 
-    The text is made and compiled again without that, until the compiler takes it.
+    The text is rewritten and compiled again without these additions until the compiler accepts it.
     """
 
     def __init__(self, files: Sequence[File]) -> None:
-        """Begin with nothing that is refused."""
+        """Start with nothing refused."""
         self.files, self.messages = files, ""
         self.places: Counter[tuple[str, int]] = Counter()  # files and lines, and how often
         self._before: object = None
 
     def other(self, made: T) -> T:
-        """The text that is made now; the error if the compiler has refused the same before."""
+        """Return the text; raise the error if the compiler has already refused the same one."""
         if made == self._before:
             raise explain(self.messages, self.files)
         self._before = made
         return made
 
     def add(self, messages: str) -> None:
-        """Note what the compiler says to a text."""
+        """Record the compiler's messages about a text."""
         self.messages = messages
         self.places.update(places(messages))
 
@@ -121,7 +121,7 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
 
 
 def links(messages: str, label: str) -> CudalabError:
-    """The error for objects that do not link to a program."""
+    """The error for objects that cannot be linked into a program."""
     full = disk_full(messages) or linking.explain(messages, label, {})
     return full or KernelCompileError(f"{label} does not link:\n{messages.strip()}")
 
@@ -132,7 +132,7 @@ def places(messages: str) -> frozenset[tuple[str, int]]:
 
 
 def _lacking(messages: str, files: Sequence[File]) -> Lacking:
-    """What the program lacks, by what the compiler does not know."""
+    """The missing features, inferred from the names that the compiler does not know."""
     own = {file.label for file in files}
     lacking = Lacking()
     for match in _UNKNOWN.finditer(messages):
@@ -152,7 +152,7 @@ def _lacking(messages: str, files: Sequence[File]) -> Lacking:
 
 
 def _defined(name: str, files: Sequence[File]) -> bool:
-    """Whether the program seems to define `name` itself, so that the mistake is its own."""
+    """Whether the program appears to define `name` itself, so that the mistake is its own."""
     own = re.compile(
         rf"#\s*define\s+{name}\b"  # a macro
         rf"|\b(?:struct|class)\s+{name}\b"
@@ -163,7 +163,7 @@ def _defined(name: str, files: Sequence[File]) -> bool:
 
 
 def _with_own_names(messages: str, files: Sequence[File]) -> str:
-    """The messages with the program's files in the place of those that were made of them."""
+    """The messages with the names of the program's files instead of the generated ones."""
 
     def own(match: re.Match[str]) -> str:
         return files[int(match["index"])].label
@@ -195,7 +195,7 @@ def _readable(messages: str, files: Sequence[File]) -> str:
 
 
 def _own_words(words: str) -> str:
-    """What the compiler says, as the program's author would say it."""
+    """A compiler's message in terms of the program's own text."""
     unknown = _UNKNOWN.search(f"_:1: error: {words}")
     name = unknown and (unknown["name"] or unknown["other"])
     suggestion = meant(name) if name and is_cuda_name(name) else ""

@@ -63,7 +63,7 @@ class Observed:
     ended_by: str = ""  # the signal that ended the program, if any
 
     def add(self, kind: str, what: Any) -> None:
-        """Add one thing that the program's process has sent."""
+        """Add one observation from the program's process."""
         if kind == "trace":
             self.traces.append(what)
         elif kind == "findings":
@@ -91,10 +91,10 @@ def observe(
 ) -> tuple[int, Observed]:
     """Run the program in a child process; return its wait status and the observations.
 
-    A kernel is observed for `kill_after` seconds of processor time, in each further launch for a
-    part of it, and while there is memory; after half of the time if a launch makes no progress. The
-    rest runs without the instrument. If it makes no progress there either, it ends as an endless
-    loop.
+    A kernel is observed for `kill_after` seconds of processor time, each later launch for a
+    fraction of that, and only while memory lasts; a launch that makes no progress, for half of the
+    time. The rest runs without the instrument. If there is no progress there either, the launch
+    ends as an endless loop.
     """
     seen, started, refused = Observed(), False, ""
     reading, writing = os.pipe()
@@ -154,7 +154,7 @@ def _run_program(library: Library, arguments: Sequence[str], pipe: int, watch: _
 
 
 def _last_name(mangled: str) -> str:
-    """`total` of _ZN5outer5totalE and of _ZL5total."""
+    """The last name of a mangled one: `total` of _ZN5outer5totalE and of _ZL5total."""
     name, rest = mangled, mangled.removeprefix("_ZN").removeprefix("_Z").removeprefix("L")
     while match := re.match(r"L?(\d+)", rest):
         end = match.end() + int(match[1])
@@ -164,7 +164,7 @@ def _last_name(mangled: str) -> str:
 
 @dataclass(frozen=True)
 class _Watch:
-    """What is observed, and for how long."""
+    """Which launches are observed, and for how long."""
 
     detect: bool
     count: bool
@@ -383,7 +383,7 @@ class _Program:
             self.send("trace", check_rows.trace(self.checker, names, blocks, traced))
 
     def _called(self, launch: Any, kernel: Any, name: str) -> dict[int, str]:
-        """The names of memory, by the kernel's parameter or the line that allocated it."""
+        """Names for memory: the kernel's parameter, or the line that allocated it."""
         called = dict(self.variables)
         parameters = self.parameters.get(name.partition("<")[0].rpartition("::")[2], [])
         for i in range(kernel.num_params):

@@ -1,4 +1,4 @@
-"""OpenMP in a program: the option that it needs is added, as nobody remembers it."""
+"""OpenMP in a program: adds the option that it needs and that is easily forgotten."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _USED = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b|\bomp_[a-z]\w*[ \t]*\(", re
 
 
 def added(files: Sequence[File], options: Sequence[str], *, tell: bool = True) -> list[str]:
-    """The options, and the one for OpenMP if the program uses it and they do not say so.
+    """The options, with the one for OpenMP if the program needs it and it is missing.
 
-    A compiler of LLVM's gets none: it may come without the library.
+    Clang gets none: it may be installed without the library.
     """
     if any(option.startswith("-fopenmp") for option in for_host(options).compile):
         return list(options)

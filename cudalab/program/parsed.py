@@ -1,4 +1,4 @@
-"""A file of a program that is rewritten: its tokens, its tree, and the edits so far."""
+"""A file of a program while it is rewritten: its tokens, its tree, and the edits so far."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Parsed:
         self.edits.append((start, end, text + newline * lost))
 
     def refuse(self, position: int, line: int) -> None:
-        """Let a function refuse to run, of which one line has no GPU's arithmetic."""
+        """Make the function around a line without a GPU's arithmetic refuse to run."""
         if line not in self.refused:
             label = self.file.label.replace("\\", "\\\\").replace('"', '\\"')
             self.replace(
@@ -100,7 +100,7 @@ def parse(file: File) -> Parsed:
 
 
 def read(files: Sequence[Parsed]) -> Scope:
-    """Read the trees of all files, each behind those that it includes: the scope of their names."""
+    """Read the trees of all files, each after those that it includes, into one scope."""
     scope = Scope("namespace")
     marks = declare([macro for each in files for macro in each.macros], scope)
     for each in _in_order(files):
@@ -111,7 +111,7 @@ def read(files: Sequence[Parsed]) -> Scope:
 
 
 def _in_order(files: Sequence[Parsed]) -> Iterator[Parsed]:
-    """The files, each behind those that it includes."""
+    """The files, each after those that it includes."""
     done: set[int] = set()
 
     def visit(i: int) -> Iterator[Parsed]:

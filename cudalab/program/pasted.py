@@ -1,7 +1,7 @@
 """Inline PTX whose text macros put together, as in `asm("mov.u32 %0, %%" #name ";" : …)`.
 
-An `asm` statement is translated where its text is known. So the macros in it are expanded as the
-preprocessor would do it, and the macro that makes one of its own parameters is expanded at each
+An `asm` statement can be translated only where its text is known. So the macros in it are expanded
+as the preprocessor would, and a macro that builds the text from its parameters is expanded at each
 use.
 """
 
@@ -32,10 +32,10 @@ class _Word(NamedTuple):
 
 
 class Pasted:
-    """The macros of a program, by their names."""
+    """The macros of a program, by name."""
 
     def __init__(self, files: Iterable[Parsed]) -> None:
-        """Read the macros of all files; one with several definitions is left alone."""
+        """Collect the macros of all files, except those with several definitions."""
         every: dict[str, list[Macro]] = {}
         for each in files:
             for macro in each.macros:
@@ -46,7 +46,7 @@ class Pasted:
         self.makers = self._makers()
 
     def _makers(self) -> set[str]:
-        """The macros that make the text of an `asm` statement of their parameters."""
+        """The macros that build the text of an `asm` statement from their parameters."""
         makers = {name for name, macro in self._macros.items() if _pastes(macro)}
         while more := {
             name
@@ -73,7 +73,7 @@ class Pasted:
         return closing(list(tokens), i + 1) if tokens[i + 1 : i + 2] else None
 
     def expanded(self, tokens: Sequence[Token]) -> str:
-        """The text of the tokens, with all macros of the program replaced."""
+        """The text of the tokens with all macros of the program expanded."""
         words = self._expand(_words(tokens), 0)
         return "".join((" " if word.spaced else "") + word.text for word in words)
 
@@ -160,7 +160,7 @@ def _words(tokens: Sequence[Token]) -> list[_Word]:
 def _arguments(
     macro: Macro, words: list[_Word], i: int
 ) -> tuple[dict[str, list[_Word]] | None, int]:
-    """The arguments of a use by the names of the parameters, and the last word of the use."""
+    """The arguments of a use, by parameter, and the index of its last word."""
     if not macro.params:
         return {}, i
     if [word.text for word in words[i + 1 : i + 2]] != ["("]:
@@ -183,6 +183,6 @@ def _arguments(
 
 
 def _quoted(words: list[_Word]) -> str:
-    """What `#` makes of an argument."""
+    """The string that `#` turns an argument into."""
     text = "".join((" " if word.spaced else "") + word.text for word in words).strip()
     return '"' + re.sub(r'[\\"]', r"\\\g<0>", text) + '"'

@@ -1,7 +1,7 @@
-"""Kernels whose names a `using namespace` gives a second meaning, as `swap`, `count` or `max`.
+"""Kernels whose names are ambiguous after a `using namespace`: `swap`, `count` or `max`.
 
-nvcc chooses by a launch's arguments. Here the launch names the kernel: the one outside of all
-namespaces, with its parameters' types.
+nvcc resolves the name by the launch's arguments. Here the launch names the kernel in full: the one
+outside all namespaces, with the types of its parameters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def kernels(files: Sequence[Parsed], plain: set[str], templates: set[str]) -> dict[str, str]:
     """The kernels of a program with a `using namespace`, each as an expression of C++.
 
-    That of a template is its name.
+    A template's is its name.
     """
     uses = any(
         (one.text, other.text) == ("using", "namespace")

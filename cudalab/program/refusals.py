@@ -1,7 +1,7 @@
 """The features that the CPU device lacks, and where a program uses them.
 
-MISSING is the one place that knows their names: what arrives is removed from it. A program is
-refused in one line, with all that it lacks, each with the first place that asks for it.
+MISSING is the only list of their names; a feature that is added is removed from it. A program is
+refused with one line that lists everything it lacks, each with the first place that needs it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature, and how a program shows that it wants it."""
+    """A feature, and the signs by which a program shows that it needs it."""
 
     name: str
     _: KW_ONLY
@@ -102,10 +102,10 @@ _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
 
 
 class Lacking:
-    """What a program lacks: each feature with the name that shows it and the place of its use."""
+    """The features a program lacks, each with the name that gives it away and its place."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start empty."""
         self._places: dict[str, str] = {}
         self.hint = ""
 
@@ -114,19 +114,19 @@ class Lacking:
         return bool(self._places)
 
     def add(self, feature: str, place: str, name: str = "") -> None:
-        """Note the first place that asks for a feature."""
+        """Record the first place that needs a feature."""
         if not any(known.partition(": ")[0] == feature for known in self._places):
             self._places[f"{feature}: {name}" if name else feature] = place
 
     def take(self, other: Lacking) -> None:
-        """Note what another has, too."""
+        """Add what another one has recorded."""
         self.hint = self.hint or other.hint
         for what, place in other._places.items():
             feature, _, name = what.partition(": ")
             self.add(feature, place, name)
 
     def add_header(self, header: str, place: str) -> None:
-        """Note an #include of a header that is missing, if it is NVIDIA's or a feature's."""
+        """Record an #include of a missing header that is NVIDIA's or belongs to a feature."""
         if cccl.is_part(header):
             library = next(name for prefix, name in _CCCL if header.startswith(prefix))
             self.hint = cccl.why_missing()
@@ -139,7 +139,7 @@ class Lacking:
         return None
 
     def add_name(self, name: str, place: str, space: str = "") -> None:
-        """Note a name that the compiler does not know, if it is CUDA's or in CUDA's namespaces."""
+        """Record a name unknown to the compiler that is CUDA's or in one of CUDA's namespaces."""
         for feature in MISSING:
             if re.fullmatch(f"{feature.names}|{feature.unknown}", name):
                 return self.add(feature.name, place, name)
@@ -151,13 +151,13 @@ class Lacking:
         return None
 
     def error(self) -> NoDeviceError:
-        """The one line."""
+        """The error that lists everything."""
         each = ", ".join(f"{what} ({place})" for what, place in self._places.items())
         return NoDeviceError(f"not supported on the CPU device: {each}", hint=self.hint or None)
 
 
 def is_cuda_name(name: str) -> bool:
-    """Whether a name is of CUDA's kind, such as cudaMalloc or __syncthreads."""
+    """Whether a name looks like one of CUDA's, such as cudaMalloc or __syncthreads."""
     return bool(_CUDA_NAME.fullmatch(name))
 
 
@@ -178,9 +178,9 @@ def _begins(pattern: str, name: str) -> bool:
 
 
 def unconditional(directives: Sequence[Token]) -> Callable[[int], bool]:
-    """A function that says whether a position is under no condition of the preprocessor.
+    """A function that tells whether a position lies under no condition of the preprocessor.
 
-    Whether others are read is the compiler's to say. (An #ifndef is most often a guard.)
+    The others are left to the compiler. (An #ifndef is usually an include guard.)
     """
     begins, depths = [0], [0]
     open_: list[bool] = []
@@ -212,7 +212,7 @@ def headers_of(
 
 
 def names_used(tokens: Sequence[Token], directives: Sequence[Token]) -> list[tuple[str, int]]:
-    """The names of a file's code that only a missing feature has, each with its first use."""
+    """The names in a file's code that belong to missing features, each with its first use."""
     counts = unconditional(directives)
     first: dict[str, int] = {}
     for token in tokens:

@@ -1,4 +1,4 @@
-"""What CUDA has removed and old programs use: it works, with a note of what takes its place."""
+"""Features that CUDA has removed and old programs use: they work, with a note."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _THRUST = re.compile(r"[ \t]*#[ \t]*include[ \t]*<thrust/")
 
 
 def tell(parsed: Sequence[Parsed]) -> None:
-    """Say what of the files nvcc no longer knows, and what takes its place."""
+    """Print notes about what nvcc no longer accepts, and what replaces it."""
     own = {macro.name for each in parsed for macro in each.macros}
     own |= {name for each in parsed for name in each.structure.host_functions}
     for each in parsed:
@@ -59,14 +59,14 @@ def tell(parsed: Sequence[Parsed]) -> None:
 
 
 def _names(tokens: Sequence[Token]) -> Iterator[tuple[str, int]]:
-    """The names of the code, those of Thrust and CUB with their namespace, and their places."""
+    """The names in the code, with the namespaces of Thrust and CUB, and their places."""
     for i, token in enumerate(tokens):
         space = tokens[i - 2].text if i > 1 and tokens[i - 1].text == "::" else ""
         yield f"{space}::{token.text}" if space in ("thrust", "cub") else token.text, token.start
 
 
 def include_thrust(parsed: Parsed) -> None:
-    """Include the headers of Thrust that nvcc finds by others."""
+    """Include the headers of Thrust that nvcc includes indirectly."""
     used = (name.partition("::") for name, _ in _names(parsed.tokens))
     names = {name for space, _, name in used if space == "thrust" and name}
     lines = [f"#include <{header}>\n" for header in cccl.headers_of(names)] if names else []

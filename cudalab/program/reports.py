@@ -58,7 +58,7 @@ def finding_rows(name: str, files: Sequence[File], seen: Observed) -> list[Findi
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a program, and what is not counted."""
+    """What is wrong with a program, and what does not count."""
 
     rows: list[FindingRow]
     ignored: list[str]  # failures that the program ignores
@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def errors(self) -> int:
-        """How many there are."""
+        """The number of errors."""
         leaks = len(self.leaks) if self.leaks_count else 0
         return errors(grouped(self.rows)) + len(self.ignored) + leaks
 
@@ -86,9 +86,9 @@ def verdict(
 ) -> Verdict:
     """Tell what is wrong from what follows from it. Leaks count if `leaks` is set.
 
-    What has ended a kernel is a finding; then its launch fails, and the program stops halfway,
-    so that it does not free its memory. Where memory could not be made, and the program did not
-    look, what is done through its pointer follows from that.
+    Whatever ended a kernel is a finding; its launch then fails, and the program stops halfway
+    without freeing its memory. If an allocation failed and the program did not check, accesses
+    through its pointer follow from that.
     """
     texts = {file.label: file.text.splitlines() for file in files}
     ignored, follows = unchecked.causes(unchecked.unchecked(seen.messages, texts))
@@ -158,7 +158,7 @@ def sanitized(name: str, files: Sequence[File], found: Verdict, seen: Observed) 
 
 
 def _covered(names: Names, seen: Observed) -> None:
-    """Print what the verdict is about, and what it is not."""
+    """Print what the verdict covers, and what it does not."""
     long = any(launch.examined is not None for launch in seen.launches)
     accesses = (
         "the accesses of the blocks that were examined" if long else "the accesses of the kernels"
@@ -181,7 +181,7 @@ def _missed(seen: Observed) -> list[tuple[Place, str]]:
 
 
 def _share(seen: Observed) -> str:
-    """How many of the lines with accesses were looked at."""
+    """The share of lines with accesses that were observed."""
     looked, missed = len(seen.looks.at), len(seen.looks.missed)
     return f"accesses on {looked} of {looked + missed} lines observed"
 
@@ -197,7 +197,7 @@ def remarks(found: Verdict, file: str) -> list[Annotation]:
 
 
 def _remark(rule: Rule, level: Level, text: str, file: str) -> Annotation:
-    """A remark at the line that its text begins with."""
+    """A remark at the line that the text starts with."""
     at = _PLACE.match(text)
     return Annotation(
         rule=rule,
@@ -209,7 +209,7 @@ def _remark(rule: Rule, level: Level, text: str, file: str) -> Annotation:
 
 
 def _by_launch(names: Names, seen: Observed, reported: Collection[str]) -> None:
-    """Print a line for each launch with findings of the reported kinds; those alike share one."""
+    """Print a line for each launch with reported findings; similar launches share one."""
     alike: dict[str, list[int]] = {}
     for i, launch in enumerate(seen.launches, 1):
         titles = {explain(one).title for one in launch.findings if one.kind in reported}
@@ -229,7 +229,7 @@ def _by_launch(names: Names, seen: Observed, reported: Collection[str]) -> None:
 
 
 def _numbers(launches: Sequence[int]) -> str:
-    """The numbers of launches that are alike: `4`, `1-24`, or `1, 3, 5 and 9 more`."""
+    """The numbers of similar launches: `4`, `1-24`, or `1, 3, 5 and 9 more`."""
     first, last = launches[0], launches[-1]
     if len(launches) > 2 and last - first == len(launches) - 1:
         return f"{first}-{last}"
@@ -239,7 +239,7 @@ def _numbers(launches: Sequence[int]) -> str:
 
 
 def _partly_examined(seen: Observed) -> list[str]:
-    """How far launches were examined that take long; those alike share a line."""
+    """How much of each long launch was examined; similar ones share a line."""
     alike: dict[tuple[str, int], list[int]] = {}
     for launch in seen.launches:
         endless = any(finding.kind == "infinite_loop" for finding in launch.findings)
@@ -261,7 +261,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def _long_launches(names: Names, seen: Observed) -> None:
-    """Print how far launches were examined that take long, and what to do."""
+    """Print how much of each long launch was examined, and what to do about it."""
     lines = [f"   {names.short(line)}" for line in _partly_examined(seen)]
     if lines:
         head = "Launches that take long, or much memory: blocks examined; the others just ran."
@@ -272,7 +272,7 @@ def _long_launches(names: Names, seen: Observed) -> None:
 
 
 def _failures(names: Names, found: Verdict) -> None:
-    """Print failures that the program ignored, what follows from findings, leaks, failed calls."""
+    """Print ignored failures, consequences of findings, leaks and failed calls."""
     leaks = "Memory that the program never frees"
     leaks += ":" if found.leaks_count else " (a note; --leaks makes it an error):"
     for head, lines in (
@@ -308,7 +308,7 @@ def profile_of(name: str, files: Sequence[File], seen: Observed) -> Profile:
 
 
 def profiled(name: str, files: Sequence[File], profile: Profile, seen: Observed) -> None:
-    """Print a row for launches that are alike, then each kernel line by line."""
+    """Print a row for each group of similar launches, then each kernel line by line."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for i, trace in enumerate(seen.traces, 1):
         sums = totals(trace)

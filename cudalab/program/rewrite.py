@@ -45,7 +45,7 @@ def rewrite(
     *,
     refused: Counter[tuple[str, int]] | None = None,
 ) -> list[str]:
-    """The texts to compile in place of `files`, to be stored under `names`: `edited`, as text."""
+    """The texts to compile instead of `files`, to be stored under `names`."""
     return [each.rewritten() for each in edited(files, names, refused=refused)]
 
 
@@ -104,7 +104,7 @@ def edited(
 
 
 def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
-    """The error for a program that lacks something; it names all else that is missing, too."""
+    """The error for a program that lacks a feature; it lists everything else that is missing."""
     for each in parsed:
         _note_headers(each, lacking)
         for name, start in names_used(each.tokens, each.directives):
@@ -116,14 +116,14 @@ def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
 
 
 def _note_headers(parsed: Parsed, lacking: Lacking) -> None:
-    """Note the headers of NVIDIA's that a file includes and the device lacks."""
+    """Record NVIDIA's headers that a file includes and the device lacks."""
     for header, start in headers_of(parsed.file.includes, parsed.directives):
         if is_missing_header(header):
             lacking.add_header(header, parsed.place(start))
 
 
 def _check_clusters(parsed: Parsed) -> None:
-    """Note `__cluster_dims__`, which compilers do not know for an attribute."""
+    """Record `__cluster_dims__`, which compilers do not recognise as an attribute."""
     counts = unconditional(parsed.directives)
     for token in parsed.tokens:
         if token.text == "__cluster_dims__" and counts(token.start):
@@ -159,7 +159,7 @@ def _rewrite_conditions(parsed: Parsed) -> None:
 
 
 def _rewrite_references(files: Sequence[Parsed], *, tell: bool) -> None:
-    """Turn `texture<float, 2> image;` into our class of that name, and tell of the first."""
+    """Turn `texture<float, 2> image;` into our class of that name, with a note on the first."""
     for parsed in files:
         for token in _references(parsed.tokens):
             parsed.replace(token.start, token.start, "::cudalab::")
@@ -184,7 +184,7 @@ def _references(tokens: list[Token]) -> list[Token]:
 
 
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
-    """Let the lanes of warps move in step where a kernel counts on it."""
+    """Make the lanes of warps move in step where a kernel relies on it."""
     files = [
         Functions(each.words, each.directives, each.structure.device_functions) for each in parsed
     ]

@@ -1,7 +1,7 @@
 """The runtime of whole programs: objects and a precompiled header, made once for each compiler.
 
-A program runs with the plain ones. One that is observed has ones of its own, and the runtime API as
-a library beside it.
+A program normally uses the plain ones. An observed program has its own, and the runtime API as a
+separate library.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")
 
 
 class Runtime:
-    """Files of the runtime that compilers make, each for itself, while the caller goes on."""
+    """Files of the runtime, which compilers make in parallel while the caller continues."""
 
     def __init__(self, folder: Path, parts_of_it: Sequence[str], *more: str) -> None:
         """Start the compilers for the objects that are missing, with `more` flags."""
@@ -77,12 +77,12 @@ class Runtime:
 
 
 def _building(made: Path) -> Path:
-    """Where this thread makes a file, before it takes its place."""
+    """Where this thread builds a file before moving it into place."""
     return made.with_suffix(f".{os.getpid()}-{get_native_id()}")
 
 
 def plain(used: Sequence[str] = ()) -> Runtime:
-    """Begin to make the runtime: the common parts and those `used`."""
+    """Start to build the runtime: the common parts and those `used`."""
     place = cached("programs", "runtime", *with_users(PART), find_compiler().identity)
     made = Runtime(place, (parts.FIRST, *used, *parts.ALWAYS, "launch", *parts.OF_PROGRAM))
     made.precompile([*with_users(PROGRAM), *for_programs()])
@@ -101,7 +101,7 @@ def files(*, check: bool) -> list[Path]:
 
 @explain_full_disk()
 def observed(used: Sequence[str] = ()) -> list[str]:
-    """The objects that belong to a program which is observed, and the runtime API as a library."""
+    """The objects for an observed program, followed by the library with the runtime API."""
     checked = compiler.check_runtime_library()  # depends on the processor's features, too
     place = cached("programs", "observed", *with_users(PART), checked.name)
     own = Runtime(place, (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM), *_OBSERVED)
@@ -118,24 +118,24 @@ def observed(used: Sequence[str] = ()) -> list[str]:
 
 
 class Compilers:
-    """Compilers that run side by side while the caller goes on.
+    """Compilers that run in parallel while the caller continues.
 
-    There are no more of them at once than processors: each takes hundreds of MB.
+    At most one runs per processor, since each takes hundreds of MB.
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start with none."""
         self._waiting: deque[Sequence[str]] = deque()
         self._started: list[tuple[subprocess.Popen[bytes], list[bytes]]] = []  # and what they say
         self._running = selectors.DefaultSelector()  # by the pipes through which they say it
 
     def add(self, command: Sequence[str]) -> None:
-        """Start a compiler, now or when one of the others has ended."""
+        """Start a compiler, now or as soon as another one has finished."""
         self._waiting.append(command)
         self._start()
 
     def finish(self) -> str:
-        """Wait for all of them; the messages of those that failed."""
+        """Wait for all compilers; return the messages of those that failed."""
         while self._running.get_map():
             for key, _ in self._running.select():
                 process, said = key.data
@@ -174,7 +174,7 @@ class Compilers:
 
 
 def run_all(commands: Iterable[Sequence[str]]) -> str:
-    """Run the commands side by side and return the messages of those that failed."""
+    """Run the commands in parallel and return the messages of those that failed."""
     compilers = Compilers()
     for command in commands:
         compilers.add(command)

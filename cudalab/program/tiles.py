@@ -49,7 +49,7 @@ class _Finder:
                 self._look_into(part)
 
     def _look_into(self, node: Node) -> None:
-        """Look at the statements in a statement."""
+        """Search the statements inside a statement."""
         if node.kind == "block":
             self._block(node.children)
         elif node.kind in ("for", "while", "if", "switch", "else", "do"):
@@ -71,7 +71,7 @@ class _Finder:
             self._take_pieces(run)
 
     def _take_pieces(self, run: Sequence[Node]) -> None:
-        """Take what is between the declarations of a run, whose names may be used behind it."""
+        """Try the parts between the declarations of a run, whose names may be used after it."""
         piece: list[Node] = []
         for node in run:
             if node.kind != "declaration" and Stretch(self.words, self.purity).add(node):
@@ -82,7 +82,7 @@ class _Finder:
         self._take(piece)
 
     def _take(self, run: Sequence[Node]) -> bool:
-        """Make the edits for a run of statements if it is a stretch worth the trouble."""
+        """Edit a run of statements if it is a stretch that is worth it."""
         s, tokens = Stretch(self.words, self.purity), self.words.tokens
         if not run or not all(map(s.add, run)):
             return False

@@ -1,4 +1,4 @@
-"""Misspelt names of CUDA: which of the names that the CPU device has is meant."""
+"""Misspelt names of CUDA: finds the name that was probably meant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def meant(name: str) -> str:
 
 
 def _likeness(one: str, other: str) -> tuple[float, int]:
-    """How like two names are: by their letters, then by how many they begin with."""
+    """How similar two names are: by their letters, then by their common beginning."""
     equal = (a == b for a, b in zip(one, other, strict=False))
     return difflib.SequenceMatcher(None, one, other).ratio(), sum(takewhile(bool, equal))
 
@@ -48,7 +48,7 @@ def _by_lower_case() -> dict[str, str]:
 
 @cache
 def _known() -> frozenset[str]:
-    """The names in the headers of the CPU device, in which CUDA's are."""
+    """The names in the CPU device's headers, which include those of CUDA."""
     names: set[str] = set()
     for folder in (RUNTIME / "include", RUNTIME / "kernels", *RUNTIME.glob("optional/*/include")):
         for header in folder.rglob("*"):
@@ -59,5 +59,5 @@ def _known() -> frozenset[str]:
 
 @cache
 def _words() -> frozenset[str]:
-    """The words of which those names are made."""
+    """The words that those names are made of."""
     return frozenset(word for name in _known() for word in _WORD.findall(name))

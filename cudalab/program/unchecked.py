@@ -1,4 +1,4 @@
-"""Calls of the runtime API that failed, and whose result the program throws away."""
+"""Failed calls of the runtime API whose result the program ignores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BEFORE_STATEMENT = frozenset({"", ";", "{", "}", "else", "do", ":"})
 
 
 def unchecked(messages: Sequence[tuple[str, str]], texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """The failures in `messages` that the program neither looks at nor asks for later.
+    """The failures in `messages` that the program neither checks nor queries later.
 
     `messages` are kinds and texts as observe.py sends them, `texts` the lines of the source files.
     """
@@ -40,19 +40,19 @@ def unchecked(messages: Sequence[tuple[str, str]], texts: Mapping[str, Sequence[
 
 
 def causes(ignored: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Failures, and those among them that an earlier one has caused: of memory never made."""
+    """The failures, and those caused by an earlier one: a failed allocation."""
     made = [text for text in ignored if _MAKES.search(text)]
     follow = [text for text in ignored if made and text not in made and _OF_NULL in text]
     return [text for text in ignored if text not in follow], follow
 
 
 def leaves_null(ignored: Sequence[str]) -> bool:
-    """Whether one of the failures has made no memory, so that its pointer leads nowhere."""
+    """Whether one of the failures is an allocation, which leaves its pointer null."""
     return any(_MAKES.search(text) for text in ignored)
 
 
 def _is_thrown_away(text: str, name: str, line: int) -> bool:
-    """Whether a call of `name` at a line is a statement of its own."""
+    """Whether a call of `name` on a line is a statement by itself."""
     tokens, lines = tokenize(text), Lines(text)
     for i, token in enumerate(tokens[:-1]):
         if token.text != name or tokens[i + 1].text != "(" or lines[token.start] > line:

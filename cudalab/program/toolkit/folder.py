@@ -57,7 +57,7 @@ def runtime() -> Path:
 
 @cache
 def toolkit() -> Path:
-    """The folder, which is made if it is missing."""
+    """The folder, which is created if it is missing."""
     compiler = find_compiler()
     if not shutil.which("ld"):
         raise NoDeviceError(
@@ -73,7 +73,7 @@ def toolkit() -> Path:
 
 @explain_full_disk()
 def _make(folder: Path) -> None:
-    """Make the folder beside its place, and move it there."""
+    """Create the folder under another name, then move it into place."""
     with (
         stage("preparing a toolkit for make and CMake, once", once=True),
         tempfile.TemporaryDirectory(prefix="build-", dir=folder.parent) as name,
@@ -95,7 +95,7 @@ def _make(folder: Path) -> None:
 
 
 def _write_nvcc(path: Path) -> None:
-    """The command, which finds this package wherever it is called."""
+    """Write the command, which finds this package wherever it is called from."""
     code = f"import sys; sys.path[:1] = [{str(Path(PACKAGE).parent)!r}]"
     code += "; from cudalab.cli.nvcc import main; main()"
     command = shlex.join([sys.executable, "-c", code])
@@ -104,7 +104,7 @@ def _write_nvcc(path: Path) -> None:
 
 
 def _write_headers(folder: Path) -> None:
-    """Headers that include those of the CPU device, for what other compilers compile."""
+    """Write headers that include those of the CPU device, for other compilers."""
     for searched in map(Path, for_programs()[1::2]):
         for header in searched.rglob("*"):
             inside = header.relative_to(searched)
@@ -117,7 +117,7 @@ def _write_headers(folder: Path) -> None:
 
 
 def _write_libraries(folder: Path, archive: str) -> None:
-    """The archive of the runtime, and files that let linkers take it for NVIDIA's libraries."""
+    """Write the runtime's archive, and files that stand in for NVIDIA's libraries."""
     objects = runtime()
     always = [parts.FIRST, *parts.ALWAYS, "launch", *parts.OF_PROGRAM]
     together = folder / "runtime.o"  # in this order, which matters

@@ -63,7 +63,7 @@ class Line:
 
 
 def read(words: Sequence[str]) -> Line:
-    """The command line. UsageError for what the CPU device cannot make."""
+    """Parse a command line. UsageError for what the CPU device cannot build."""
     names = {*_WAYS, *_LOUD, *_REFUSED}
     ours, options = split(list(_expanded(words)), names)
     line, rest = Line(), iter(ours)
@@ -87,7 +87,7 @@ def read(words: Sequence[str]) -> Line:
 
 
 def _take_way(line: Line, name: str, words: Sequence[str]) -> None:
-    """Take an option that says what to do."""
+    """Handle an option that selects what to do."""
     if name in _WAYS:
         line.way = _WAYS[name]
     elif name in _LOUD:
@@ -98,7 +98,7 @@ def _take_way(line: Line, name: str, words: Sequence[str]) -> None:
 
 
 def _take(line: Line, option: str) -> None:
-    """Take an option that has its value with it."""
+    """Handle an option together with its value."""
     name, _, value = option[1:].partition("=")
     if name == "x":
         line.is_cuda = value == "cu"
@@ -115,7 +115,7 @@ def _take(line: Line, option: str) -> None:
 
 
 def _expanded(words: Sequence[str]) -> Iterator[str]:
-    """The words, with those of the files that hold more of them."""
+    """The words, with option files expanded."""
     rest = iter(words)
     for word in rest:
         name, equals, value = word.lstrip("-").partition("=")

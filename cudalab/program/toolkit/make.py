@@ -1,4 +1,4 @@
-"""`cudalab run --make`: make, or CMake, with our toolkit in the place of NVIDIA's."""
+"""`cudalab run --make`: make, or CMake, with our toolkit instead of NVIDIA's."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _ARCHITECTURE = "75"  # which CMake takes for nvcc's own choice
 
 
 def nvcc(words: Sequence[str]) -> None:
-    """Do what a command line asks nvcc for."""
+    """Do what the command line asks of nvcc."""
     line = read(words)
     if line.way in ("version", "help"):
         sys.stdout.write(_ABOUT)
@@ -56,7 +56,7 @@ def nvcc(words: Sequence[str]) -> None:
 
 
 def _describe(line: Line) -> None:
-    """Say what nvcc -v says, as far as others read it."""
+    """Print the part of nvcc -v's output that other tools read."""
     top = toolkit()
     libraries = f'"-L{top}/lib64/stubs" "-L{top}/lib64"'
     sys.stderr.write(
@@ -85,7 +85,7 @@ def _compile_all(line: Line) -> None:
 
 
 def _compile(line: Line, source: str, output: Path) -> list[File]:
-    """Compile a source to an object, which says how."""
+    """Compile a source to an object, which records how."""
     files = gather([source], folders_of(line.options), is_cuda=line.is_cuda)
     record = records.Record(
         folder=str(Path.cwd()), source=source, options=line.options, is_cuda=line.is_cuda
@@ -136,7 +136,7 @@ def _rule(line: Line, source: str, output: str) -> str:
 
 
 def _link_devices(line: Line) -> None:
-    """-dlink: an object without anything, for code of devices is linked like the host's."""
+    """-dlink: an empty object, since device code is linked like the host's."""
     with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
         source, made = Path(name, "empty.cpp"), Path(name, "empty.o")
         source.touch()
@@ -156,7 +156,7 @@ def _archive(line: Line) -> None:
 
 
 def _link(line: Line) -> None:
-    """A program of the inputs, with the CPU device's runtime behind them."""
+    """Link the inputs to a program, followed by the CPU device's runtime."""
     with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
         objects, made = _objects(line, Path(name)), Path(name, "program")
         inputs = (*objects, *for_host(line.options).link, str(toolkit() / "lib64" / "libcudart.so"))
@@ -168,7 +168,7 @@ def _link(line: Line) -> None:
 
 
 def _objects(line: Line, folder: Path) -> list[str]:
-    """The inputs, with an object in the place of each source."""
+    """The inputs, with each source replaced by its object."""
     objects = []
     for i, path in enumerate(line.inputs):
         if line.is_source(path):

@@ -54,12 +54,12 @@ def _part(record: Record) -> Part:
 
 
 def _placed(option: str, folder: str) -> str:
-    """An option whose folder, if it has one, is found from here."""
+    """An option with its folder, if any, relative to the current one."""
     kind = _FOLDER.match(option)
     return kind[0] + _near(option[kind.end() :], folder) if kind else option
 
 
 def _near(path: str, folder: str) -> str:
-    """A path that was seen from `folder`, as it is seen from here."""
+    """A path relative to `folder`, made relative to the current folder."""
     whole = os.path.normpath(Path(folder, path))
     return os.path.relpath(whole) if Path(whole).is_relative_to(Path.cwd()) else whole

@@ -1,4 +1,4 @@
-"""What an object of ours says of itself: its source and its options.
+"""The records in our objects: the source and options of each.
 
 A linker collects the records of all objects in a section of the program, which needs no memory when
 it runs. `cudalab run --sanitize PROGRAM` builds the program anew by them, instrumented.
@@ -35,7 +35,7 @@ class Record:
 
 
 def text(record: Record, files: Sequence[File]) -> str:
-    """What is compiled with a source, to leave the record in its object.
+    """The code compiled along with a source to leave the record in its object.
 
     A program that calls cuBLAS finds the host's BLAS without `cudalab run`, too.
     """
