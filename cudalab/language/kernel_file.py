@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cudalab.language import lockstep, shared
 from cudalab.language.device_functions import File
 from cudalab.language.macros import macros, read_body
@@ -10,6 +12,12 @@ from cudalab.language.structure import scan
 from cudalab.language.syntax import Words
 from cudalab.language.tokens import Lines, tokenize
 from cudalab.language.tree import Reader
+
+
+@lru_cache(maxsize=8)
+def read(text: str) -> KernelFile:
+    """The file with this text; a process that runs a kernel again and again reads it once."""
+    return KernelFile(text)
 
 
 class KernelFile:

@@ -19,7 +19,7 @@ from cudalab.backends.base import OnlyBuilds
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.bench.suite import shown_case
-from cudalab.checker.submit import confine, worker
+from cudalab.checker.submit import confine, views, worker
 from cudalab.checker.submit.reports import OUT
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.labs import registry
@@ -123,6 +123,7 @@ def warm_up(lab: Lab) -> None:
     lab.teaching.sizes(lab.complete({}))
     np.random.__name__  # noqa: B018 - a module that loads others when it is used
     compiler.look_up()
+    views.own_names()
 
 
 if __name__ == "__main__":

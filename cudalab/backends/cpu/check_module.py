@@ -16,8 +16,8 @@ from cudalab.backends.cpu.device import (
     load_library,
 )
 from cudalab.errors import CudalabError
+from cudalab.language import kernel_file
 from cudalab.language import source as sources
-from cudalab.language.kernel_file import KernelFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ class CheckModule(CpuModule):
         code = sources.blank_comments(source.text)
         self.may_wait = _WAITS.search(code) is not None
         self.parameters = sources.parameter_names(source.text)
-        file = KernelFile(source.text)
+        file = kernel_file.read(source.text)
         self.tables = check_rows.Tables(checked, self.checked, runtime, file.dynamic)
         self.variables = [
             _Variable(name, self.library, self.checked, runtime, is_constant=is_constant)

@@ -27,7 +27,7 @@ from cudalab.backends.cpu.flags import (
     for_runtime,
     with_users,
 )
-from cudalab.backends.cpu.key import cached
+from cudalab.backends.cpu.key import cached, key
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import (
     CudalabError,
@@ -81,6 +81,10 @@ _BUILTIN_COPY = re.compile(r"\b__builtin_(mem(?:cpy|move|set))\b")
 # Where a message is; and what begins one, to which notes and source lines that follow belong.
 _WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
 _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
+# What a plain run from the cache needs nothing of.
+_IMPORTED_LATE = (
+    "backends.cpu.assembly", "backends.cpu.regions", "language.indices", "language.nvcc_rules",
+)  # fmt: skip
 LONGEST_NAME = 60  # letters of a source file's name that a name in the cache has
 _OLDEST_GCC = 11  # the first that distinguishes volatile accesses
 
@@ -244,7 +248,9 @@ def _kept(listing: str) -> str:
 
 def look_up() -> None:
     """Look up once what each compilation asks for, before processes are forked."""
-    import_module("cudalab.backends.cpu.regions")
+    for module in _IMPORTED_LATE:
+        import_module(f"cudalab.{module}")
+    key()
     with suppress(CudalabError):
         kernel_flags()
         check_flags()

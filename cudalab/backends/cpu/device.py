@@ -114,9 +114,9 @@ class CpuModule(CompiledModule):
         self._copy_variables(library, self.library)
 
     def _copy_variables(self, source: ctypes.CDLL, target: ctypes.CDLL) -> None:
-        from cudalab.language.kernel_file import KernelFile  # noqa: PLC0415 - few launches need it
+        from cudalab.language import kernel_file  # noqa: PLC0415 - few launches need it
 
-        for name in KernelFile(self.source.text).variables:
+        for name in kernel_file.read(self.source.text).variables:
             symbol, copy = (
                 Symbol.in_dll(each, f"cudalab_symbol_{name}") for each in (source, target)
             )

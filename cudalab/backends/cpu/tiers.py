@@ -6,6 +6,7 @@ Loops are faster by far; regions/ writes them. Fibers run every kernel.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.language.source import blank_comments
@@ -49,11 +50,12 @@ class Parts(NamedTuple):
     exports: str = ""  # of its variables
 
 
+@lru_cache(maxsize=8)
 def for_host(parts: Parts, *, in_step: bool) -> Parts:
     """The file for the host's compiler; its lanes go `in_step` where its kernels count on it."""
-    from cudalab.language.kernel_file import KernelFile  # noqa: PLC0415 - for new kernels only
+    from cudalab.language import kernel_file  # noqa: PLC0415 - for new kernels only
 
-    file = KernelFile(parts.text)
+    file = kernel_file.read(parts.text)
     exports = "".join(f"CUDALAB_SYMBOL({name})\n" for name in file.variables)
     return parts._replace(text=file.for_host(in_step=in_step), exports=exports)
 
