@@ -147,6 +147,7 @@ class Lab:
     # its header: `compare_at` knows what answers to expect then.
     precisions: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[Option, ...]] = ()
+    has_arrays: ClassVar[bool] = True  # a stream is more than the numbers of its header
     distributions: ClassVar[tuple[str, ...]]
     # The variants that `choose` takes, and for which inputs, in a few words for `cudalab list LAB`.
     taken: ClassVar[Mapping[str, str]] = {}

@@ -48,9 +48,10 @@ class ArrayStream(InputStream):
     def scalars(self, layout: str, names: tuple[str, ...]) -> tuple[Any, ...]:
         """The header's numbers. InputError if there are more or fewer than `names`."""
         if len(names) != len(self._numbers):
+            noun = "dimension" if self._arrays else "number"
             raise InputError(
-                f"{self.name}: expected {_count(len(names), 'dimension')} ({', '.join(names)}), "
-                f"got {_count(len(self._numbers), 'dimension')}{_shown(self._numbers)}",
+                f"{self.name}: expected {_count(len(names), noun)} ({', '.join(names)}), "
+                f"got {_count(len(self._numbers), noun)}{_shown(self._numbers)}",
             )
         try:
             self._header = struct.pack(layout, *self._numbers)
@@ -98,6 +99,13 @@ def read(
     case = case_of(lab, arrays, options)
     if not arrays and not numbers:
         raise InputError(f"{lab.name}: there is no input", hint=f"`cudalab {lab.name} --help`")
+    if lab.has_arrays and numbers:
+        raise InputError(
+            f"{lab.name}: expected arrays, got the number {numbers[0]}",
+            hint=f"[{numbers[0]}] is an array of one element",
+        )
+    if arrays and not lab.has_arrays:
+        raise InputError(f"{lab.name}: expected numbers, got an array of {_shape(arrays[0].shape)}")
     stream = ArrayStream(lab.name, numbers or lab.header_of(arrays, case), arrays)
     read_inputs = lab.read(stream, case)
     stream.check_end()
@@ -130,8 +138,10 @@ def _by_axis(lab: Lab, options: Mapping[str, Any]) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     for name, value in options.items():
         axis = axis_of.get(name)
-        if axis is None or not isinstance(value, bool):
+        if axis is None:
             chosen[name] = value
+        elif not isinstance(value, bool):
+            raise UsageError(f"{lab.name}: {name} is True or False, got {value!r}")
         elif value:
             if chosen.get(axis, options.get(axis, name)) != name:
                 other = chosen.get(axis, options.get(axis))

@@ -128,6 +128,7 @@ def run(
     or a name that does not exist, NoDeviceError, KernelCompileError, KernelError, TimeLimitError.
     """
     chosen = _lab(lab)
+    _check_file(kernel)
     stream, read, case = arrays.read(chosen, inputs, options)
     if kernel is not None:
         if variant is not None:
@@ -187,6 +188,7 @@ def profile(
     Returns the profile, which a notebook shows as a page; its `document` is described in
     docs/profile.md. Raises a `cudalab.CudalabError` if no variant could run.
     """
+    _check_file(kernel)
     source = ("--kernel", kernel) if kernel else ("--variants", variant)
     with TemporaryDirectory(prefix="cudalab-") as folder:
         words = _subject(lab, inputs, n, options, folder, *source)
@@ -219,6 +221,7 @@ def sanitize(
     docs/profile.md describes the fields. Raises a `cudalab.CudalabError` if nothing could be
     judged.
     """
+    _check_file(kernel)
     source = ("--kernel", kernel) if kernel else ("--variant", variant)
     with TemporaryDirectory(prefix="cudalab-") as folder:
         words = _subject(lab, inputs, n, options, folder, *source)
@@ -269,6 +272,11 @@ def _lab(name: str) -> Lab:
     if name not in labs.names():
         raise UsageError(f"there is no lab '{name}'", hint=nearest(name, labs.names()))
     return labs.get(name)
+
+
+def _check_file(kernel: str | Path | None) -> None:
+    if kernel is not None and not Path(kernel).is_file():
+        raise UsageError(f"kernel: there is no file {str(kernel)!r}")
 
 
 def _open(name: str) -> Device:

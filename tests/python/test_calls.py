@@ -111,6 +111,17 @@ def test_views_are_read_as_they_look(device):
         (lambda: cudalab.run("reduce", ITEMS, variant="x"), UsageError, "has no variant 'x'"),
         (lambda: cudalab.run("reduce", ITEMS, device="gpu"), UsageError, "no device 'gpu'"),
         (lambda: cudalab.run("reduce"), InputError, "there is no input"),
+        (lambda: cudalab.run("reduce", np.float32(3)), InputError, "arrays, got the number 3.0"),
+        (lambda: cudalab.run("table", ITEMS), InputError, "numbers, got an array of 1,000"),
+        (lambda: cudalab.run("table", 5), InputError, r"2 numbers \(n, step\), got 1 number"),
+        (lambda: cudalab.run("reduce", ITEMS, rows=3), UsageError, "rows is True or False, got 3"),
+        (lambda: cudalab.run("reduce", ITEMS, kernel="no.cu"), UsageError, "no file 'no.cu'"),
+        (lambda: cudalab.sanitize("reduce", kernel="no.cu"), UsageError, "no file 'no.cu'"),
+        (
+            lambda: cudalab.run("matmul", np.ones(3, "f4"), np.eye(3, dtype="f4")),
+            InputError,
+            "A: expected a matrix, got an array of 1 dimension",
+        ),
         (lambda: cudalab.run("scan", ITEMS, ITEMS), InputError, "1 array more"),
         (lambda: cudalab.run("reduce", ITEMS, op="dot"), InputError, "y is missing: expected"),
         (
@@ -140,7 +151,7 @@ def test_views_are_read_as_they_look(device):
             "values: expected uint32 for each of 1,000 keys",
         ),
         (
-            lambda: cudalab.run("reduce", ITEMS, variant="serial", kernel="my.cu"),
+            lambda: cudalab.run("reduce", ITEMS, variant="serial", kernel=__file__),
             UsageError,
             "variant and kernel exclude each other",
         ),

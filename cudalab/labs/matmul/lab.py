@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from cudalab.errors import UsageError
+from cudalab.errors import InputError, UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab, Option, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
@@ -79,6 +79,13 @@ class MatMul(Lab):
 
     def header_of(self, arrays: Sequence[Array], case: Case) -> tuple[int, ...]:
         """m, k, n; or m, k for one matrix."""
+        for name, array in zip("AB", arrays, strict=False):
+            if array.ndim != 2:
+                raise InputError(
+                    f"{self.name}: {name}: expected a matrix, got an array of "
+                    f"{array.ndim} dimension{'s' * (array.ndim != 1)}",
+                    hint="array.reshape(rows, columns)",
+                )
         a = super().header_of(arrays, case)
         if case["product"] == "aat" or len(arrays) == 1:
             return a

@@ -31,6 +31,7 @@ class Table(Lab):
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32",), "accuracy": ("accurate", "fast")}
     flags: ClassVar = {"accuracy": {"fast": "Use intrinsics: faster, with fewer correct digits."}}
+    has_arrays = False
     distributions = ("step", "random")
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
