@@ -183,6 +183,7 @@ def _compile(
     by: Preprocessor,
 ) -> Ways:
     """Rewrite the files and run the commands, one for each source; how the kernels will run."""
+    from cudalab.backends.cpu.regions.blame import blamed
     from cudalab.program import loops
     from cudalab.program.messages import Refused
     from cudalab.program.rewrite import edited
@@ -193,18 +194,26 @@ def _compile(
             path.write_text(text, encoding="utf-8", errors="surrogateescape")
         return _run_compilers(list(commands.values()), runtime)
 
-    sources = [i for i in range(len(commands)) if not is_for_host(files, i)]
-    refused = Refused(files)
-    while True:
+    def made() -> tuple[list[str], Ways, list[str]]:
         parsed = edited(files, names, refused=refused.places, whole_tiles=not refused.messages)
-        texts = refused.other([each.rewritten() for each in parsed])
-        ways = loops.add(parsed, names, sources, by)
-        if ways.any_loops and compiled([each.rewritten() for each in parsed]):
-            ways.refuse("the compiler refuses its loops")
-        failed = "" if ways.any_loops else compiled(texts)
+        texts = [each.rewritten() for each in parsed]
+        ways = loops.add(parsed, names, sources, by, of_loops)
+        return texts, ways, [each.rewritten() for each in parsed]
+
+    sources = [i for i in range(len(commands)) if not is_for_host(files, i)]
+    refused, of_loops = Refused(files), dict[str, str]()
+    while True:
+        plain, ways, texts = made()
+        refused.other(plain)
+        failed = compiled(texts)
+        of_program = compiled(plain) if failed and ways.any_loops else failed
+        while failed and not of_program:
+            of_loops |= blamed(failed, ways.places)
+            _, ways, texts = made()
+            failed = compiled(texts)
         if not failed:
             return ways
-        refused.add(failed)
+        refused.add(of_program)
 
 
 def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import CUDA_RUNTIME
@@ -24,10 +25,11 @@ from cudalab.language.tokens import split
 from cudalab.program import qualified
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from cudalab.backends.cpu.regions import Loops
+    from cudalab.backends.cpu.regions.blame import Place
     from cudalab.backends.cpu.regions.syntax import Function
     from cudalab.language.tokens import Token
     from cudalab.program.parsed import Launch, Parsed
@@ -52,6 +54,7 @@ class Ways:
 
     reasons: dict[str, str] = field(default_factory=dict)  # by kernel; empty for loops
     any_loops: bool = False
+    places: dict[str, frozenset[Place]] = field(default_factory=dict)  # of the kernels with loops
 
     def refuse(self, reason: str) -> None:
         """Record that all kernels keep their fibers."""
@@ -137,9 +140,16 @@ class Preprocessor:
 
 
 def add(
-    files: Sequence[Parsed], names: Sequence[str], sources: Iterable[int], by: Preprocessor
+    files: Sequence[Parsed],
+    names: Sequence[str],
+    sources: Iterable[int],
+    by: Preprocessor,
+    refused: Mapping[str, str] = MappingProxyType({}),
 ) -> Ways:
-    """Add the loops of the kernels to the sources, as edits; return how each kernel runs."""
+    """Add the loops of the kernels to the sources, as edits; return how each kernel runs.
+
+    Kernels whose loops the compiler has `refused` keep their fibers.
+    """
     ways = fibers(files, "")
     if not ways.reasons:
         return ways
@@ -154,7 +164,7 @@ def add(
         if text is None:
             ways.refuse("its file cannot be preprocessed")
             return ways
-        written[i] = loops(text, is_program=True, often=often)
+        written[i] = loops(text, is_program=True, often=often, refused=refused)
         for_all = written[i].reasons.get("", "")
         for name, reason in ways.reasons.items():
             ways.reasons[name] = reason or written[i].reasons.get(name, for_all)
@@ -166,11 +176,24 @@ def add(
     for name in often & done:
         ways.reasons[name] = f"launched in {places[name]} places, each to be compiled twice"
     ways.any_loops = bool(done - often)
+    ways.places = _places(files, written.values(), often)
     if ways.any_loops:
         lines = [*(each.text for each in _directives(files)), *by.options.splitlines()]
         own = {match[1] for line in lines if (match := _DEFINE.match(line))}
         _weave(files, written, own, often)
     return ways
+
+
+def _places(
+    files: Sequence[Parsed], written: Iterable[Loops], often: set[str]
+) -> dict[str, frozenset[Place]]:
+    """The lines of each kernel with loops, and those of the launches that call them."""
+    places = {name: own for each in written for name, own in each.places.items()}
+    for file in files:
+        for launch in file.launches:
+            if launch.name in places:
+                places[launch.name] |= {(file.file.label, file.lines[launch.position])}
+    return {name: own for name, own in places.items() if name not in often}
 
 
 def fibers(files: Sequence[Parsed], reason: str) -> Ways:
@@ -254,7 +277,8 @@ def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
 
     None if the launch does not name all arguments of the kernel's template.
     """
-    written = launch.kernel.rpartition(launch.name)[2]
+    _, opening, rest = launch.kernel.partition("<")
+    written = opening + rest
     if not kernel.numbers:
         return written, ""
     arguments = [spaced(part) for part in split(read(written)[1:-1])]
@@ -268,7 +292,7 @@ def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
 def _call_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) -> None:
     """Make the launch of a template pass both ways to call it."""
     start, end, text = file.edits[launch.edit]
-    before, name, _ = launch.kernel.rpartition(launch.name)
+    before, name, _ = launch.kernel.partition("<")[0].rpartition(launch.name)
     arguments, numbers = _instance(launch, kernel) or ("", "")
     fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
     block = f"{before}{name}_cudalab_all{arguments}(cudalab_b{numbers}, cudalab_a...);"

@@ -33,12 +33,15 @@ def main() -> None:
 def host(first: int, count: int, size: int, ways: str, jobs: int, limit: float, store: str) -> None:
     """Compare COUNT seeds from FIRST with plain C++ at -O0."""
     result, counts = Comparison(ways.split(",")), "nothing compared"
-    for seeds, found in compare(batches(first, count, size), result.ways, jobs, limit):
-        result.add(seeds, found)
+    work = batches(first, count, size)
+    for seeds, found, kinds in compare(work, result.ways, jobs, limit):
+        result.add(seeds, found, kinds)
         for difference in found:
             click.echo(f"{difference.way}: {difference.seed}: {difference.line[:3000]}")
         counts = f"{len(result.differ)} differ, {len(result.refused)} refused"
         click.echo(f"up to {seeds[-1]}: {counts}", err=True)
+    for kind, number in result.kinds.most_common():
+        click.echo(f"{number} kernels, {kind}")
     click.echo(f"{result.seeds} seeds, {len(result.ways)} ways: {counts}")
     if store:
         click.echo(result.store(store, first, size))

@@ -19,6 +19,7 @@ INTEGERS = ("int", "unsigned", "short", "unsigned short", "signed char", "unsign
             "long long", "unsigned long long")  # fmt: skip
 NARROW = INTEGERS[2:6]
 T = TypeVar("T")
+PLAIN = 1_000_000  # from this seed on kernels have only forms that can be loops over threads
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Draws:
     def __init__(self, seed: int, side: str) -> None:
         """Begin at the first number of a seed."""
         self.random = random.Random(seed * 7919 + VERSION)  # noqa: S311 -- texts
-        self.seed, self.host = seed, side == "host"
+        self.seed, self.host, self.plain = seed, side == "host", seed >= PLAIN
         self.scope = Scope()
         self.count = 0
         self.names = self.random.sample(NAMES, len(NAMES))

@@ -102,7 +102,8 @@ def measure(folder: Path, first: int, count: int, jobs: int) -> Path:
         "differ": list[str](),
         "answers": lines,
     }
-    path = RESULTS / f"{name.lower().replace(' ', '-')}.json"
+    after = f"-from-{first}" if first else ""
+    path = RESULTS / f"{name.lower().replace(' ', '-')}{after}.json"
     RESULTS.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool:
         parts = [{**document, "first": first + i * SIZE, "count": SIZE, "answers": [line]}

@@ -46,7 +46,7 @@ class Kernel(Micro):
     def __init__(self, seed: int, side: str) -> None:
         """Draw the kernels of a seed."""
         super().__init__(seed, side)
-        self.size = self.choice(SIZES)
+        self.size = self.choice(SIZES[self.plain * 2 :])
         self.namespace = self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
@@ -156,8 +156,9 @@ class Kernel(Micro):
 
     def _part(self) -> None:
         """Draw a part of a body."""
+        meets = self.plain and self.size == "tiny"
         part = self.choice(["statements", "statements", "exchange", "collective", "rounds",
-                            "pattern", "counted", "same"])  # fmt: skip
+                            "pattern", "counted", "same"][2 * meets :])  # fmt: skip
         if part == "rounds":
             self._rounds()
         elif part == "same":
@@ -196,7 +197,7 @@ class Kernel(Micro):
     def _same(self) -> None:
         """Draw branches that all threads of a block take together."""
         n = self.parameter
-        if self.chance(0.3):
+        if self.chance(0.3) and not self.plain:
             self.lines.append(f"switch ({n} & 3) {{ case 0: {{")
             self._meet()
             self.lines.append(f"}} {self.choice(['break;', ''])} case 1: {{")

@@ -11,12 +11,28 @@ from tests.oracle.functions import Functions
 SHARED = ("int", "int", "unsigned", "long long", "float", "short", "unsigned char", "double")
 FORMS = ("direct", "direct", "direct", "function", "own", "template", "member", "static", "functor",
          "lambda", "derived", "friend")  # fmt: skip
+PLAIN_FORMS = ("direct", "direct", "function", "own", "template")
 # Each has a word of its own: in whatever order they come, the result is the same.
 ATOMICS = (
     "atomicAdd(&{1}[0], {0});", "atomicMax(&{1}[1], {0});", "atomicMin(&{1}[2], {0});",
     "atomicOr(&{1}[3], {0});", "atomicXor(&{1}[4], {0});", "atomicAnd(&{1}[5], {0});",
     "atomicExch(&{1}[6], 17);", "add_by_cas(&{1}[7], {0});", "atomicSub({1} + 0, {0});",
 )  # fmt: skip
+
+
+BARRIERS = (
+    "__syncthreads();", "__syncthreads();", "meet();", "(void)__syncthreads_count(1);",
+    "SYNC;", "Meeting::all();", "Meeting().here();", "Meeting()();", "nested::meet();",
+    "meet_of<int>();", "(void)__syncthreads_and(1);", "{ __syncthreads(); }",
+    "do { meet(); } while (0);", "for (int once = 0; once < 1; ++once) __syncthreads();",
+    "[] { __syncthreads(); }();", "{ auto all = [&] { meet(); }; all(); }",
+    "{ Leaving all; }", "Arriving();", "Meeting() + 1;", "meet_if<true>();",
+    "switch (1) { default: SYNC; }", "if (true) __syncthreads();", "meet_all(1, 2);",
+    "(void)__syncthreads_or(0);", "Meeting::Inner::all();", "(meet(), (void)0);",
+)  # fmt: skip
+PLAIN_BARRIERS = tuple(
+    each for each in BARRIERS if not any(w in each for w in ("ing", "[", "switch", "::", "all("))
+)
 
 
 class Meetings(Functions):
@@ -64,16 +80,7 @@ class Meetings(Functions):
 
     def barrier(self) -> None:
         """Write a barrier, directly or in a function."""
-        self.cuda(self.choice([
-            "__syncthreads();", "__syncthreads();", "meet();", "(void)__syncthreads_count(1);",
-            "SYNC;", "Meeting::all();", "Meeting().here();", "Meeting()();", "nested::meet();",
-            "meet_of<int>();", "(void)__syncthreads_and(1);", "{ __syncthreads(); }",
-            "do { meet(); } while (0);", "for (int once = 0; once < 1; ++once) __syncthreads();",
-            "[] { __syncthreads(); }();", "{ auto all = [&] { meet(); }; all(); }",
-            "{ Leaving all; }", "Arriving();", "Meeting() + 1;", "meet_if<true>();",
-            "switch (1) { default: SYNC; }", "if (true) __syncthreads();", "meet_all(1, 2);",
-            "(void)__syncthreads_or(0);", "Meeting::Inner::all();", "(meet(), (void)0);",
-        ]))  # fmt: skip
+        self.cuda(self.choice(PLAIN_BARRIERS if self.plain else BARRIERS))
 
     def fold(self, name: str, text: str) -> str:
         """Give the statement that folds an int into a variable."""
@@ -119,7 +126,7 @@ class Meetings(Functions):
 
     def exchange(self) -> None:
         """Write to shared memory, meet, and read what another thread has written."""
-        kind, form = self.choice(SHARED), self.choice(FORMS)
+        kind, form = self.choice(SHARED), self.choice(PLAIN_FORMS if self.plain else FORMS)
         name, step = self.some_int(), self.random.randint(1, 40)
         other = f"(tid + {step}) % {self.threads}"
         if self.chance(0.4):

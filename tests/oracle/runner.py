@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -34,6 +36,7 @@ WAYS = {
     "O3": {"CUDALAB_CXXFLAGS": "-O3"},
     "O3-fibers": {"CUDALAB_CXXFLAGS": "-O3", "CUDALAB_LOOPS": "0"},
 }
+_PLACE = re.compile(r"^([^:]*): \S+:\d+: ")  # of a reason
 SECONDS = 600  # at which a program hangs
 
 
@@ -58,10 +61,13 @@ class Difference:
         return next(said, lines[-1])[:300]
 
 
+def _environment(way: str, package: Path = REPOSITORY) -> dict[str, str]:
+    return {**os.environ, **WAYS[way], "PYTHONPATH": str(package)}
+
+
 def _lines(command: list[str], way: str = "loops", package: Path = REPOSITORY) -> dict[int, str]:
-    environment = {**os.environ, **WAYS[way], "PYTHONPATH": str(package)}
-    ran = subprocess.run(command, env=environment, cwd=package, capture_output=True, text=True,
-                         timeout=SECONDS, check=False)  # fmt: skip
+    ran = subprocess.run(command, env=_environment(way, package), cwd=package, capture_output=True,
+                         text=True, timeout=SECONDS, check=False)  # fmt: skip
     if ran.returncode:
         raise RuntimeError(ran.stderr or f"exit status {ran.returncode}")
     return {int(line.split()[0]): line for line in ran.stdout.splitlines()}
@@ -98,11 +104,15 @@ def answers(seeds: list[int], folder: Path, way: str, package: Path = REPOSITORY
 
 
 def differences(
-    seeds: list[int], ways: Iterable[str], package: Path = REPOSITORY
+    seeds: list[int],
+    ways: Iterable[str],
+    package: Path = REPOSITORY,
+    kinds: Counter[str] | None = None,
 ) -> list[Difference]:
     """Compare these seeds, and look again at each that differs, alone in a program.
 
-    A failure of one kernel ends those that follow it in a program.
+    A failure of one kernel ends those that follow it in a program. `kinds` counts how the kernels
+    have run where they may be loops.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -110,12 +120,26 @@ def differences(
         found = []
         for way in ways:
             lines = answers(seeds, folder, way, package)
+            if kinds is not None and "fibers" not in way:
+                kinds.update({f"{way}: {kind}": n for kind, n in tiers(seeds, folder, way).items()})
             failed = {seed for seed in seeds if lines.get(seed, "").split()[2:] != ["0"]}
             for seed in (seed for seed in seeds if lines.get(seed) != right[seed]):
                 again = answers([seed], folder, way, package) if seed in failed else lines
                 if again.get(seed) != right[seed]:
                     found.append(Difference(way, seed, again.get(seed, "no answer")))
         return found
+
+
+def tiers(seeds: list[int], folder: Path, way: str) -> Counter[str]:
+    """Count how the kernels of a program run that `answers` has run: loops, fibers and why."""
+    source = folder / f"kernels_{seeds[0]}_{len(seeds)}.cu"
+    command = [sys.executable, "-m", "cudalab", "run", "--tier", str(source)]
+    ran = subprocess.run(command, env=_environment(way), cwd=REPOSITORY, capture_output=True,
+                         text=True, check=False)  # fmt: skip
+    if ran.returncode:
+        return Counter({"in a program with a kernel that is refused": len(seeds)})
+    ways = (line.partition(": ")[2] for line in ran.stdout.splitlines())
+    return Counter(_PLACE.sub(r"\1: ", each) for each in ways)
 
 
 def batches(first: int, count: int, size: int) -> list[list[int]]:
@@ -126,15 +150,16 @@ def batches(first: int, count: int, size: int) -> list[list[int]]:
 
 def compare(
     work: Iterable[list[int]], ways: list[str], jobs: int, limit: float = inf
-) -> Iterator[tuple[list[int], list[Difference]]]:
-    """Compare many programs at a time, and give what each has found.
+) -> Iterator[tuple[list[int], list[Difference], Counter[str]]]:
+    """Compare many programs at a time; give what each has found, and how its kernels have run.
 
     None is begun after so many seconds.
     """
     end = monotonic() + limit
 
-    def look(seeds: list[int]) -> tuple[list[int], list[Difference]] | None:
-        return (seeds, differences(seeds, ways)) if monotonic() < end else None
+    def look(seeds: list[int]) -> tuple[list[int], list[Difference], Counter[str]] | None:
+        kinds = Counter[str]()
+        return (seeds, differences(seeds, ways, kinds=kinds), kinds) if monotonic() < end else None
 
     with ThreadPoolExecutor(jobs) as pool:
         yield from (found for found in pool.map(look, work) if found)
@@ -148,9 +173,11 @@ class Comparison:
     seeds: int = 0
     differ: list[Difference] = field(default_factory=list)
     refused: list[Difference] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)  # of kernels, by way and how they run
 
-    def add(self, seeds: list[int], found: list[Difference]) -> None:
+    def add(self, seeds: list[int], found: list[Difference], kinds: Counter[str]) -> None:
         """Count a program."""
+        self.kinds += kinds
         self.seeds += len(seeds)
         self.differ += [each for each in found if not each.refused]
         self.refused += [each for each in found if each.refused]
@@ -167,6 +194,7 @@ class Comparison:
             "kernels in a program": size,
             "differ": [[each.way, each.seed] for each in self.differ],
             "refused": [[each.way, each.seed, each.reason] for each in self.refused],
+            "kernels": dict(self.kinds.most_common()),
             "processor_s": round(used.ru_utime + used.ru_stime, 1),
         }
         path = RESULTS / f"host-{name}.json"

@@ -186,16 +186,17 @@ class Statements(Forms):
             f"{{ int {i} = 0; do {{ {inside} }} while (++{i} < {bound}); }}",
             f"LOOP({i}, {bound}) {{ {inside} }}",
             *([f"{{ int {i} = 0; {label}: {{ {inside} }} if (++{i} < {bound}) goto {label}; }}"]
-              if "break;" not in inside and "continue;" not in inside else []),
+              if "break;" not in inside and "continue;" not in inside and not self.plain else []),
         ])  # fmt: skip
 
     def around(self, depth: int) -> str:
         """Draw loops in one another, with a jump out of both."""
         i, j, label = self.new("i"), self.new("j"), self.new("out")
         inside, guard, bound = self.statements(depth - 1, 1), self.guard(), self.bound()
-        leave = self.choice([f"goto {label}", "break", "continue"])
+        leave = self.choice([f"goto {label}", "break", "continue"][self.plain :])
+        behind = "" if self.plain else f" {label}:;"
         return (f"for (int {i} = 0; {i} < 4; ++{i}) for (int {j} = {i}; {j} < {bound}; ++{j}) {{"
-                f" if ({guard}) {leave}; {inside} }} {label}:;")  # fmt: skip
+                f" if ({guard}) {leave}; {inside} }}{behind}")  # fmt: skip
 
     def statement(self, depth: int) -> str:
         """Draw a statement."""
@@ -208,6 +209,8 @@ class Statements(Forms):
 
     def jump(self, depth: int) -> str:
         """Draw a jump over some statements."""
+        if self.plain:
+            return self.branch(depth)
         inside, label = self.statements(depth - 1, self.random.randint(1, 2)), self.new("l")
         return f"if ({self.guard()}) goto {label}; {{ {inside} }} {label}:;"
 

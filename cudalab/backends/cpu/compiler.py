@@ -158,17 +158,23 @@ def _compile_fibers(
 
 
 def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -> Done:
-    """Compile kernels as loops over threads; with fibers if the compiler refuses the loops."""
+    """Compile kernels as loops over threads; with fibers where the compiler refuses the loops."""
+    from cudalab.backends.cpu.regions.blame import blamed  # noqa: PLC0415 - for new kernels only
+
     source = folder / "source.cpp"
     source.write_text(tiers.to_preprocess(parts), encoding="utf-8")
     compiler = find_compiler()
     done = run((*compiler.compile, *DEFINED, "-E", str(source)))
-    text, any_loops = tiers.with_loops(parts, done.stdout)
-    source.write_text(text, encoding="utf-8")
-    done = _run_compiler(command, folder.parent)
-    if done.returncode != 0 and any_loops:
-        done = _compile_fibers(parts, folder, command, "the compiler refuses its loops")
-    return done
+    refused: dict[str, str] = {}
+    while True:
+        text, places = tiers.with_loops(parts, done.stdout, refused)
+        source.write_text(text, encoding="utf-8")
+        compiled = _run_compiler(command, folder.parent)
+        if compiled.returncode == 0 or not places:
+            return compiled
+        if not refused and (plain := _compile_fibers(parts, folder, command)).returncode != 0:
+            return plain  # the kernels themselves are wrong
+        refused |= blamed(compiled.stderr, places)
 
 
 def check_library(parts: tiers.Parts, label: str) -> Path:

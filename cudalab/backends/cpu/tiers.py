@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from cudalab.language.source import blank_comments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from cudalab.backends.cpu.regions.blame import Place
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]?([^>\"\n]*)[^\n]*$", re.MULTILINE)
 # Headers whose functions never wait for other threads.
@@ -65,17 +67,22 @@ def to_preprocess(parts: Parts) -> str:
     return _INCLUDE.sub("", parts.text)
 
 
-def with_loops(parts: Parts, preprocessed: str) -> tuple[str, bool]:
-    """The C++ of a file whose kernels are loops, as far as possible; and whether any is."""
+def with_loops(
+    parts: Parts, preprocessed: str, refused: Mapping[str, str]
+) -> tuple[str, dict[str, frozenset[Place]]]:
+    """The C++ of a file whose kernels are loops, as far as possible; these kernels' lines.
+
+    Kernels whose loops the compiler has `refused` keep their fibers.
+    """
     from cudalab.backends.cpu.regions import loops  # noqa: PLC0415 - for new kernels only
 
     others = sorted(set(_INCLUDE.findall(blank_comments(parts.text, literals=False))))
     unknown = [name for name in others if name not in _PLAIN_HEADERS]
     if unknown:
-        return with_fibers(parts, f"the file includes {unknown[0]}"), False
-    written = loops(preprocessed)
+        return with_fibers(parts, f"the file includes {unknown[0]}"), {}
+    written = loops(preprocessed, refused=refused)
     if not written.kernels:
-        return with_fibers(parts, reasons=written.reasons), False
+        return with_fibers(parts, reasons=written.reasons), {}
     in_loops = [name for name in parts.kernels if name in written.kernels]
     others = [name for name in parts.kernels if name not in written.kernels]
     text = _joined(
@@ -93,7 +100,7 @@ def with_loops(parts: Parts, preprocessed: str) -> tuple[str, bool]:
         _because(others, written.reasons),
         parts.exports,
     )
-    return text, True
+    return text, written.places
 
 
 def with_fibers(parts: Parts, reason: str = "", reasons: dict[str, str] | None = None) -> str:

@@ -14,10 +14,12 @@ threads meet has *implicit barriers* around its rounds.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.barriers import barrier, call, step
+from cudalab.backends.cpu.regions.blame import places_of
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.conditional import branched
 from cudalab.backends.cpu.regions.control import construct
@@ -38,8 +40,9 @@ from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaces, te
 from cudalab.backends.cpu.regions.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
+    from cudalab.backends.cpu.regions.blame import Place
     from cudalab.backends.cpu.regions.syntax import Function
 
 PASSES = Passes(
@@ -79,16 +82,24 @@ class Loops:
     kernels: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)  # by kernel
     functions: list[Function] = field(default_factory=list)  # `kernels`, as they were read
+    places: dict[str, frozenset[Place]] = field(default_factory=dict)  # the lines that each reaches
     flat: bool = True  # no thread asks for its place but along the first dimension
     by_whole_warps: list[str] = field(default_factory=list)  # kernels for blocks of whole warps
 
 
-def loops(preprocessed: str, *, is_program: bool = False, often: Collection[str] = ()) -> Loops:
+def loops(
+    preprocessed: str,
+    *,
+    is_program: bool = False,
+    often: Collection[str] = (),
+    refused: Mapping[str, str] = MappingProxyType({}),
+) -> Loops:
     """Write the kernels of a file as loops, as far as possible.
 
     `preprocessed` has its macros expanded and its conditions decided, but for those of the device.
     The file is one of a lab's kernels, or of a whole program. Templates that are launched `often`
-    hand over their numbers, if they can.
+    hand over their numbers, if they can. Kernels whose loops were `refused` before keep their
+    fibers, each for its reason.
     """
     written = Loops("")
     try:
@@ -98,6 +109,7 @@ def loops(preprocessed: str, *, is_program: bool = False, often: Collection[str]
         ]
         note_meetings_elsewhere(units)
         for unit in units:
+            unit.refused |= {name: NotCoveredError(why) for name, why in refused.items()}
             for kernel in unit.kernels():
                 if kernel.name in often:
                     hand_over_numbers(kernel)
@@ -132,9 +144,9 @@ def _add(written: Loops, unit: Unit) -> None:
             written.by_whole_warps += [kernel.name for kernel in by_warps]
             break
         except NotCoveredError as first:
-            for refused in (first, *first.more):
-                for kernel in _reaching(unit, kernels, refused.function):
-                    written.reasons[kernel.name] = str(refused)
+            for other in (first, *first.more):
+                for kernel in _reaching(unit, kernels, other.function):
+                    written.reasons[kernel.name] = str(other)
                     kernels.remove(kernel)
     written.flat &= all(map(unit.is_flat, kernels))
     if unit.namespace and text:
@@ -143,6 +155,7 @@ def _add(written: Loops, unit: Unit) -> None:
     written.text += f"{text}\n" if text else ""
     written.kernels += [kernel.name for kernel in kernels]
     written.functions += kernels
+    written.places |= {each.name: places_of(unit.called_by(each)) for each in kernels}
 
 
 def _explained(unit: Unit, kernel: Function, reason: str) -> str:

@@ -14,7 +14,6 @@ from cudalab.backends.cpu.regions.unit import (
     BUILT_IN,
     GROUP_WIDE,
     STEPS,
-    VALUED,
     VOTES,
 )
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
@@ -55,8 +54,8 @@ def call(body: Body, part: Part) -> None:
     arguments = split(words[opening + 1 : -1])
     name = words[0].text
     result: list[Piece] = []
-    if name in VALUED or (name not in BUILT_IN and not body.unit.by_name[name][0].returns_nothing):
-        kind = f"std::decay_t<decltype({spaced(words)})>"
+    if body.unit.has_value(name):
+        kind = f"::std::decay_t<decltype({spaced(words)})>"
         if name in BLOCK_VOTES:
             kind = "int"  # whose names are macros elsewhere
         result = [f", &{body.keep(part.result, kind)}[0]"]
@@ -93,7 +92,7 @@ def step(body: Body, part: Part) -> None:
     value = body.unit.handing_over(words[opening + 3 : closing])
     result = f"cudalab_r_{body.number()}"
     body.flush()
-    kind = f"std::decay_t<decltype({spaced(value)})>"
+    kind = f"::std::decay_t<decltype({spaced(value)})>"
     body.writer.add(f"CUDALAB_VALUES({result}_w, 32, {kind});")
     body.writer.add("CUDALAB_EACH_WARP {")
     lanes = f"CUDALAB_LANES({body.mask or 'cudalab_B'})"
@@ -122,7 +121,7 @@ def _operand(body: Body, argument: Words, kind: str, temporary: str) -> list[Pie
     whole = argument[0].text if len(argument) == 1 else ""
     if not kind and whole in body.homes and body.homes[whole].is_array:
         return [f"&{whole}"]
-    own = f"std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
+    own = f"::std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
     return _temporary(body, argument, kind or own, temporary)
 
 
@@ -141,7 +140,7 @@ def _argument(
     if parameter.name in facts.lambda_parameters and not body.facts.is_lambda(argument):
         if scalar:
             return [*argument]
-        kind = f"std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
+        kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
         return ["::cudalab::of_threads(", *_temporary(body, argument, kind, temporary), ")"]
     if facts.is_uniform_parameter(parameter.name):
         return [*argument]
@@ -150,13 +149,13 @@ def _argument(
     if parameter.is_reference:
         value = spaced(body.unit.handing_over(argument))
         const = "const " if "const" in texts(parameter.words) else ""
-        kind = f"{const}std::remove_reference_t<decltype(({value}))>*"
+        kind = f"{const}::std::remove_reference_t<decltype(({value}))>*"
         body.writer.add(f"CUDALAB_VALUES({temporary}, {body.max_threads}, {kind});")
         body.region.add(f"{temporary}[cudalab_t] = &(", *body.unit.handing_over(argument), ");")
         body.region.names |= set(texts(argument))
         return [f"&{temporary}[0]"]
     if function.template_names & set(texts(parameter.words)):
-        kind = f"std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
+        kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
     else:
         kind = f"::cudalab::Kept<{type_of(parameter)}>"
     return _temporary(body, argument, kind, temporary)

@@ -68,7 +68,7 @@ class _Branches:
             whole, condition, rest = words[start:end], words[start:at], words[at + 1 : end]
             if choice.kind == "conditional":
                 colon = choice.children[1].last
-                kind = f"std::decay_t<decltype({spaced(whole)})>"  # one word: it calls nothing
+                kind = f"::std::decay_t<decltype({spaced(whole)})>"  # one word: it calls nothing
                 made = [place._replace(text=kind, kind="name"), *of_text(place, f"{name} ;")]
                 made += of_text(place, "if (", condition, f") {name} =", words[at + 1 : colon], ";")
                 made += of_text(place, f"else {name} =", words[colon + 1 : end], ";")

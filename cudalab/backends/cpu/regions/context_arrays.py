@@ -71,13 +71,13 @@ def keep_local(body: Body, local: Local) -> None:
     region.declared.add(name)
     if local.is_reference:
         initial = spaced(body.unit.handing_over(local.initializer))
-        home = body.keep(name, f"std::remove_reference_t<decltype(({initial}))>*", "*")
+        home = body.keep(name, f"::std::remove_reference_t<decltype(({initial}))>*", "*")
         region.add(f"{home}[cudalab_t] = &(", *body.unit.handing_over(local.initializer), ");")
         region.add(f"auto& {name} = *{home}[cudalab_t];")
         return
     spec = [word for word in local.spec if word.text != "typename" or len(local.spec) > 1]
     if "auto" in texts(spec):
-        kind = f"std::decay_t<decltype({spaced(body.unit.handing_over(local.initializer))})>"
+        kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(local.initializer))})>"
     else:
         kind = spaced([*spec, *local.pointer, *_extents(local)])
     home = body.keep(name, f"::cudalab::Kept<{kind}>")

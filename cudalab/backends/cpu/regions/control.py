@@ -346,7 +346,7 @@ def _steps(body: Body, steps: Steps) -> None:
         body.region.ordered = ordered
         body.flush()
 
-    body.writer.add(f"{{ unsigned {count} = 0; if constexpr (std::is_integral<decltype(")
+    body.writer.add(f"{{ unsigned {count} = 0; if constexpr (::std::is_integral<decltype(")
     body.writer.add(steps.step, f")>::value) for (;; ++{count}) {{")
     body.writer.add(f"::cudalab::Agreement {answers};")
     region(index, [f"{answers}.add(", *loop.condition, ");"], ordered=True)

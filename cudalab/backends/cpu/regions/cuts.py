@@ -10,8 +10,10 @@ from cudalab.backends.cpu.regions.parts import (
     OUTER,
     Part,
     by_itself,
+    follows_comma,
     in_lambda,
     is_argument,
+    parts_in_turn,
     regions_of,
 )
 from cudalab.backends.cpu.regions.rounds import leads_to_rounds
@@ -81,11 +83,12 @@ def _pieces(body: Body, statement: Statement) -> list[Part]:
 
 
 def _apart(body: Body, statement: Statement) -> list[Statement]:
-    """The variables of a declaration one by one.
+    """The parts of a statement with commas between which threads meet, or whose homes differ.
 
-    They are declared apart if some belong to the block and others to a thread, or if threads
-    meet between them.
+    Variables are declared apart if some belong to the block and others to a thread.
     """
+    if in_turn := parts_in_turn(statement, body.unit.is_collective):
+        return in_turn
     declared = statement.declared if statement.kind == "simple" else []
     if len(declared) < 2 or statement.own[0].text in OUTER:
         return []
@@ -140,11 +143,14 @@ def hoisted(body: Body, words: Words) -> tuple[list[Part], Words]:
             raise NotCoveredError(f"{words[name].place}: {words[name].text} in a lambda")
         if {"?", "&&", "||"} & set(before) and not is_argument(words, name):
             raise NotCoveredError(f"{words[name].place}: a conditional {words[name].text}")
+        if not locals_of(words) and follows_comma(words, name):
+            raise NotCoveredError(f"{words[name].place}: {words[name].text} behind a comma")
         result = f"cudalab_r_{body.number()}"
         call = words[name : end + 1]
         pieces.append(Part("call", Statement("simple", call), call, result))
         del opening
-        words = [*words[:name], words[name]._replace(text=result), *words[end + 1 :]]
+        value = result if body.unit.has_value(words[name].text) else "((void)0)"
+        words = [*words[:name], words[name]._replace(text=value), *words[end + 1 :]]
     return pieces, words
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.syntax import Statement
 from cudalab.backends.cpu.regions.words import close, spaced, texts
-from cudalab.language.tokens import Token, bracket_around
+from cudalab.language.tokens import Token, bracket_around, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
+    from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter
     from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
@@ -97,6 +98,32 @@ def named(local: Local) -> list[Token]:
     return [place._replace(text=local.name)]
 
 
+def parts_in_turn(statement: Statement, meets: Callable[[Words], bool]) -> list[Statement]:
+    """The statements for `a, meet(), b;`, an expression whose parts come in turn; else none."""
+    words, end = statement.own[:-1], statement.own[-1]
+    if statement.kind != "simple" or statement.declared or not meets(words):
+        return []
+    while words[0].text == "(" and close(words, 0) == len(words) - 1:
+        words = words[1:-1]
+    parts = split(words)
+    if len(parts) < 2 or words[0].text in ("return", "using", "typedef", "static", "__shared__"):
+        return []
+    return [Statement("simple", [*part, end]) for part in parts]
+
+
+def follows_comma(words: Words, i: int) -> bool:
+    """Whether something comes before word `i` by an operator `,`, not one between arguments."""
+    for j in range(i):
+        around = bracket_around(words, j)
+        if words[j].text != "," or (around is not None and close(words, around) < i):
+            continue
+        before = words[around - 1] if around else words[j]
+        if around is None or (words[around].text == "(" and before.kind == "sign"
+                              and before.text not in (">", "]", ")")):  # fmt: skip
+            return True
+    return False
+
+
 def by_itself(local: Local) -> Words:
     """A declaration of this variable alone, without its alignment."""
     return [*local.spec, *local.pointer, *named(local), *local.array, *local.value]
@@ -104,7 +131,7 @@ def by_itself(local: Local) -> Words:
 
 def nearby(name: str, home: str) -> list[Piece]:
     """The binding of an array that a region with loops works on a copy of."""
-    kind = f"std::remove_reference_t<decltype({home})>"
+    kind = f"::std::remove_reference_t<decltype({home})>"
     copy = f"{name}_cudalab_n"
     return [f"::cudalab::Nearby<{kind}> {copy}({home}); auto& {name} = {copy}.value;"]
 

@@ -171,6 +171,12 @@ class Unit:
             _check_class(each)
         return reached
 
+    def has_value(self, name: str) -> bool:
+        """Whether a function in which threads meet returns something."""
+        if name in BUILT_IN:
+            return name in VALUED
+        return not self.by_name[name][0].returns_nothing
+
     def has_shared(self, name: str) -> bool:
         """Whether a function has variables that the threads of a block share."""
         return any("__shared__" in texts(function.body) for function in self.by_name[name])

@@ -207,7 +207,7 @@ struct Memory<bytes, false> {
 // A pointer, not an object with operator[]: there is nothing to inline in each region.
 #define CUDALAB_VALUES(name, most, ...)                                  \
     ::cudalab::Memory<sizeof(__VA_ARGS__) * most> name##_cudalab_memory; \
-    auto* const name = (std::add_pointer_t<__VA_ARGS__>)name##_cudalab_memory.at
+    auto* const name = (::std::add_pointer_t<__VA_ARGS__>)name##_cudalab_memory.at
 template <class T>
 CUDALAB_INLINE void construct(T* at, const T& value) {
     __builtin_memcpy((void*)at, &value, sizeof value);
