@@ -82,6 +82,24 @@ FAULTS = (
         "return uniform and not changes and not",
     ),
     Fault(
+        "a choice of two variables changes none",
+        WRITER + "changes.py",
+        'return before.text not in ("*", ")", "]", ">")',
+        "return False",
+    ),
+    Fault(
+        "an initializer changes nothing",
+        WRITER + "analysis.py",
+        "declares = statement.declared or has_lambda(statement.own)\n            if declares or",
+        "declares = has_lambda(statement.own)\n            if not statement.declared and",
+    ),
+    Fault(
+        "a reference within a switch is to nothing",
+        WRITER + "uniformity.py",
+        "for value in referred(words):",
+        "for value in ():",
+    ),
+    Fault(
         "a continue ends a loop",
         WRITER + "parallel_regions.py",
         'leave = f"{loop.round}.remove(cudalab_t);"',

@@ -254,9 +254,8 @@ class Facts:
             for part in statement.parts:
                 self._find_loose(part)
         elif statement.kind == "simple":
-            if has_lambda(statement.own) or (
-                not statement.declared and self.scalar_change(statement.own) is None
-            ):
+            declares = statement.declared or has_lambda(statement.own)
+            if declares or self.scalar_change(statement.own) is None:
                 self.loose |= self._changes(statement.own)
         elif not self.is_cut(statement) or statement.kind == "other":
             for each in statement.walk():
@@ -267,7 +266,7 @@ class Facts:
             for step in split(statement.step):
                 if self.scalar_change(step) is None:
                     self.loose |= self._changes(step)
-            if not statement.declared and self.scalar_change(statement.first) is None:
+            if statement.declared or self.scalar_change(statement.first) is None:
                 self.loose |= self._changes(statement.first)
             for part in statement.parts:
                 self._find_loose(part)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import locals_of
+from cudalab.backends.cpu.regions.syntax import TYPES, locals_of
 from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
+from cudalab.language.tokens import CLOSING, OPENING, bracket_around, closing
 from cudalab.language.tokens import opening as bracket
 
 if TYPE_CHECKING:
@@ -33,13 +34,27 @@ def changed(words: Words) -> Iterator[tuple[str, bool, Words]]:
             through = texts(words[i + 2 : i + 3]) in (["["], ["->"])
             yield after[0].text, through, words[i + 1 :]
             continue
-        start, through = _base(words, i)
-        if start is not None:
+        if word.text in ("++", "--") and texts(after) == ["("]:  # `++(c ? a : b)`
+            starts, through = _named(words, i + 1), False
+        else:
+            starts, through = _bases(words, i)
+        for start in starts:
             yield words[start].text, through, words[start:]
 
 
-def _base(words: Words, i: int) -> tuple[int | None, bool]:
-    """The variable that begins the expression before `i`, and whether the way is through it."""
+def _named(words: Words, opening: int) -> list[int]:
+    """The names in a bracket of which an expression may be any, as in `(c ? a : b) = 1`."""
+    return [
+        j
+        for j in range(opening + 1, closing(words, opening) or len(words))
+        if words[j].kind == "name"
+        and words[j - 1].text not in (".", "->", "::")
+        and texts(words[j + 1 : j + 2]) not in (["("], ["::"])
+    ]
+
+
+def _bases(words: Words, i: int) -> tuple[list[int], bool]:
+    """The variables that may begin the expression before `i`; whether the way is through them."""
     through = False
     j = i - 1
     while j >= 0:
@@ -48,7 +63,9 @@ def _base(words: Words, i: int) -> tuple[int | None, bool]:
             opening = bracket(words, j) or 0
             through |= text == "]"
             if text == ")" and opening == j - 2 and words[j - 1].kind == "name":
-                return j - 1, through
+                return [j - 1], through
+            if text == ")" and _is_whole(words, opening):
+                return _named(words, opening), through
             j = opening - 1
             continue
         if words[j].kind == "name":
@@ -63,6 +80,46 @@ def _base(words: Words, i: int) -> tuple[int | None, bool]:
                     j == 1 or (words[j - 2].kind == "sign" and words[j - 2].text not in (")", "]"))
                 )
             )
-            return j, through
-        return None, through
-    return None, through
+            return [j], through
+        return [], through
+    return [], through
+
+
+def _is_whole(words: Words, opening: int) -> bool:
+    """Whether a bracket is an expression of its own: no call's, no pointer's, and no cast's."""
+    before = words[opening - 1] if opening else None
+    if before is None or before.kind == "name":
+        return before is None
+    return before.text not in ("*", ")", "]", ">")
+
+
+def referred(words: Words) -> Iterator[Words]:
+    """What references are to that are declared anywhere in a statement, as in a lambda's body."""
+    for i in range(1, len(words) - 2):
+        behind_type = words[i - 1].kind == "name" or words[i - 1].text == ">"
+        if words[i].text in ("&", "&&") and behind_type:
+            end = _end_of_reference(words, i)
+            if end is not None:
+                yield words[end + 1 : _end_of_value(words, end + 1)]
+
+
+def _end_of_reference(words: Words, i: int) -> int | None:
+    """The index of `=`, or what is in its place, in `int& name = value`; None for an operator."""
+    name = i + 1
+    if words[name].text == "[":  # auto& [a, b] = pair
+        name = closing(words, name) or name
+    elif words[name].kind != "name":
+        return None
+    after = texts(words[name + 1 : name + 2])
+    if after == [":"]:
+        around = bracket_around(words, i)
+        return name + 1 if around and words[around - 1].text == "for" else None
+    of_type = words[i - 1].text in TYPES and after == ["("]
+    return name + 1 if after in (["="], ["{"]) or of_type else None
+
+
+def _end_of_value(words: Words, i: int) -> int:
+    """The index of what is behind a value: a comma, a semicolon or a closing bracket."""
+    while i < len(words) and words[i].text not in (",", ";", *CLOSING):
+        i = (closing(words, i) or i) + 1 if words[i].text in OPENING else i + 1
+    return i

@@ -11,7 +11,7 @@ from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.changes import changes_of
+from cudalab.backends.cpu.regions.changes import changes_of, referred
 from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_apart
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES
@@ -36,6 +36,7 @@ class Level(IntEnum):
 Control = tuple[Level, ...]  # of the branches and loops around a statement, outermost first
 
 _WARP = 32
+_SKIPPING = frozenset({"?", "&&", "||"})
 # What follows threadIdx.x where the loop of a lane begins.
 _LANE: list[list[str]] = [[], ["%", "32"], ["%", "32u"], ["&", "31"], ["&", "31u"]]
 _BLOCK_BEGINS = ["blockIdx", ".", "x", "*", "blockDim", ".", "x"]
@@ -381,11 +382,12 @@ class Levels:
             if local.is_reference:
                 self.escaping.add(local.name)
                 if "const" not in texts(local.spec):
-                    self._lend(local.initializer)
+                    self._lend_any(local.initializer)
+        may_skip = not _SKIPPING.isdisjoint(texts(words))  # so that some threads change nothing
         for name, through, value in changes_of(words):
             if not (through and (name in self.pointers or name in self.shared)):
                 within = control[self.around.get(name, 0) :]
-                self._raise(name, max(*within, own, self.of(value)))
+                self._raise(name, max(*within, own, self.of(words if may_skip else value)))
         for i, word in enumerate(words[:-1]):
             if (
                 word.text == "&"
@@ -393,6 +395,8 @@ class Levels:
                 and (i == 0 or words[i - 1].text not in (")", "]"))
             ):
                 self._lend(words[i + 1 : i + 2])
+        for value in referred(words):
+            self._lend_any(value)
         self._pass(words)
 
     def _pass(self, words: Words) -> None:
@@ -418,6 +422,14 @@ class Levels:
             for k, argument in enumerate(split(words[opening + 1 : close(words, opening)])):
                 if k in takes or (unknown and len(argument) == 1):
                     self._lend(argument[:1])
+
+    def _lend_any(self, words: Words) -> None:
+        """Note that a reference may be to any variable that an expression may be."""
+        if words and (words[0].text == "(" or "?" in texts(words)):
+            for word in words:
+                self._lend([word])
+        else:
+            self._lend(words)
 
     def _lend(self, words: Words) -> None:
         for word in words[:1]:

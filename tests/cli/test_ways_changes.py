@@ -1,0 +1,117 @@
+"""What loops over threads must see in a program's text, and kernels whose loops are refused."""
+
+import pytest
+
+from cudalab.backends.cpu import regions
+from cudalab.backends.cpu.regions.blame import blamed
+from cudalab.program import loops
+from cudalab.program.build import executable
+from tests.random_groups import outcome
+
+# Each kernel and, in plain C++, what its thread t of 64 gives.
+KERNELS = {
+    "one_of_two": (
+        "int a = 0, b = 0; (n & 1 ? a : b) ^= 21; ++(n & 1 ? b : a); r = a * 100 + b;",
+        "2101",
+    ),
+    "in_an_initializer": (
+        "unsigned a = 7; const bool p = t % 8 || (a++ & 1); meet(); r = (a & 1) * 5 + a * 2 + p;",
+        "t % 8 ? 5 + 14 + 1 : 16 + 1",
+    ),
+    "by_a_reference_in_a_switch": (
+        "int a = 0; switch (t & 1) { case 0: { int& b = a; b ^= t; } } __syncthreads(); r = a;",
+        "t & 1 ? 0 : t",
+    ),
+    "by_one_of_two_references": (
+        "int a = 1, b = 2; int& c = n & 2 ? a : b; c += t; __syncthreads(); r = a * 100 + b;",
+        "102 + t",
+    ),
+    "by_a_range": (
+        "int a[2] = {1, 2}; [&] { for (auto& e : a) e += t; }(); meet(); r = a[0] * 100 + a[1];",
+        "(t + 1) * 100 + t + 2",
+    ),
+    "in_turn": ("s[t] = t, __syncthreads(), r = s[63 - t];", "63 - t"),
+    "in_turn_and_in_brackets": ("(s[t] = t, meet(), r = s[63 - t]); (meet(), (void)0);", "63 - t"),
+}
+MEET = "__device__ void meet() { __syncthreads(); }\n"
+MORE = """
+template <class std> __global__ void names(int* out, std n) {
+    const std w = __shfl_xor_sync(~0u, n + (int)threadIdx.x, 1);
+    meet();
+    out[threadIdx.x] = w;
+}
+namespace of { template <class T> __global__ void at(int* out, T n) {
+    __shared__ T s[64];
+    s[threadIdx.x] = threadIdx.x + n;
+    meet();
+    out[threadIdx.x] = (int)s[63 - threadIdx.x];
+} }
+"""
+
+
+def program(kernels, more=""):
+    """A program that compares what kernels give with plain C++."""
+    text = f"#include <cstdio>\n{MEET}{more}"
+    calls = ""
+    for name, (body, right) in kernels.items():
+        text += (
+            f"__global__ void {name}(int* out, int n) {{ __shared__ int s[64]; int t = threadIdx.x,"
+            f" r = 0; s[t] = 0; __syncthreads();\n{body}\n__syncthreads(); out[t] = r + s[0] * 0;"
+            f" }}\nint right_{name}(int t) {{ return {right}; }}\n"
+        )
+        calls += f'    {name}<<<1, 64>>>(o, 1); look("{name}", o, right_{name});\n'
+    if more:
+        text += "int right_names(int t) { return (t ^ 1) + 1; }\n"
+        text += "int right_at(int t) { return 64 - t; }\n"
+        calls += '    names<<<1, 64>>>(o, 1); look("names", o, right_names);\n'
+        calls += '    of::at<float><<<1, 64>>>(o, 1.f); look("at", o, right_at);\n'
+    return (
+        f"{text}void look(const char* name, int* o, int (*right)(int)) {{\n    int h[64];"
+        " cudaMemcpy(h, o, sizeof h, cudaMemcpyDeviceToHost);\n    for (int t = 0; t < 64; ++t) if"
+        ' (h[t] != right(t)) return (void)printf("%s: thread %d: %d, not %d\\n", name, t, h[t],'
+        f" right(t));\n}}\nint main() {{\n    int* o; cudaMalloc(&o, 256);\n{calls}}}\n"
+    )
+
+
+def test_what_a_thread_changes_is_its_own(tmp_path):
+    source = tmp_path / "changes.cu"
+    source.write_text(program(KERNELS, MORE))
+    binary = executable([str(source)], "cpu")
+    assert outcome(binary, "1") == outcome(binary, "0") == (0, "", "")
+    assert set(loops.stored(binary).reasons.values()) == {""}
+
+
+def test_a_refusal_of_the_compiler_costs_the_kernel_concerned(tmp_path, monkeypatch):
+    write = regions.definition
+
+    def text(body):
+        wrong = "no_such_name ;" if body.function.name == "in_turn" else ""
+        return write(body).replace("CUDALAB_ENTER ;", f"CUDALAB_ENTER ; {wrong}")
+
+    monkeypatch.setattr(regions, "definition", text)
+    source = tmp_path / "refused.cu"
+    chosen = {name: KERNELS[name] for name in ("one_of_two", "in_turn")}
+    source.write_text(program(chosen) + "// refused\n")
+    binary = executable([str(source)], "cpu")
+    assert outcome(binary, "1") == (0, "", "")
+    reasons = loops.stored(binary).reasons
+    assert reasons["one_of_two"] == ""
+    assert f"{source}:" in reasons["in_turn"]
+    assert "the compiler refuses its loops: " in reasons["in_turn"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "kernels"),
+    [
+        ("a.cu:3:7: error: no x\na.cu:8:1: note: here\n", {"k"}),
+        ("r.h:1:2: error: no x\na.cu:8:1: note: in expansion of macro 'X'\n", {"m"}),
+        ("a.cu:8:1:   required from here\nr.h:1:2: error: no x\n", {"m"}),
+        ("r.h:1:2: error: no x\n", {"k", "m"}),
+        ("", {"k", "m"}),
+    ],
+)
+def test_whose_loops_are_refused(messages, kernels):
+    places = {"k": frozenset({("a.cu", 2), ("a.cu", 3)}), "m": frozenset({("a.cu", 8)})}
+    found = blamed(messages, places)
+    assert found.keys() == kernels
+    assert all(why.startswith("a.cu:") for why in found.values())
