@@ -7,6 +7,8 @@ from pathlib import Path
 import command
 import pytest
 
+from cudalab.program.rewrite import edited
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -35,6 +37,11 @@ IS_EMULATED = "CUDALAB_EMULATOR" in os.environ
 
 
 natively = pytest.mark.skipif(IS_EMULATED, reason="needs a processor that is not emulated")
+
+
+def rewrite(files, names):
+    """The texts to compile in the place of a program's files."""
+    return [each.rewritten() for each in edited(files, names)]
 
 
 def cudalab(*words, env=None, **stdin):

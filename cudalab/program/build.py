@@ -7,7 +7,6 @@ To start a program that was built before, only the name of its binary is needed.
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +18,8 @@ from cudalab.backends.cpu.flags import GCC_PROGRAM, PROGRAM, for_programs, with_
 from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import compiler_identity
 from cudalab.output.progress import stage
-from cudalab.program.files import gather, is_for_host
-from cudalab.program.options import folders_of, for_host, libraries_of
+from cudalab.program.files import Part, gather, is_for_host
+from cudalab.program.options import folders_of, libraries_of
 from cudalab.system.cache import explain_full_disk
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ NVCC_FLAGS = (
     "--extended-lambda",
     "--expt-relaxed-constexpr",
 )
-TOOLKIT_VERSION = "13.0.0"  # of the toolkit that the CPU device follows
-_VERSION_MACRO = re.compile(r"\b__(?:NVCC|CUDACC_VER_\w+)__")
 # Headers of the toolkit that a program may include, and the libraries to link for them.
 NVCC_LIBRARIES = {
     "cuda.h": "-lcuda",
@@ -62,9 +59,8 @@ def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -
     if not binary.exists():
         from cudalab.program import openmp
 
-        options = openmp.added(gathered, options)
-        make = build_with_nvcc if facts(device).nvcc else build_for_cpu
-        make(gathered, len(files), options, binary)
+        part = Part(files=gathered, sources=len(files), options=openmp.added(gathered, options))
+        (build_with_nvcc if facts(device).nvcc else build_for_cpu)(part, binary)
     if facts(device).on_host:
         blas.provide(file.text for file in gathered)
     return binary
@@ -101,8 +97,8 @@ def _graphics_cards() -> str:
 
 
 @explain_full_disk()
-def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
-    """Rewrite all files and compile the first `sources` of them with the host's compiler."""
+def build_for_cpu(part: Part, to: Path) -> None:
+    """Rewrite all files and compile the sources with the host's compiler."""
     from cudalab.backends.cpu.toolchain import find_compiler
     from cudalab.program import runtime
     from cudalab.program.messages import explain
@@ -110,28 +106,22 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
     compiler = find_compiler()
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as name:
         folder = Path(name)
-        made = runtime.plain(parts.used(file.text for file in files))
-        objects, ways = compile_sources(files, sources, options, folder, runtime=made.folder)
+        made = runtime.plain(parts.used(part.texts))
+        objects, ways = compile_sources(part, folder, runtime=made.folder)
         with stage("compiling the runtime of whole programs, once"):
             objects += made.finish()
         binary = folder / "program"
-        done = compiler.link(binary, [*objects, *for_host(options).link], shared=False)
+        done = compiler.link(binary, [*objects, *part.host.link], shared=False)
         if done.returncode:
-            raise explain(done.stderr, files)
+            raise explain(done.stderr, part.files)
         ways.store(to)
         binary.replace(to)
 
 
 def compile_sources(
-    files: Sequence[File],
-    sources: int,
-    options: Sequence[str],
-    folder: Path,
-    *,
-    runtime: Path,
-    more: Sequence[str] = (),
+    part: Part, folder: Path, *, runtime: Path, more: Sequence[str] = ()
 ) -> tuple[list[str], Ways]:
-    """Rewrite all files and compile the first `sources` of them to objects in a folder.
+    """Rewrite all files and compile the sources to objects in a folder.
 
     The compiler finds the precompiled header in `runtime`, and gets `more` options. Returns the
     objects, and how each kernel runs.
@@ -140,39 +130,24 @@ def compile_sources(
     from cudalab.program.loops import Preprocessor
     from cudalab.program.runtime import PRECOMPILED
 
-    compiler, host = find_compiler(), for_host(options)
-    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
+    compiler, names = find_compiler(), part.names
     macros = folder / "macros"
-    macros.write_text(host.macros, encoding="utf-8")
-    own = [*with_users(PROGRAM), *host.compile, *host.folders, *version_macros(files)]
+    macros.write_text(part.host.macros, encoding="utf-8")
+    own = [*with_users(PROGRAM), *part.flags]
     flags = [*own, *(() if "clang" in compiler.version() else GCC_PROGRAM)]
-    flags += ["-I", str(runtime), *for_programs()]
-    flags += cccl.flags((file.text for file in files), compiler.version())
+    flags += ["-I", str(runtime), *for_programs(), *cccl.flags(part.texts, compiler.version())]
     flags += ["-include", PRECOMPILED, "-include", str(macros)]
-    objects = [str(folder / name) + ".o" for name in names[:sources]]
-    commands = {
-        name: [*host_command(file.path, options, compiled), *more]
-        if is_for_host(files, i)
-        else [*compiler.compile, *flags, *more, *_named(folder, name, file), "-o", compiled]
-        for i, (name, file, compiled) in enumerate(zip(names, files, objects, strict=False))
-    }
+    objects = [str(folder / name) + ".o" for name in names[: part.sources]]
+    commands = {}
+    for i, (name, compiled) in enumerate(zip(names, objects, strict=False)):
+        path, renamed = folder / name, f"-ffile-prefix-map={folder / name}={part.files[i].label}"
+        of_cuda = [*compiler.compile, *flags, *more, renamed, "-c", str(path), "-o", compiled]
+        on_host = [*part.host_command(i, compiled), *more]
+        commands[name] = on_host if i in part.for_host else of_cuda
     read = [*compiler.compile, *own, "-include", str(macros)]
-    by = Preprocessor(read, [*compiler.compile, *flags], folder / "read", host.macros)
-    with stage(f"compiling {files[0].label}"):
-        return objects, _compile(files, names, commands, runtime, by)
-
-
-def version_macros(files: Sequence[File]) -> list[str]:
-    """The options that define nvcc's name and version, if the program asks for them.
-
-    Programs that use CCCL get none: it would rely on extensions that only nvcc has.
-    """
-    texts = [file.text for file in files]
-    if cccl.identity(texts) or not any(_VERSION_MACRO.search(text) for text in texts):
-        return []
-    major, minor, patch = TOOLKIT_VERSION.split(".")
-    numbers = {"MAJOR": major, "MINOR": minor, "BUILD": patch}
-    return ["-D__NVCC__", *(f"-D__CUDACC_VER_{part}__={n}" for part, n in numbers.items())]
+    by = Preprocessor(read, [*compiler.compile, *flags], folder / "read", part.host.macros)
+    with stage(f"compiling {part.files[0].label}"):
+        return objects, _compile(part.files, names, commands, runtime, by)
 
 
 def _compile(
@@ -230,34 +205,16 @@ def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
     return failed
 
 
-def _named(folder: Path, name: str, file: File) -> list[str]:
-    """The options that compile a rewritten file under the name of the original."""
-    path = str(folder / name)
-    return [f"-ffile-prefix-map={path}={file.label}", "-c", path]
-
-
-def host_command(path: str, options: Sequence[str], compiled: str) -> list[str]:
-    """The command that compiles a file of host code, in C or C++, as nvcc would pass it on."""
-    from cudalab.backends.cpu.toolchain import find_compiler
-
-    host = for_host(options)
-    macros = [option for option in options if option.startswith("-D")]
-    flags = [*with_users(PROGRAM), *host.compile, *host.folders, *macros, "-fPIC"]
-    if path.endswith(".c"):
-        flags = [flag for flag in flags if not flag.startswith("-std=")] + ["-x", "c"]
-    return [*find_compiler().compile, *flags, "-c", path, "-o", compiled]
-
-
 # With nvcc ----------------------------------------------------------------------------------------
 
 
 @explain_full_disk()
-def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
+def build_with_nvcc(part: Part, to: Path) -> None:
     """Compile the unchanged files with nvcc."""
     from cudalab.backends.cuda.nvcc import find_nvcc, rejection
     from cudalab.program.runtime import run_all
 
-    nvcc = find_nvcc()
+    nvcc, files, options = find_nvcc(), part.files, part.options
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
         binary = str(Path(folder, "program"))
         taken = {option.partition("=")[0] for option in options}
@@ -265,12 +222,12 @@ def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str],
         if taken & {"-gencode", "-code"}:
             ours.remove("-arch=native")
         command = [str(nvcc), *ours, *options]
-        if sources > 1:
+        if part.sources > 1:
             command.append("-rdc=true")  # device functions may be in other files
         for name, library in NVCC_LIBRARIES.items():
             if any(f"<{name}" in file.text or f'"{name}' in file.text for file in files):
                 command.append(library)
-        command += [*(file.path for file in files[:sources]), "-o", binary]
+        command += [*(file.path for file in files[: part.sources]), "-o", binary]
         with stage(f"nvcc compiles {files[0].label}"):
             failed = run_all([command])
             if "requires separate compilation mode" in failed:  # a kernel launches another one

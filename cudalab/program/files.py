@@ -1,13 +1,21 @@
-"""The files of a program: those named on the command line and the headers they include."""
+"""The files of a program: those named on the command line and the headers they include.
+
+A `Part` knows what its texts and options ask of the host's compiler. Both ways to build a program
+begin with it: build.py makes one that runs, instrumented.py one that is observed.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu import cccl
+from cudalab.backends.cpu.flags import PROGRAM, with_users
 from cudalab.errors import CudalabError
+from cudalab.program.options import HostOptions, for_host
 from cudalab.program.refusals import is_cuda_header
 
 if TYPE_CHECKING:
@@ -16,6 +24,8 @@ if TYPE_CHECKING:
 _HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)
 _MAIN = re.compile(r"\bmain\s*\(")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
+_VERSION_MACRO = re.compile(r"\b__(?:NVCC|CUDACC_VER_\w+)__")
+TOOLKIT_VERSION = "13.0.0"  # of the toolkit that the CPU device follows
 _FOR_HOST = (".c", ".cpp", ".cc", ".cxx", ".C")  # nvcc hands these to the host's compiler
 
 
@@ -81,6 +91,70 @@ def is_for_host(files: Sequence[File], index: int) -> bool:
         reached |= new
         todo += new
     return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Sources that one command compiles, and its options."""
+
+    files: Sequence[File]
+    sources: int  # how many of the files are sources; the others are headers
+    options: Sequence[str]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all files."""
+        return [file.text for file in self.files]
+
+    @property
+    def names(self) -> list[str]:
+        """The names under which the rewritten files are stored."""
+        paths = (file.path.rpartition("/")[2] for file in self.files)
+        return [f"{i}-{path.rpartition('.')[0] or path}.cpp" for i, path in enumerate(paths)]
+
+    @cached_property
+    def for_host(self) -> list[int]:
+        """The indices of the sources that are host code."""
+        return [i for i in range(self.sources) if is_for_host(self.files, i)]
+
+    @property
+    def for_device(self) -> list[int]:
+        """The indices of the other sources, each a translation unit with CUDA."""
+        return [i for i in range(self.sources) if i not in self.for_host]
+
+    @cached_property
+    def host(self) -> HostOptions:
+        """What the options mean to the host's compiler."""
+        return for_host(self.options)
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags for sources with CUDA that the options and the texts ask for.
+
+        Texts may ask for nvcc's name and version. Programs that use CCCL get none: it would rely on
+        extensions that only nvcc has.
+        """
+        own = [*self.host.compile, *self.host.folders]
+        if cccl.identity(self.texts) or not any(map(_VERSION_MACRO.search, self.texts)):
+            return own
+        major, minor, patch = TOOLKIT_VERSION.split(".")
+        numbers = {"MAJOR": major, "MINOR": minor, "BUILD": patch}
+        return [
+            *own,
+            "-D__NVCC__",
+            *(f"-D__CUDACC_VER_{each}__={n}" for each, n in numbers.items()),
+        ]
+
+    def host_command(self, index: int, compiled: str) -> list[str]:
+        """The command that compiles a source in plain C or C++, as nvcc would pass it on."""
+        from cudalab.backends.cpu.toolchain import find_compiler  # noqa: PLC0415 - as said above
+
+        path = self.files[index].path
+        macros = [option for option in self.options if option.startswith("-D")]
+        flags = [*with_users(PROGRAM), *self.host.compile, *self.host.folders, *macros, "-fPIC"]
+        if path.endswith(".c"):
+            flags = [flag for flag in flags if not flag.startswith("-std=")] + ["-x", "c"]
+        return [*find_compiler().compile, *flags, "-c", path, "-o", compiled]
 
 
 def is_binary(path: str) -> bool:

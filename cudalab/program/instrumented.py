@@ -15,22 +15,19 @@ from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import KernelCompileError
 from cudalab.language import source
 from cudalab.program import order, runtime
-from cudalab.program.build import host_command, version_macros
-from cudalab.program.files import is_for_host
 from cudalab.program.messages import Refused, explain
 from cudalab.program.options import for_host
-from cudalab.program.rewrite import rewrite
+from cudalab.program.rewrite import edited
 from cudalab.system.cache import explain_full_disk
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterator, Sequence
 
-    from cudalab.program.files import File
+    from cudalab.program.files import Part
+    from cudalab.program.parsed import Parsed
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
-_CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
 
 
 @dataclass(frozen=True)
@@ -47,25 +44,6 @@ class Library:
     streams: dict[tuple[str, int], list[str]]  # the names of those made at a line
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """Sources that one command compiles, and its options."""
-
-    files: Sequence[File]
-    sources: int  # how many of the files are sources; the others are headers
-    options: Sequence[str]
-
-    @property
-    def observed(self) -> list[int]:
-        """The indices of the sources that are instrumented: each is a translation unit."""
-        return [i for i in range(self.sources) if not is_for_host(self.files, i)]
-
-    @property
-    def for_host(self) -> list[int]:
-        """The indices of the sources that are host code."""
-        return [i for i in range(self.sources) if is_for_host(self.files, i)]
-
-
 def build(program: Sequence[Part]) -> Library:
     """The instrumented library, compiled unless it is in the cache."""
     objects = [str(_host_object(part, i)) for part in program for i in part.for_host]
@@ -76,16 +54,20 @@ def build(program: Sequence[Part]) -> Library:
     objects += runtime.observed(parts.used(texts))
     host = Path(objects[-1])
     parameters: dict[str, list[str]] = {}
-    constants: set[str] = set()
     for text in texts:
         parameters |= source.parameter_names(text)
-        constants |= set(_CONSTANT.findall(source.blank_comments(text)))
-    objects += for_host(options).link
+    path, parsed = _compiled(program, [*objects, *for_host(options).link], host.parent)
     return Library(
-        _compiled(program, objects, host.parent),
+        path,
         host,
         parameters=parameters,
-        constants=frozenset(constants),
+        constants=frozenset(
+            name.name
+            for file in parsed
+            for node in file.root.of_kind("declaration")
+            if "__constant__" in node.words
+            for name in node.names
+        ),
         own_default=order.own_default(options, texts),
         unobserved=order.unobserved(
             files, [part.files[i] for part in program for i in part.for_host]
@@ -94,49 +76,53 @@ def build(program: Sequence[Part]) -> Library:
     )
 
 
-def _compiled(program: Sequence[Part], objects: Sequence[str], header: Path) -> Path:
-    """The instrumented sources as one library, linked with `objects`.
+def _compiled(
+    program: Sequence[Part], objects: Sequence[str], header: Path
+) -> tuple[Path, list[Parsed]]:
+    """The instrumented sources as one library, linked with `objects`, and their files as read.
 
     `header` is the folder with the precompiled header, which g++ reads if the options agree.
     """
     refused = Refused([file for part in program for file in part.files])
     while True:
-        units = [unit for part in program for unit in _units(part, refused.places, header)]
+        parsed = [edited(part.files, part.names, refused=refused.places) for part in program]
+        units = [
+            unit
+            for part, files in zip(program, parsed, strict=True)
+            for unit in _units(part, files, header)
+        ]
         made = refused.other(units)
         try:
-            return compiler.check_files(made, program[0].files[0].label, tuple(objects))
+            library = compiler.check_files(made, program[0].files[0].label, tuple(objects))
+            return library, [file for files in parsed for file in files]
         except KernelCompileError as error:
             refused.add(error.message)
 
 
 def _units(
-    part: Part, refused: Counter[tuple[str, int]], header: Path
+    part: Part, parsed: Sequence[Parsed], header: Path
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The texts of the sources to compile, and their flags."""
-    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(part.files)]
-    flags = for_host(part.options)
-    own = (*flags.compile, *flags.folders)
-    more = ("-I", str(header), *runtime.OBSERVED_PROGRAM, *own, *for_programs())
-    more += tuple(version_macros(part.files))
-    more += tuple(cccl.flags((file.text for file in part.files), find_compiler().version()))
-    texts = dict(zip(names, rewrite(part.files, names, refused=refused), strict=True))
-    for i in part.observed:
-        text = f'#include "{runtime.PRECOMPILED}"\n{flags.macros}{_inlined(names[i], texts, set())}'
+    names, macros = part.names, part.host.macros
+    more = ("-I", str(header), *runtime.OBSERVED_PROGRAM, *part.flags, *for_programs())
+    more += tuple(cccl.flags(part.texts, find_compiler().version()))
+    texts = dict(zip(names, (each.rewritten() for each in parsed), strict=True))
+    for i in part.for_device:
+        text = f'#include "{runtime.PRECOMPILED}"\n{macros}{_inlined(names[i], texts, set())}'
         yield text, more
 
 
 @explain_full_disk()
 def _host_object(part: Part, index: int) -> Path:
     """The object of a file of host code, which is not instrumented."""
-    files, options = part.files, part.options
-    path, texts = files[index].path, [file.text for file in files]
-    built = cached("programs", "host", *host_command(path, options, ""), *texts, suffix=".o")
+    command = part.host_command(index, "")
+    built = cached("programs", "host", *command, *part.texts, suffix=".o")
     if not built.exists():
         with tempfile.TemporaryDirectory(prefix="build-", dir=built.parent) as folder:
             compiled = Path(folder, "host.o")
-            done = run(host_command(path, options, str(compiled)))
+            done = run(part.host_command(index, str(compiled)))
             if done.returncode:
-                raise explain(done.stderr, files)
+                raise explain(done.stderr, part.files)
             compiled.replace(built)
     return built
 

@@ -39,16 +39,6 @@ if TYPE_CHECKING:
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b")
 
 
-def rewrite(
-    files: Sequence[File],
-    names: Sequence[str],
-    *,
-    refused: Counter[tuple[str, int]] | None = None,
-) -> list[str]:
-    """The texts to compile instead of `files`, to be stored under `names`."""
-    return [each.rewritten() for each in edited(files, names, refused=refused)]
-
-
 def edited(
     files: Sequence[File],
     names: Sequence[str],

@@ -17,8 +17,8 @@ from cudalab.backends.trace import Finding, Place, Thread
 from cudalab.checker.submit.submission import copy_runtime
 from cudalab.language import source
 from cudalab.program import runtime
-from cudalab.program.files import gather
-from cudalab.program.instrumented import Part, build
+from cudalab.program.files import Part, gather
+from cudalab.program.instrumented import build
 from cudalab.system import elf
 from cudalab.system.cache import cache_dir
 

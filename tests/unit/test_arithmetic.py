@@ -1,9 +1,9 @@
 """What the rewriter puts in place of conversions and shifts in device code."""
 
 import pytest
+from whole_programs import rewrite
 
 from cudalab.program.files import File
-from cudalab.program.rewrite import rewrite
 
 
 def body(statement, before=""):

@@ -1,13 +1,13 @@
 """The rewriting of CUDA C++ for a host's compiler: tokens, declarations, edits."""
 
 import pytest
+from whole_programs import rewrite
 
 from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, tokenize
 from cudalab.program.files import File, gather
 from cudalab.program.parsed import parse, read
-from cudalab.program.rewrite import rewrite
 
 
 def rewritten(text, label="a.cu"):

@@ -21,7 +21,7 @@ from cudalab.backends.cpu.key import PACKAGE, key
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.output.progress import stage
-from cudalab.program import build
+from cudalab.program.files import TOOLKIT_VERSION
 from cudalab.program.runtime import plain
 from cudalab.system.cache import cache_dir, explain_full_disk
 
@@ -85,7 +85,7 @@ def _make(folder: Path) -> None:
         _write_headers(made / "include")
         _write_libraries(made / "lib64", str(folder / "lib64" / _ARCHIVE))
         (made / "lib").symlink_to("lib64")
-        version = {"cuda": {"name": "CUDA SDK, cudalab's", "version": build.TOOLKIT_VERSION}}
+        version = {"cuda": {"name": "CUDA SDK, cudalab's", "version": TOOLKIT_VERSION}}
         (made / "version.json").write_text(json.dumps(version), encoding="utf-8")
         try:
             made.rename(folder)

@@ -12,7 +12,7 @@ from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, UsageError
 from cudalab.output.notes import note
 from cudalab.program import build
-from cudalab.program.files import gather
+from cudalab.program.files import TOOLKIT_VERSION, Part, gather
 from cudalab.program.messages import explain, links
 from cudalab.program.options import folders_of, for_host
 from cudalab.program.toolkit import records
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ABOUT = f"""\
 nvcc: NVIDIA (R) Cuda compiler driver, as cudalab plays it
 Its programs run on the CPU device: they are for this machine's processor
-Cuda compilation tools, release {build.TOOLKIT_VERSION.rpartition(".")[0]}, V{build.TOOLKIT_VERSION}
+Cuda compilation tools, release {TOOLKIT_VERSION.rpartition(".")[0]}, V{TOOLKIT_VERSION}
 """
 _ARCHITECTURE = "75"  # which CMake takes for nvcc's own choice
 
@@ -94,9 +94,8 @@ def _compile(line: Line, source: str, output: Path) -> list[File]:
         recording = Path(name, "recording")
         recording.write_text(records.text(record, files), encoding="utf-8")
         more = ["-include", str(recording)]
-        (made,), _ = build.compile_sources(
-            files, 1, line.options, Path(name), runtime=runtime(), more=more
-        )
+        part = Part(files=files, sources=1, options=line.options)
+        (made,), _ = build.compile_sources(part, Path(name), runtime=runtime(), more=more)
         _move(Path(made), output)
     return files
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
 from cudalab.program import openmp
-from cudalab.program.files import gather, is_binary
-from cudalab.program.instrumented import Part
+from cudalab.program.files import Part, gather, is_binary
 from cudalab.program.options import folders_of
 from cudalab.program.toolkit.records import Record, recorded
 
