@@ -160,7 +160,7 @@ def test_files_are_compiled_apart(instrument):
         assert b"other.cu" in done.stderr
     if instrument == "--sanitize":
         found = cudalab("run", *options, *SEPARATE, "--", "fail")
-        line = f"{SEPARATE[1]}:15"
+        line = "other.cu:15"
         assert found.returncode == 3
         assert line in found.stderr.decode(), found.stderr.decode()
 

@@ -113,11 +113,7 @@ def _operand(body: Body, argument: Words, kind: str, temporary: str) -> list[Pie
     `kind` is the type that it is converted to; nothing if the operation takes any.
     """
     if body.facts.is_scalar_value(argument):
-        return [
-            f"::cudalab::uniform<{kind}>(" if kind else "::cudalab::uniform(",
-            *argument,
-            ")",
-        ]
+        return [f"::cudalab::uniform<{kind}>(" if kind else "::cudalab::uniform(", *argument, ")"]
     whole = argument[0].text if len(argument) == 1 else ""
     if not kind and whole in body.homes and body.homes[whole].is_array:
         return [f"&{whole}"]

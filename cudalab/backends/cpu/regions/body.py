@@ -6,11 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.in_step import arguments
-from cudalab.backends.cpu.regions.parts import (
-    Home,
-    Loop,
-    Region,
-)
+from cudalab.backends.cpu.regions.parts import Home, Loop, Region
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.words import NotCoveredError, calls
 from cudalab.backends.cpu.regions.writer import Piece, Writer

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.in_step import one_by_one
-from cudalab.backends.cpu.regions.parts import (
-    Home,
-    handed_over,
-    nearby,
-    widths,
-    without_defaults,
-)
+from cudalab.backends.cpu.regions.parts import Home, handed_over, nearby, widths, without_defaults
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.body import Body
