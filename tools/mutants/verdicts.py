@@ -59,6 +59,7 @@ CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the varian
         {"along": "rows", "op": "min"},
         {"along": "cols"},
         {"along": "cols", "op": "mean"},
+        {"along": "cols", "op": "max"},
     ),
     "scan": (
         {"dtype": "float32", "op": "max"},

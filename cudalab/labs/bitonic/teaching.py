@@ -13,11 +13,11 @@ class Teaching(SortTeaching):
     usual_sizes = Sizes(
         bench={"cuda": 1 << 22, "cpu": 1 << 14},
         timed={"cuda": 4_000_000, "cpu": 30_000},
-        sanitized=(1000, 6007),
+        sanitized=(1023, 6017),
     )
     tests = (
         *TESTS,
-        PublicTest("a bitonic sequence", 3999, "bitonic"),
+        PublicTest("a bitonic sequence", 4031, "bitonic"),
         PublicTest("many blocks", 70_003, "few"),
         PublicTest("more than 20 bits count", (1 << 20) + 70_001, "uniform", large=True),
     )

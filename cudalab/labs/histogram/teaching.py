@@ -80,7 +80,7 @@ class Teaching(Base):
     usual_sizes = Sizes(
         bench={"cuda": 1 << 27, "cpu": 1 << 20},
         timed={"cuda": 64_000_000, "cpu": 1_000_000},
-        sanitized=(1000, 90_001),
+        sanitized=(1023, 90_017),
         sample=20,
     )
     tests = (

@@ -52,7 +52,7 @@ class Teaching(Base):
     usual_sizes = Sizes(
         bench={"cuda": 2048, "cpu": 256},
         timed={"cuda": 2048, "cpu": 192},
-        sanitized=(33, 70),
+        sanitized=(63, 65),
         sample=2,
         is_order=True,
     )
@@ -70,8 +70,8 @@ class Teaching(Base):
     # terms, so that a lost part of it exceeds the bound; split into about 264 pieces, the last one
     # is short.
     shaped_tests = (
-        PublicTest("tall", (150, 33, 70), "uniform"),
-        PublicTest("wide, one less than whole warps", (20, 127, 190), "integers"),
+        PublicTest("tall", (191, 33, 68), "uniform"),
+        PublicTest("wide, one less than whole warps", (63, 127, 191), "integers"),
         PublicTest("several tiles of 128", (301, 17, 300), "integers"),
         PublicTest("zeros against NaN and infinity", (40, 35, 70), "special"),
         PublicTest("very tall, whole vectors", (70_001, 2, 4), "integers"),
@@ -81,8 +81,8 @@ class Teaching(Base):
         PublicTest("sums of 69,916 terms", (1, 69_916, 1), "positive", large=True),
     )
     symmetric_tests = (
-        PublicTest("tall", (150, 33), "uniform"),
-        PublicTest("wide", (20, 100), "integers"),
+        PublicTest("tall", (191, 33), "uniform"),
+        PublicTest("wide, one less than whole warps", (63, 127), "integers"),
         PublicTest("a thousand rows", (1200, 1), "uniform"),
         PublicTest("a thousand rows, no whole vectors", (1201, 2), "integers"),
         PublicTest("sums of 70,000 terms", (1, 70_000), "positive", large=True),

@@ -20,14 +20,14 @@ class Teaching(SortTeaching):
     usual_sizes = Sizes(
         bench={"cuda": 1 << 24, "cpu": 1 << 16},
         timed={"cuda": 16_000_000, "cpu": 100_000},
-        sanitized=(1000, 20_001),
+        sanitized=(1023, 20_001),
     )
     tests = (
         *TESTS,
         PublicTest("only the top byte differs", 5000, "top-byte"),
         PublicTest("small numbers", 20_031, "bounded"),
         PublicTest("whole tiles, half of the keys equal", 65_536, "half-equal"),
-        PublicTest("many blocks", 65_537, "uniform"),
+        PublicTest("many blocks", 73_729, "uniform"),
         PublicTest("more than 20 bits count", (1 << 20) + 70_001, "uniform", large=True),
     )
     # For kernels that sort buckets: one is too large for a block, or several are.

@@ -84,12 +84,12 @@ class Teaching(Base):
     usual_sizes = Sizes(
         bench={"cuda": 1 << 26, "cpu": 1 << 20},
         timed={"cuda": 64_000_000, "cpu": 1_000_000},
-        sanitized=(1000, 20_001),
+        sanitized=(1023, 20_001),
     )
     matrix_sizes = Sizes(
         bench={"cuda": 8192, "cpu": 1024},
         timed={"cuda": 8192, "cpu": 1024},
-        sanitized=((33, 70), (300, 40)),
+        sanitized=((63, 70), (300, 40)),
         sample=(2, 4),
         is_order=True,
     )
@@ -103,7 +103,7 @@ class Teaching(Base):
         PublicTest("a block and one", 257, "uniform"),
         PublicTest("one less than whole warps", 3007, "all-ones"),  # a lost one exceeds the bound
         PublicTest("a wide range", 5000, "wide-range"),
-        PublicTest("many blocks", 100_003, "uniform"),
+        PublicTest("many blocks", 99_329, "uniform"),  # 97 times 1024, and one
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
     )
     float_tests = (PublicTest("some items are NaN", 5000, "nan"),)

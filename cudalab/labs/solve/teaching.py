@@ -95,7 +95,7 @@ class Teaching(Base):
     usual_sizes = Sizes(
         bench={"cuda": 1024, "cpu": 128},
         timed={"cuda": 1024, "cpu": 128},
-        sanitized=(20, 70),
+        sanitized=(63, 65),
         sample=2,
         is_order=True,
     )
@@ -106,14 +106,14 @@ class Teaching(Base):
         PublicTest("two equations", 2, "random"),
         PublicTest("tridiagonal", 5, "tridiagonal"),
         PublicTest("a warp and one", 33, "unsymmetric"),
-        PublicTest("zeros on the diagonal", 40, "pivot"),
+        PublicTest("zeros on the diagonal", 63, "pivot"),
         PublicTest("symmetric", 64, "spd"),
-        PublicTest("several blocks", 260, "random"),
+        PublicTest("several blocks", 319, "random"),
     )
     kernel_tests = (
         *tests,
         PublicTest("a NaN", 40, "nan", refuse=True),
-        PublicTest("columns of different size", 70, "scaled"),
+        PublicTest("columns of different size", 95, "scaled"),
         PublicTest("a thousand equations", 1025, "random", large=True),
     )
     mutants = (Mutant("jacobi", "x0[row] + (f", "x0[row] - (f", "the wrong sign"),)

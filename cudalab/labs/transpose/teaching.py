@@ -55,7 +55,7 @@ class Teaching(Base):
     usual_sizes = Sizes(
         bench={"cuda": 8192, "cpu": 1024},
         timed={"cuda": (8192, 8192), "cpu": (700, 700)},
-        sanitized=((33, 70), (70, 70)),
+        sanitized=((33, 70), (63, 95)),
         sample=(2, 3),
         is_order=True,
     )
@@ -68,7 +68,7 @@ class Teaching(Base):
         PublicTest("whole tiles", (64, 96), "special"),
         PublicTest("a tile and one", (33, 31), "special"),
         PublicTest("wide", (70, 200), "uniform"),
-        PublicTest("tall", (1030, 65), "uniform"),
+        PublicTest("tall, one less than whole warps", (1087, 65), "uniform"),
         PublicTest("a row of more than 2^24", (1, (1 << 24) + 70_001), "uniform", large=True),
         PublicTest("a column of more than 2^24", ((1 << 24) + 70_001, 1), "uniform", large=True),
     )
