@@ -6,13 +6,24 @@ from typing import TYPE_CHECKING
 
 from cudalab.bench.document import cache_text
 from cudalab.bench.units import figure, unit_for
-from cudalab.output.charts import Ladder, Line, OverSizes, Point, Roof, Roofline, Rung
+from cudalab.output.charts import (
+    Change,
+    Changes,
+    Ladder,
+    Line,
+    OverSizes,
+    Point,
+    Roof,
+    Roofline,
+    Rung,
+)
 from cudalab.output.plots import write_charts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from cudalab.bench.comparison import Comparison
     from cudalab.bench.document import Document, Environment, Row, Statistics, Table
     from cudalab.microscope.document import Document as Profile
 
@@ -22,6 +33,28 @@ if TYPE_CHECKING:
 def draw(document: Document, path: Path) -> None:
     """Draw the results of bench into a file: time over n, and a ladder for each lab and case."""
     write_charts(charts(document), path)
+
+
+def draw_changes(comparison: Comparison, environment: Environment, path: Path) -> None:
+    """Draw how the rows of two runs differ into a file. CudalabError if no row is in both."""
+    chart = changes(comparison, environment)
+    write_charts([chart] if chart.rows else [], path)
+
+
+def changes(comparison: Comparison, environment: Environment) -> Changes:
+    """The change of each row that has times in both runs."""
+    rows = []
+    for one in comparison.verdicts:
+        if one.change is not None:
+            percent, *ends = one.percents
+            label = f"{one.key.lab} {one.key.size} {one.key.name}"
+            text = f"{percent:+.1f} %  {one.verdict}"
+            rows.append(Change(label, percent, (ends[0], ends[1]), text=text))
+    title = f"times of the new run against the old one; {environment.device_text}"
+    label = (
+        f"change in %; grey: changes of up to {100 * comparison.threshold:g} %, which are ignored"
+    )
+    return Changes(title, label, rows, band=100 * comparison.threshold)
 
 
 def charts(document: Document) -> list[OverSizes | Ladder]:

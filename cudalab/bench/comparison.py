@@ -52,6 +52,12 @@ class Verdict:
         return self.key.name
 
     @property
+    def percents(self) -> list[float]:
+        """The change in percent, and both ends of its interval; empty if there is none."""
+        one = self.change
+        return [100 * (value - 1) for value in (one.value, one.low, one.high)] if one else []
+
+    @property
     def regression(self) -> bool:
         """Whether the new run is worse."""
         return self.verdict in (SLOWER, BROKEN)
@@ -63,6 +69,7 @@ class Comparison:
 
     verdicts: list[Verdict]
     notes: list[str] = field(default_factory=list)
+    threshold: float = THRESHOLD  # smaller relative changes were ignored
 
     @property
     def regressions(self) -> int:
@@ -98,7 +105,7 @@ def compare(old: Document, new: Document, threshold: float = THRESHOLD) -> Compa
         )
     if not set(before) & set(after):
         notes.append("no row is in both: were other labs, sizes or distributions measured?")
-    return Comparison(verdicts, notes)
+    return Comparison(verdicts, notes, threshold)
 
 
 def check_comparable(old: Document, device: str) -> None:

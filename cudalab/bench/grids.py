@@ -289,14 +289,13 @@ def _compared(one: Verdict, scale: float) -> list[str]:
         one.key.size,
         one.key.name,
         *("" if ms is None else figure(ms / scale) for ms in (one.old_ms, one.new_ms)),
-        *_change(one.change),
+        *_change(one.percents),
         one.verdict,
     ]
 
 
-def _change(change: stats.Ratio | None) -> list[str]:
+def _change(percents: list[float]) -> list[str]:
     """The texts for the change and for its interval."""
-    if change is None:
+    if not percents:
         return ["", ""]
-    percents = [100 * (value - 1) for value in (change.value, change.low, change.high)]
     return [f"{percents[0]:+.1f} %", f"{percents[1]:+.1f} to {percents[2]:+.1f} %"]

@@ -176,7 +176,8 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     "plot_path",
     type=NEW,
     metavar="FILE.svg|png|pdf",
-    help="Draw time over n, and ladders; .png and .pdf need the extra `plot`.",
+    help="Draw time over n, and ladders; with --compare, the changes. .png and .pdf need the "
+    "extra `plot`.",
 )
 @click.option(
     "--nvbench",
@@ -233,9 +234,10 @@ def bench(
         exclude("--threshold", "--equivalent")
     demand = Demand(threshold) if equivalent is None else Demand(equivalent, equivalence=True)
     if compared:
-        refuse_measuring("--compare", "compared", "threshold", "equivalent")
+        refuse_measuring("--compare", "compared", "threshold", "equivalent", "plot_path")
+        check_plot(plot_path)
         old, new = map(nvbench.load, compared)
-        return verdicts(old, new, demand)
+        return verdicts(old, new, demand, plot=plot_path)
     if equivalent is not None and not against:
         raise UsageError("--equivalent compares two runs", hint="add --compare or --against")
     before = nvbench.load(against) if against else None
@@ -260,6 +262,14 @@ def bench(
     return within(kill_after, work)
 
 
+def check_plot(plot: Path | None) -> None:
+    """Fail before anything is measured or read if the plot cannot be drawn."""
+    if plot:
+        from cudalab.output.plots import check_target
+
+        check_target(str(plot))
+
+
 @dataclass(frozen=True)
 class Demand:
     """A demand on a comparison: no row is slower by more, or no row has changed by more."""
@@ -277,13 +287,6 @@ class Files:
     markdown: Path | None
     nvbench: Path | None
     plot: Path | None
-
-    def check(self) -> None:
-        """Fail before anything is measured if the plot cannot be drawn."""
-        if self.plot:
-            from cudalab.output.plots import check_target
-
-            check_target(str(self.plot))
 
     @property
     def take_stdout(self) -> bool:
@@ -343,7 +346,7 @@ def run(
     from cudalab.bench.suite import Suite, check, exit_code
     from cudalab.output import live, terminal
 
-    files.check()
+    check_plot(files.plot)
     device = choose_device(device)
     if before is not None:
         check_comparable(before, device)
@@ -409,7 +412,11 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
 
 
 def verdicts(
-    old: Document, new: Document, demand: Demand, show: Callable[[Grid], None] | None = None
+    old: Document,
+    new: Document,
+    demand: Demand,
+    show: Callable[[Grid], None] | None = None,
+    plot: Path | None = None,
 ) -> int:
     """Show the change of each row; return 3 if the new run is not as it must be."""
     from cudalab.bench.comparison import compare
@@ -418,5 +425,9 @@ def verdicts(
 
     comparison = compare(old, new, demand.percent / 100)
     (show or terminal.grid)(comparison_grid(comparison))
+    if plot:
+        from cudalab.bench.charts import draw_changes
+
+        draw_changes(comparison, new.environment, plot)
     missed = not comparison.all_same if demand.equivalence else comparison.regressions
     return ExitCode.WRONG_ANSWER if missed else ExitCode.OK

@@ -279,7 +279,7 @@ def options_present() -> dict[str, str]:
 def refuse_measuring(option: str, *allowed: str) -> None:
     """Raise a UsageError for options that `option`, which measures nothing, would ignore."""
     present = options_present()
-    ignored = [present[name] for name in present if name not in allowed]
+    ignored = [present[name] for name in present if name not in (*allowed, "quiet")]
     if ignored:
         raise UsageError(f"{option} measures nothing", hint=f"leave out {', '.join(ignored)}")
 

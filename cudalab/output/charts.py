@@ -65,6 +65,34 @@ class Ladder:
 
 
 @dataclass(frozen=True)
+class Change:
+    """How much longer one row takes than before, in percent, with its interval."""
+
+    label: str
+    percent: float
+    interval: tuple[float, float]
+    _: KW_ONLY
+    text: str  # the verdict
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of rows as dots with intervals, on one scale with 0 on it."""
+
+    title: str
+    x_label: str
+    rows: list[Change]
+    _: KW_ONLY
+    band: float  # changes of so many percent, either way, are ignored
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the scale."""
+        lows, highs = zip(*(row.interval for row in self.rows), strict=True)
+        return min(*lows, -2 * self.band), max(*highs, 2 * self.band)
+
+
+@dataclass(frozen=True)
 class Columns:
     """Counts of classes as columns, from left to right."""
 
@@ -110,4 +138,4 @@ class Roofline:
     roof: Roof
 
 
-Chart = OverSizes | Ladder | Columns | Roofline
+Chart = OverSizes | Ladder | Changes | Columns | Roofline

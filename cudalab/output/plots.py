@@ -18,9 +18,11 @@ import numpy as np
 
 from cudalab.errors import CudalabError, NoDeviceError, UsageError, install_command
 from cudalab.output import svg
-from cudalab.output.charts import Columns, Ladder, OverSizes
+from cudalab.output.charts import Changes, Columns, Ladder, OverSizes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     Array = np.ndarray[Any, Any]
 
 ROWS = 32  # maximum lines of a chart in text; if there are more classes, neighbours share a line
@@ -126,7 +128,7 @@ TITLE_CHARACTERS = 90  # characters of a title that fit in the width
 LEGEND_LINES = 14  # lines of the legend that fit beside a chart of the usual height
 
 
-def write_charts(charts: list[OverSizes | Ladder], path: Path) -> None:
+def write_charts(charts: Sequence[OverSizes | Ladder | Changes], path: Path) -> None:
     """Write one picture with all charts, top to bottom; the suffix of `path` chooses the format."""
     if not charts:
         raise CudalabError("there is nothing to draw", hint="no row has a time")
@@ -141,16 +143,20 @@ def write_charts(charts: list[OverSizes | Ladder], path: Path) -> None:
         for axes, chart in zip(all_axes[:, 0], charts, strict=True):
             if isinstance(chart, Ladder):
                 _draw_ladder(axes, chart)
+            elif isinstance(chart, Changes):
+                _draw_changes(axes, chart)
             else:
                 _draw_over_sizes(axes, chart)
         picture = _saved(figure, path)
     _write(path, picture)
 
 
-def _height(chart: OverSizes | Ladder) -> float:
+def _height(chart: OverSizes | Ladder | Changes) -> float:
     """The height in inches: room for every bar, or for the legend."""
     if isinstance(chart, Ladder):
         return 1.2 + 0.3 * len(chart.rungs)
+    if isinstance(chart, Changes):
+        return 1.2 + 0.3 * len(chart.rows)
     return 4.2 + 0.22 * max(len(chart.lines) - LEGEND_LINES, 0)
 
 
@@ -219,6 +225,25 @@ def _draw_ladder(axes: Any, chart: Ladder) -> None:
         axes.axvline(limit, color=INK, linestyle="--", linewidth=1.2)
         label += f"; dashed: {name}"
     axes.set(xlabel=label, xlim=(0, 1.2 * chart.longest))  # with room for the texts
+
+
+def _draw_changes(axes: Any, chart: Changes) -> None:
+    axes.axvspan(-chart.band, chart.band, color=INK, alpha=0.08, linewidth=0)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    for place, row in enumerate(chart.rows):
+        low, high = row.interval
+        reach = [[row.percent - low], [high - row.percent]]
+        axes.errorbar(row.percent, place, xerr=reach, fmt="o", color=VARIANT_COLOR, capsize=3)
+        axes.annotate(
+            row.text, (1, place), (6, 0), xycoords=("axes fraction", "data"),
+            textcoords="offset points", va="center", fontsize=8,
+        )  # fmt: skip
+    axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
+    axes.set_yticks(range(len(chart.rows)), [row.label for row in chart.rows])
+    low, high = chart.ends
+    room = 0.03 * (high - low)
+    axes.set(xlabel=chart.x_label, xlim=(low - room, high + room))
+    axes.set_ylim(len(chart.rows) - 0.4, -0.6)  # the first row on top
 
 
 def stderr_width() -> int:

@@ -12,7 +12,7 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from cudalab.output.charts import Columns, Ladder, OverSizes
+from cudalab.output.charts import Changes, Columns, Ladder, OverSizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -80,6 +80,8 @@ def _drawn(chart: Chart) -> tuple[str, float]:
         return _over_sizes(chart)
     if isinstance(chart, Ladder):
         return _ladder(chart)
+    if isinstance(chart, Changes):
+        return _changes(chart)
     return _columns(chart) if isinstance(chart, Columns) else _roofline(chart)
 
 
@@ -141,7 +143,8 @@ class _Axis:
         """Round values between both ends."""
         if not self.log:
             step = _round_step((self.high - self.low) / 4)
-            return [i * step for i in range(int(self.high / step * (1 + 1e-9)) + 1)]
+            first, last = math.ceil(self.low / step), int(self.high / step * (1 + 1e-9))
+            return [i * step for i in range(first, last + 1)]
         exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         ticks: list[float] = []
         for factors in ((1,), (1, 2, 5), (1, 2, 3, 4, 5, 7)):
@@ -302,6 +305,35 @@ def _ladder(chart: Ladder) -> tuple[str, float]:
         parts.append(_text(at, bottom + 17, tick_text(value), anchor="middle"))
     parts.append(_stroke(f"M{left:.1f} {bottom:.1f}H{axis.end:.1f}"))
     parts.append(_text(left, bottom + 34, label))
+    return "".join(parts), bottom + 42
+
+
+def _changes(chart: Changes) -> tuple[str, float]:
+    """Dots with intervals around 0, over a band of changes that count as none."""
+    left = min(max(len(row.label) for row in chart.rows) * LETTER + 8, 0.5 * WIDTH)
+    texts = max(len(row.text) for row in chart.rows) * LETTER + 10
+    axis = _Axis(*chart.ends, left, WIDTH - texts, log=False)
+    bottom = BAR_HEIGHT * len(chart.rows) + 6.0
+    begin, end = axis.at(-chart.band), axis.at(chart.band)
+    band = f'x="{begin:.1f}" y="0" width="{end - begin:.1f}" height="{bottom:.1f}"'
+    parts = [
+        f'<rect {band} fill="currentColor" fill-opacity="0.08"/>',
+        _stroke(f"M{axis.at(0):.1f} 0V{bottom:.1f}"),
+    ]
+    for place, row in enumerate(chart.rows):
+        middle = 3.0 + BAR_HEIGHT * (place + 0.5)
+        low, high = map(axis.at, row.interval)
+        parts.append(_text(left - 8, middle + 4, row.label, anchor="end"))
+        bar = f"M{low:.1f} {middle:.1f}H{high:.1f}m0 -4v8M{low:.1f} {middle - 4:.1f}v8"
+        parts.append(_stroke(bar, COLORS[0], width=1.4))
+        parts.append(_mark(axis.at(row.percent), middle, 0, hollow=False))
+        parts.append(_text(axis.end + 8, middle + 4, row.text))
+    for value in axis.ticks():
+        parts.append(_stroke(f"M{axis.at(value):.1f} {bottom:.1f}v4"))
+        text = f"{value:+.3g}" if value else "0"
+        parts.append(_text(axis.at(value), bottom + 17, text, anchor="middle"))
+    parts.append(_stroke(f"M{left:.1f} {bottom:.1f}H{axis.end:.1f}"))
+    parts.append(_text(axis.begin, bottom + 34, chart.x_label))
     return "".join(parts), bottom + 42
 
 

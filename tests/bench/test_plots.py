@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 from bench_documents import document, row, table
 
-from cudalab.bench.charts import charts, draw, ladder, over_shapes
+from cudalab.bench.charts import changes, charts, draw, draw_changes, ladder, over_shapes
+from cudalab.bench.comparison import compare
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.output import charts as data
 from cudalab.output import plots, svg
@@ -145,6 +146,25 @@ def test_a_sweep_has_a_line_for_each_state_of_the_caches():
 @pytest.mark.parametrize("values", [[(32, 1.0)], [("a", 1.0), ("b", 2.0)], [(32, None)]])
 def test_what_is_no_sweep_over_numbers_is_not_drawn(values):
     assert charts(document(sweep(values))) == []
+
+
+def test_changes_are_dots_with_their_intervals_around_zero(tmp_path):
+    old, new = (
+        document(table([row("tree", ms), row("gone", gone)]))
+        for ms, gone in ((1.0, 2.0), (1.5, None))
+    )
+    comparison = compare(old, new, 0.1)
+    (tree,) = changes(comparison, new.environment).rows
+    assert tree.percent == pytest.approx(50)
+    low, high = tree.interval
+    assert low <= tree.percent <= high
+    assert tree.text == "+50.0 %  SLOWER"
+    draw_changes(comparison, new.environment, tmp_path / "a.svg")
+    picture = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    texts = re.findall(r'<text x="([\d.]+)"[^>]*>([^<]*)<', picture)
+    places = {text: float(x) for x, text in texts}
+    assert places["-20"] < places["0"] < places["+20"]
+    assert "grey: changes of up to 10 %" in picture
 
 
 def test_nothing_to_draw(tmp_path):

@@ -734,7 +734,9 @@ def test_compare_exits_3_for_a_regression_and_prints_a_line_a_row(tmp_path):
     assert slower.returncode == 3
     assert "+20.0 %" in slower.stdout
     assert "SLOWER" in slower.stdout
-    assert run("--compare", new, old).returncode == 0
+    assert run("--compare", new, old, "--plot", tmp_path / "new.svg").returncode == 0
+    assert "FASTER" in (tmp_path / "new.svg").read_text(encoding="utf-8")
+    assert run("--compare", new, old, "--plot", "new.txt").returncode == 2
     assert run("--compare", old, new, "--threshold", "25").returncode == 0
     assert run("--compare", old, new, "--equivalent", "25").returncode == 0
     assert run("--compare", new, old, "--equivalent", "5").returncode == 3
