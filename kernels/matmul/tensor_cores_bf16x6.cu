@@ -45,34 +45,60 @@
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "common/block/exponents.cuh"
+#include "common/thread/read_along.cuh"
 #include "matmul/parts/bf16_parts.cuh"
 
-constexpr unsigned STAGE_K = BK;
+constexpr unsigned PARTS = BF16_PARTS, STAGE_K = BK;
+constexpr unsigned MIN_K = MIN_BF16_K;
 
-// The ranges in which sums of products of parts are as good as sums of products of floats.
-// Exponents are as floats store them, 127 more than the power of two. All numbers but 0:
-constexpr unsigned MAX_EXPONENT = 253;  // below 2^127: no first part is rounded to infinity
-constexpr unsigned MIN_EXPONENT = 27;   // from 2^-100: no part is below the normal numbers
-// The exponents of two factors, added up. A sum of k products that is below 2^126 is finite, and so
-// are all its partial sums. Tensor cores have subnormal numbers too, so what they cut off is below
-// 2^-149, which is nothing beside a product of 2^-110 or more.
-constexpr unsigned MAX_SUM = 2 * 126 + 126;
-constexpr unsigned MIN_SUM = 2 * 127 - 110;
-// Everything that is cut off or left out may come near 3 units of 2^-24 |x y|, the maximum that is
-// allowed for k = 1.
-constexpr unsigned MIN_K = 16;
+static_assert(BK * 2 == LINE_BYTES, "a block's lines are 64 bytes");
 
-// Whether sums of k products, k up to 2^log_k, may go wrong between blocks with these ranges.
+// Whether sums of k products, k up to 2^log_k, may go wrong between blocks with these exponents.
 __device__ inline bool out_of_range(uint2 a, uint2 b, unsigned log_k) {
-    return max(a.x, b.x) > MAX_EXPONENT || min(a.y, b.y) < MIN_EXPONENT ||
-           a.x + b.x + log_k > MAX_SUM || a.y + b.y < MIN_SUM;
+    return beyond_bf16(a, b, log_k);
 }
 
-// Writes the parts of BK numbers of LINES lines, as split_block does, and returns their exponents.
+// Writes the parts of BK numbers from p0 on, in LINES lines from line0 on, and returns their
+// exponents, the greatest one and that of the least number but 0. `source` has `lines` lines of `k`
+// numbers, `along` memory or across it, in rows of `ld`.
 template <unsigned LINES>
 __device__ inline uint2 split_lines(const float* source, unsigned ld, uint4* parts, bool along,
                                     unsigned line0, unsigned p0, unsigned lines, unsigned k) {
-    return exponents_of_block(split_block<LINES>(source, ld, parts, along, line0, p0, lines, k));
+    constexpr unsigned LINES_PER_PASS = SPLIT_THREADS / CHUNKS;
+    // A word of padding per row: a warp reads 4 chunks c of 8 lines l at once, from banks 8c + l.
+    __shared__ float tile[BK][LINES + 1];
+    const unsigned t = threadIdx.x, chunk = t % CHUNKS;
+
+    // Columns of B lie across memory: they are read along rows and picked up by columns.
+    if (!along) {
+#pragma unroll
+        for (unsigned i = 0; i < BK * LINES / SPLIT_THREADS; ++i) {
+            const unsigned e = t + i * SPLIT_THREADS, p = e / LINES, line = e % LINES;
+            const bool inside = p0 + p < k && line0 + line < lines;
+            tile[p][line] = inside ? source[(size_t)(p0 + p) * ld + line0 + line] : 0;
+        }
+        __syncthreads();  // the tile is complete
+    }
+
+    uint2 range = make_uint2(0, 255u << 23);
+#pragma unroll
+    for (unsigned line = t / CHUNKS; line < LINES; line += LINES_PER_PASS) {
+        float x[8];
+        if (along) {
+            read_along(x, source, ld, line0 + line, p0 + 8 * chunk, lines, k);
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < 8; ++i) x[i] = tile[8 * chunk + i][line];
+        }
+#pragma unroll
+        for (unsigned i = 0; i < 8; ++i) {
+            const unsigned magnitude = __float_as_uint(x[i]) & 0x7FFFFFFF;
+            range.x = max(range.x, magnitude);
+            if (magnitude) range.y = min(range.y, magnitude);
+        }
+        split_chunk<LINES * CHUNKS>(x, parts + swizzled(line, chunk));
+    }
+    return exponents_of_block(range);
 }
 
 // Adds the products of a block, which is a stage, to the sums; `read` is called when the tensor

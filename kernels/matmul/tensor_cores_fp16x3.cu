@@ -30,26 +30,24 @@
 // small, for tensor cores truncate sums: over all of k, at 4096, it would be four times cuBLAS's.
 //
 // Blocks in which a number is more than 2^(23 + log2(k)) times as small as the greatest one would
-// lose too many bits; their tiles are computed in ordinary float arithmetic, as those with
-// infinities are. Numbers that are drawn evenly or from a normal distribution do not come near.
+// lose too many bits. Their tiles take the three bfloat16 parts of `tensor_cores_bf16x6`, which
+// have the exponents for them, and which the same block makes from the floats on the way; tiles
+// with infinities are computed in ordinary float arithmetic. Numbers that are drawn evenly or from
+// a normal distribution do not come near.
 //
 // It improves on `tensor_cores_bf16x6`: half of the products and two thirds of the copies.
-// Limits: matrices whose numbers span more than some 33 powers of two in a block are multiplied
-// slowly; `tensor_cores_bf16x6` has the exponents for them.
+// Limits: where numbers span more than some 33 powers of two in a block, there are six products
+// again, and each tile splits its numbers anew.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "common/block/fp16_parts.cuh"
+#include "matmul/parts/bf16_tile.cuh"
 
-// The ranges in which sums of products of parts are as good as sums of products of floats.
-// Exponents are as floats store them, 127 more than the power of two.
-constexpr unsigned MAX_EXPONENT = 253;  // the powers of two that scale a block are floats
-constexpr unsigned MIN_EXPONENT = 27;
-// The exponents of two factors, added up. A sum of k products that is below 2^126 is finite, and so
-// are all its partial sums. What is cut off from subnormal sums is nothing beside a product of
-// 2^-110 or more.
-constexpr unsigned MAX_SUM = 2 * 126 + 126;
-constexpr unsigned MIN_SUM = 2 * 127 - 110;
+// The ranges in which sums of products of parts are as good as sums of products of floats: those of
+// bf16_parts.cuh, whose MAX_EXPONENT also keeps the powers of two that scale blocks in the range of
+// floats, and the following. Exponents are as floats store them, 127 more than the power of two.
+//
 // Sums are multiplied by 2^(exponents of the factors - 2 * 127 - 2 * GREATEST - LOW_BITS), a float.
 constexpr unsigned MIN_SCALES = 2 * 127 + 2 * GREATEST + LOW_BITS - 126;
 // A number that is 2^-r of the greatest of its block is known to 2^(r - 50) of itself, or 2^-23 if
@@ -62,9 +60,8 @@ constexpr unsigned MIN_K = 32;
 // blocks with these exponents. A block of zeros, with 0 and 255, disturbs none.
 __device__ inline bool out_of_range(uint2 a, uint2 b, unsigned log_k) {
     if (a.y == 255 || b.y == 255) return max(a.x, b.x) > MAX_EXPONENT;
-    return max(a.x, b.x) > MAX_EXPONENT || min(a.y, b.y) < MIN_EXPONENT ||
-           a.x > a.y + RANGE + log_k || b.x > b.y + RANGE + log_k || a.x + b.x < MIN_SCALES ||
-           a.x + b.x + log_k > MAX_SUM || a.y + b.y < MIN_SUM;
+    return beyond_bf16(a, b, log_k) || a.x > a.y + RANGE + log_k || b.x > b.y + RANGE + log_k ||
+           a.x + b.x < MIN_SCALES;
 }
 
 #include "matmul/parts/tile_of_parts.cuh"

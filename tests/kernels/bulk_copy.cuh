@@ -5,7 +5,7 @@
 typedef unsigned long long Barrier;
 
 struct State {
-    unsigned char phase, arrivals, missing, used;
+    unsigned phase : 1, used : 1, arrivals : 15, missing : 15;
     int bytes;  // announced and not yet copied
 };
 static_assert(sizeof(State) == sizeof(Barrier), "a barrier's eight bytes hold it");
@@ -19,7 +19,8 @@ __device__ inline void end_phase_if_complete(State& state) {
     state.missing = state.arrivals;
 }
 __device__ inline void init_barrier(Barrier* barrier, unsigned arrivals) {
-    state_of(barrier) = {0, (unsigned char)arrivals, (unsigned char)arrivals, 1, 0};
+    if (arrivals >= 1 << 15) __trap();
+    state_of(barrier) = {0, 1, arrivals, arrivals, 0};
 }
 __device__ inline void publish_barriers() {}
 __device__ inline void arrive(Barrier* barrier) {

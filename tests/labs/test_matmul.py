@@ -367,10 +367,11 @@ def test_fragments_of_tensor_cores_lie_as_the_manual_says(device, monkeypatch, t
 
 @pytest.mark.parametrize("which", PRODUCTS)
 def test_two_scaled_parts_keep_the_bits_of_a_float(device, monkeypatch, tmp_path, which):
-    """Tensor cores, copies and rounding written out: all tiles, also those in float arithmetic.
+    """Tensor cores, copies and rounding written out: all tiles, also those that need more.
 
     Blocks have ranges of their own: some are scaled by 2^±30, some are zeros, one has numbers that
-    are 2^40 times as large as others, one an infinity, and one a subnormal number.
+    are 2^40 times as large as others, one an infinity, and one a subnormal number. Tiles whose
+    numbers differ too much, but not as much as that, have the bits that three parts give.
     """
     if device.name != "cpu":
         pytest.skip("the instructions themselves run here")
@@ -379,9 +380,9 @@ def test_two_scaled_parts_keep_the_bits_of_a_float(device, monkeypatch, tmp_path
     for m, k, n, disturb in [
         (1, 1, 1, None), (130, 96, 259, None), (7, 300, 130, None), (129, 65, 3, "scales"),
         (20, 128, 20, "zeros"), (20, 128, 20, 2.0**-40), (20, 128, 20, np.inf),
-        (20, 128, 20, 2.0**-140), (20, 128, 20, -0.0),
+        (20, 128, 20, 2.0**-140), (20, 128, 20, -0.0), (131, 130, 133, "wide"), (3, 19, 5, None),
     ]:  # fmt: skip
-        inputs = make(which, m, k, n)
+        inputs = make(which, m, k, n, "wide" if disturb == "wide" else "uniform")
         a = inputs.arrays["a"]
         if disturb == "scales":
             a[:, :32] *= np.float32(2.0**30)
@@ -389,11 +390,18 @@ def test_two_scaled_parts_keep_the_bits_of_a_float(device, monkeypatch, tmp_path
         elif disturb == "zeros":
             a[:, 64:] = 0
             a[:, 1:64:3] = 0
-        elif disturb is not None:
+        elif disturb not in (None, "wide"):
             a[3, 40] = disturb
         got = compute(device, variant, inputs, which).reshape(m, -1)
         found = LAB.compare(got, inputs, case(which))
         assert found is None, f"{m} x {k} x {n}, {disturb}: {found}"
+        if disturb in ("wide", 2.0**-40):
+            three, two_wide = (
+                compute(device, registry.find(LAB, name), inputs, which).reshape(m, -1)
+                for name in ("tensor_cores_bf16x6", "tensor_cores_fp16x3_wide")
+            )
+            assert np.array_equal(got, three), f"{m} x {k} x {n}, {disturb}"
+            assert np.array_equal(two_wide, three), f"{m} x {k} x {n}, {disturb}"
         if disturb in (None, "scales", "zeros") and k >= 64:
             left, right = factors(inputs, case(which))
             terms = np.abs(left) @ np.abs(right)

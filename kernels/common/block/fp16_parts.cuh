@@ -11,7 +11,6 @@
 //
 // Macros from outside: BK, SPLIT_THREADS.
 #pragma once
-#define HALF_FACTORS
 #include "common/block/exponents.cuh"
 #include "common/thread/fp16.cuh"
 #include "common/thread/read_along.cuh"
@@ -130,10 +129,10 @@ __device__ inline void add_block(float (&sum)[N], float (&acc)[N],
         for (unsigned i = 0; i < BK / 16; ++i) {  // 16 numbers along k, 32 bytes of a line
             const unsigned a = left[i / 2] + i % 2 * 32, b = right[i / 2] + i % 2 * 32;
             if (first) {
-                start_product(acc, describe(a), describe(b), i > 0);
+                start_fp16_product(acc, describe(a), describe(b), i > 0);
             } else {
-                start_product(acc, describe(a), describe(b + RIGHT_PART * 16), i > 0);
-                start_product(acc, describe(a + LEFT_PART * 16), describe(b), true);
+                start_fp16_product(acc, describe(a), describe(b + RIGHT_PART * 16), i > 0);
+                start_fp16_product(acc, describe(a + LEFT_PART * 16), describe(b), true);
             }
         }
         finish_products(acc);

@@ -2,11 +2,12 @@
 #pragma once
 
 // Reads 8 numbers along k from a matrix that is stored along k, in rows of `ld` numbers; zeros
-// outside of it.
+// outside of it. INSIDE: all are known to be inside, at a multiple of 16 bytes.
+template <bool INSIDE = false>
 __device__ inline void read_along(float (&x)[8], const float* source, unsigned ld, unsigned line,
                                   unsigned p, unsigned lines, unsigned k) {
     const float* from = source + (size_t)line * ld + p;
-    if (line < lines && p + 8 <= k && ld % 4 == 0) {  // all inside, at a multiple of 16 bytes
+    if (INSIDE || (line < lines && p + 8 <= k && ld % 4 == 0)) {
         const float4 low = reinterpret_cast<const float4*>(from)[0];
         const float4 high = reinterpret_cast<const float4*>(from)[1];
         x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
