@@ -24,10 +24,12 @@ NVIDIA = {
 }
 # References of CUDABeaver, by their number, with a mistake of their own.
 MISTAKEN = {
-    "1": "pointers that nobody has set",
-    "21": "race",
+    "1": "pointers that nobody has set",  # int *output, *input; both are used in the kernel
+    "3": "pointers that nobody has set",  # the same
+    "21": "race",  # blocks of another blockIdx.z compute and add to the same elements
     "26": "barrier",  # lanes of a mask that are not there
-    "3": "pointers that nobody has set",
+    # x % num where num is 0, in C++ undefined, and on a GPU a number, which is not used then.
+    "151": "right, if a remainder by 0 is not used",
 }
 GRAPHS = tuple(f"../../input/{name}.egr" for name in ("DAG_100n_200e", "counterDAG_5n_5e"))
 

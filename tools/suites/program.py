@@ -30,6 +30,8 @@ WANTED = {
     "uninitialised memory": frozenset({"uninitialised"}),
     "barrier": frozenset({"barrier_divergence", "deadlock", "wrong_mask"}),
     "write to constant memory": BOUNDS,
+    "a variable of the host": BOUNDS,
+    "an assertion fails": frozenset({"crash"}),
     "a launch that fails": frozenset({"ignored_failure"}),
     "pointers that nobody has set": BOUNDS | {"ignored_failure"},
     "memory that is freed twice": frozenset({"ignored_failure"}),

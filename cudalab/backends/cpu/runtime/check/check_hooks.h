@@ -133,6 +133,8 @@ static void access_by_header(const volatile void* p, size_t bytes, unsigned kind
         if (is_waiting(site, (void**)own[0])) flags |= IS_WAITING;
     }
     stop_for(site, depth, address, bytes, shape, kind, flags, false);
+    unsigned char& looks = run.module->sites.looks[site];
+    if (!(looks & LOOKED_AT)) looks |= NOT_LOOKED_AT;  // it has been lost on the way
 }
 // Host code of a library, such as Thrust, is under way: it may write to the device's memory.
 static bool library_access;
