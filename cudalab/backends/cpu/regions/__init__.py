@@ -124,7 +124,7 @@ def loops(
 
 
 def _add(written: Loops, unit: Unit) -> None:
-    """Write the kernels of a namespace, or those outside of all."""
+    """Write the kernels of a namespace, or those at global scope."""
     kernels: list[Function] = []
     for kernel in unit.kernels():
         try:
@@ -159,7 +159,7 @@ def _add(written: Loops, unit: Unit) -> None:
 
 
 def _explained(unit: Unit, kernel: Function, reason: str) -> str:
-    """A reason for fibers; that of a program's kernel also says if it has no barriers."""
+    """The reason for fibers; for a program's kernel, also whether it has no barriers."""
     if not unit.is_program:
         return reason
     place, _, why = reason.replace(ALONE, "").partition(": ")
@@ -171,12 +171,12 @@ def _explained(unit: Unit, kernel: Function, reason: str) -> str:
 
 
 def _reaching(unit: Unit, kernels: list[Function], name: str) -> list[Function]:
-    """The kernels that reach a function; all if it has no name."""
+    """The kernels that reach a function, or all kernels if it has no name."""
     return [each for each in kernels if not name or name in {f.name for f in unit.called_by(each)}]
 
 
 def _written(analysis: Analysis, kernels: list[Function]) -> str:
-    """The text of some kernels and of all functions that they reach."""
+    """The text of some kernels and of every function that they reach."""
     unit = analysis.unit
     bodies = _bodies(analysis, kernels)
     # What is shared in a function is one variable, so there is one function that has it.
@@ -194,7 +194,7 @@ def _written(analysis: Analysis, kernels: list[Function]) -> str:
 
 
 def _callees_first(analysis: Analysis) -> list[Function]:
-    """The functions that are written, each behind those that it calls, else as in the text."""
+    """The functions to write, callees before callers, otherwise in the order of the text."""
     ordered: dict[Function, None] = {}
     entered: set[Function] = set()
 
@@ -236,7 +236,7 @@ def _bodies(analysis: Analysis, kernels: list[Function]) -> dict[tuple[str, bool
 
 
 def _placed(analysis: Analysis, function: Function) -> str:
-    """A copy of a function that is handed threadIdx and its block."""
+    """A copy of a function that takes threadIdx and its block as arguments."""
     writer = Writer()
     words = texts(function.head)
     opening = words.index("(", words.index(function.name))

@@ -1,4 +1,4 @@
-"""What is known of the functions that the kernels of a file reach."""
+"""Facts about the functions that the kernels of a file reach."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INTO = ("::", "cudalab", "::", "cudalab_into", "(")
 
 
 class Facts:
-    """What is known of one function."""
+    """Facts about one function."""
 
     def __init__(self, unit: Unit, function: Function, results: dict[str, Level]) -> None:
         """Begin with parameters that are the same for the whole block.
@@ -83,7 +83,7 @@ class Facts:
                 self.changed |= self._changes(each.first) | self._changes(each.step)
 
     def look(self) -> None:
-        """Find the levels and scalars, by what is known of the parameters so far."""
+        """Find the levels and scalars, given what is known about the parameters so far."""
         self.levels = Levels(
             self.unit, self.function, self.statements, self.parameters, self.results
         )
@@ -104,7 +104,7 @@ class Facts:
         )
 
     def is_uniform_parameter(self, name: str) -> bool:
-        """Whether all threads of a block hand over the same value."""
+        """Whether all threads of a block pass the same value."""
         return name not in self.own or name in self.lambda_parameters
 
     def is_lambda(self, argument: Words) -> bool:
@@ -113,14 +113,14 @@ class Facts:
         return name in self.handed_over or name in self.lambda_parameters
 
     def referred(self, argument: Words) -> set[str]:
-        """The variables that an argument names, or a lambda that it is."""
+        """The variables named by an argument, or by the lambda that it stands for."""
         names = {word.text for word in argument if word.kind == "name"}
         for name in names & self.lambda_parameters:
             names |= {*self.arrays} - {name}  # whatever it is
         return names.union(*(self.handed_over.get(name, set()) for name in names))
 
     def is_scalar_name(self, name: str) -> bool:
-        """Whether the block has one variable `name` for all threads."""
+        """Whether one variable `name` serves all threads of the block."""
         return (
             self.levels.names.get(name, Level.THREAD) == Level.BLOCK
             and name not in self.loose
@@ -130,7 +130,7 @@ class Facts:
         )
 
     def is_scalar(self, local: Local) -> bool:
-        """Whether a local variable is one for the block."""
+        """Whether one local variable serves the whole block."""
         return self.is_scalar_name(local.name)
 
     def is_scalar_value(self, words: Words, *, memory: bool = False) -> bool:
@@ -150,7 +150,7 @@ class Facts:
         )
 
     def scalar_change(self, words: Words) -> str | None:
-        """The name of the block's variable that a whole statement changes."""
+        """The name of the block's variable, if changing it is all that a statement does."""
         words = words[:-1] if words and words[-1].text == ";" else words
         if texts(words[:5]) == [*INTO] and texts(words[6:7]) == [")"]:
             words = [words[5], *words[7:]]
@@ -169,7 +169,7 @@ class Facts:
     def is_computed(  # noqa: C901, PLR0911 - a reason each
         self, local: Local, computed: set[str]
     ) -> bool:
-        """Whether a variable is cheaper computed again in each region than kept."""
+        """Whether recomputing a variable in each region is cheaper than keeping it."""
         value = local.initializer
         if not local.value or local.value[0].text != "=" or local.array or local.is_reference:
             return False
@@ -192,11 +192,11 @@ class Facts:
         return True
 
     def is_nearby(self, name: str) -> bool:
-        """Whether a region may work on a copy of a thread's array, as nothing else points to it."""
+        """Whether a region may work on a copy of a thread's array: nothing else points to it."""
         return name in self.arrays and name not in self.pointed
 
     def _find_pointed(self, statement: Statement) -> Iterator[str]:
-        """The arrays that pointers, references or objects may keep beyond a region."""
+        """The arrays to which pointers, references or objects may refer beyond a region."""
         together = self.unit.is_collective(statement.words)
         for words in (statement.own, statement.first, statement.condition, statement.step):
             for call in calls(words, self.unit.collective & self.unit.by_name.keys()):
@@ -216,7 +216,7 @@ class Facts:
                 yield from self._find_pointed(part)
 
     def _places(self, words: Words, *, elements: bool = False) -> Iterator[str]:
-        """The arrays of each thread whose addresses, or with `elements` values, are in `words`."""
+        """The arrays of each thread whose addresses (or values, with `elements`) are in `words`."""
         for i, word in enumerate(words):
             if word.text not in self.arrays:
                 continue
@@ -249,7 +249,7 @@ class Facts:
         return self.is_scalar_value(local.initializer, memory=self.meets)
 
     def _find_loose(self, statement: Statement) -> None:  # noqa: C901 - a form of statement each
-        """Note what is changed where a thread may change it for itself."""
+        """Record what is changed where each thread may change it by itself."""
         if statement.kind == "block":
             for part in statement.parts:
                 self._find_loose(part)
@@ -272,7 +272,7 @@ class Facts:
                 self._find_loose(part)
 
     def _changed_inside(self) -> set[str]:
-        """The variables that are changed elsewhere than in the head of a `for` loop."""
+        """The variables that are changed anywhere but in the head of a `for` loop."""
         names: set[str] = set()
         for statement in self.statements:
             for each in statement.walk():
@@ -283,10 +283,10 @@ class Facts:
 
 
 class Analysis:
-    """What is known of all functions that some kernels reach."""
+    """Facts about all functions that some kernels reach."""
 
     def __init__(self, unit: Unit, kernels: list[Function]) -> None:
-        """Look until no call says more about a parameter."""
+        """Iterate until no call adds anything about a parameter."""
         self.unit = unit
         self.always_masked: set[str] = set()  # functions that are handed a mask in any case
         reached: list[Function] = []
@@ -355,7 +355,7 @@ class Analysis:
         return any(self._returns(facts, part, level) for part in statement.parts)
 
     def _hand_over(self, function: Function) -> list[Function]:
-        """Tell the functions that `function` calls what it passes; those to which it is news."""
+        """Record what `function` passes to its callees; return the callees that learn something."""
         facts, news = self.facts[function], []
         words = [word for statement in facts.statements for word in statement.words]
         for call in calls(words, self.unit.collective):
@@ -365,7 +365,7 @@ class Analysis:
         return news
 
     def _learns(self, callee: Function, facts: Facts, arguments: list[Words]) -> bool:
-        """Tell a function what it is handed by one with `facts`; whether that is news."""
+        """Record what a function is passed by one with `facts`; return whether that is new."""
         known = self.facts[callee]
         before = set(known.own), list(known.parameters), set(known.lambda_parameters)
         known.pointed |= _referred_twice(callee, [*map(facts.referred, arguments)])
@@ -384,7 +384,7 @@ class Analysis:
         return before != (known.own, known.parameters, known.lambda_parameters)
 
     def needs_current(self, names: set[str]) -> bool:
-        """Whether text with these names may ask the runtime for the position of the thread."""
+        """Whether text with these names may ask the runtime for the thread's position."""
         return self._need_current is None or bool(names & self._need_current)
 
     def _names_that_need_current(self) -> set[str] | None:
@@ -406,7 +406,7 @@ class Analysis:
         return names
 
     def _with_arrays(self) -> set[str]:
-        """The names of functions in which a thread has arrays, or that call such functions."""
+        """The names of functions with arrays of each thread, and of their callers."""
         names: set[str] = set()
         for function in self.reached:
             parsed(function)
@@ -425,7 +425,7 @@ class Analysis:
 
 
 def _entries(words: Words) -> set[str]:
-    """The names of a class and of the methods that it defines."""
+    """The names of a class and of its methods."""
     names = set()
     for i, (word, after) in enumerate(pairwise(words)):
         if word.kind != "name" or word.text in _BRANCHING:
@@ -449,7 +449,7 @@ def _is_small_array(name: str, words: Words) -> bool:
 
 
 def _referred_twice(callee: Function, names: list[set[str]]) -> set[str]:
-    """The reference parameters that may be of the same variable as another argument."""
+    """The reference parameters that may alias another argument."""
     return {
         parameter.name
         for i, parameter in enumerate(callee.parameters[: len(names)])

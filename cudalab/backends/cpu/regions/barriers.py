@@ -29,7 +29,7 @@ _ALL = "::cudalab::All()"
 
 
 def _type_of_operand(name: str, position: int) -> str:
-    """The type of an operand of a built-in operation; nothing for that of a shuffled value."""
+    """The type of an operand of a built-in operation; empty for a shuffled value."""
     if name in BLOCK_VOTES:
         return "int"
     if position == 0:
@@ -40,7 +40,7 @@ def _type_of_operand(name: str, position: int) -> str:
 
 
 def barrier(body: Body, part: Part) -> None:
-    """End the region; say if a program counts on lanes that move in step."""
+    """End the region; report if a program relies on lanes that move in step."""
     words = part.statement.words
     body.flush()
     if body.unit.is_program and texts(words[:3]) == [STEP, "(", "1"]:
@@ -86,7 +86,7 @@ def call(body: Body, part: Part) -> None:
 
 
 def step(body: Body, part: Part) -> None:
-    """Write a statement whose value all lanes of a warp have before any of them stores it."""
+    """Write a statement whose value all lanes of a warp compute before any of them stores it."""
     words = part.statement.words
     name, opening, closing = calls(words, STEPS)[0]
     value = body.unit.handing_over(words[opening + 3 : closing])
@@ -108,9 +108,9 @@ def step(body: Body, part: Part) -> None:
 
 
 def _operand(body: Body, argument: Words, kind: str, temporary: str) -> list[Piece]:
-    """An operand of a built-in operation: one value for all, or where the threads' are.
+    """An operand of a built-in operation: one value for all, or the array of the threads' values.
 
-    `kind` is the type that it is converted to; nothing if the operation takes any.
+    `kind` is the type that it is converted to; empty if the operation takes any.
     """
     if body.facts.is_scalar_value(argument):
         return [f"::cudalab::uniform<{kind}>(" if kind else "::cudalab::uniform(", *argument, ")"]

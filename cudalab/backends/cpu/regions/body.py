@@ -24,7 +24,7 @@ class Body:
     def __init__(
         self, analysis: Analysis, function: Function, passes: Passes, *, masked: bool
     ) -> None:
-        """Prepare to write `function`; `masked`: it is handed the threads that are in it."""
+        """Prepare to write `function`; if `masked`, it takes a mask of its threads."""
         self.analysis, self.unit = analysis, analysis.unit
         self.function, self.facts = function, analysis.facts[function]
         self.passes = passes
@@ -45,7 +45,7 @@ class Body:
 
     @property
     def mask(self) -> str:
-        """The name of the mask of the threads that are here; nothing if all are."""
+        """The name of the mask of the threads that are here; empty if all are."""
         return self.masks[-1] if self.masks else ""
 
     @property
@@ -66,7 +66,7 @@ class Body:
         self.flush(last=last)
 
     def flush(self, *, last: bool = False, each: str = "") -> None:
-        """Write the region that has been collected, a loop over all threads or `each` that is."""
+        """Write the collected region as a work-item loop over all threads, or over `each`."""
         region, self.region = self.region, Region()
         if region.empty:
             return
@@ -97,7 +97,7 @@ class Body:
             self._after_leaving()
 
     def _after_leaving(self) -> None:
-        """Take the threads that have left out of all masks."""
+        """Remove the threads that have left from all masks."""
         if self.leaving and not self.masks:
             self.masks = ["cudalab_live"]
         for around, mask in pairwise(self.masks):
@@ -106,7 +106,7 @@ class Body:
             self.writer.add("if (!cudalab_live.any()) return;")
 
     def needed(self, names: set[str]) -> set[str]:
-        """The names, and those in what makes a thread's own values known."""
+        """The names, and those that the bindings of a thread's own values need."""
         needed = set(names)
         for name in reversed(self.homes):
             if name in needed:
@@ -114,7 +114,7 @@ class Body:
         return needed
 
     def bindings(self, needed: set[str], declared: set[str], *, nearby: bool) -> list[Piece]:
-        """What makes the values of a thread known to a region."""
+        """The declarations that bind a thread's values in a region."""
         bound: list[Piece] = []
         for name, home in self.homes.items():
             if name in needed and name not in declared:
@@ -122,7 +122,7 @@ class Body:
         return bound
 
     def _has_private_arrays(self, names: set[str]) -> bool:
-        """Whether a thread has arrays within a region: each thread uses the same memory then."""
+        """Whether a thread has arrays within a region; all threads then use the same memory."""
         if names & self.levels.arrays and any(
             name not in self.homes for name in names & self.levels.arrays
         ):
@@ -130,7 +130,7 @@ class Body:
         return bool(names & self.analysis.with_arrays)
 
     def keep(self, name: str, kind: str, pointed: str = "") -> str:
-        """Declare an array over the threads; the name of the array."""
+        """Declare a context array; return its name."""
         home = f"{name}_cudalab_{self.number()}"
         self.writer.add(f"CUDALAB_VALUES({home}, {self.max_threads}, {kind});")
         self.writer.add(f"auto& {name} = {pointed}{home}[0]; (void){name};")

@@ -1,4 +1,4 @@
-"""Loops by steps as long as a row of threads or the whole grid, in kernels with barriers.
+"""Loops that advance by a row of threads or by the whole grid, in kernels with barriers.
 
 In `for (int i = first; i < n; i += step)` neighbouring threads access neighbouring elements in each
 round, but not from round to round. So the threads go through such a loop in step as long as all of
@@ -46,7 +46,7 @@ _NOT_PLAIN = frozenset(
 
 @dataclass
 class Steps:
-    """A loop by steps of many threads."""
+    """A loop that advances by many threads at a time."""
 
     index: Local
     step: Words  # what the index grows by
@@ -61,7 +61,7 @@ class Steps:
 
 
 def steps_of(loop: Statement, facts: Facts, strides: Strides) -> Steps | None:
-    """The loop, if it is one of these; None if it is another one."""
+    """The loop as one of these, or None."""
     if loop.kind != "for" or not (facts.unit.is_program and facts.meets) or facts.in_step:
         return None
     kinds = [set(texts(local.spec)) for local in loop.declared]
@@ -87,7 +87,7 @@ def steps_of(loop: Statement, facts: Facts, strides: Strides) -> Steps | None:
 
 
 def _grows_by(loop: Statement) -> Words:
-    """What the index of a loop grows by in each round; nothing if that is not plain."""
+    """The amount by which a loop's index grows in each round; empty if that is unclear."""
     name, words = loop.declared[0].name, loop.step
     if texts(words[:8]) == [*INTO, name, ")", "+="]:
         words = words[5:]
@@ -99,7 +99,7 @@ def _grows_by(loop: Statement) -> Words:
 
 
 def _changed(loop: Statement) -> list[Words]:
-    """The beginnings of the statements in a loop that change something, up to their operators."""
+    """The parts before the operator of statements in a loop that change something."""
     parts = []
     for each in loop.parts[0].walk():
         words = each.own if each.kind == "simple" and not locals_of(each.own) else []

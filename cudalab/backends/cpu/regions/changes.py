@@ -1,4 +1,4 @@
-"""The variables that statements change, as far as the text says it."""
+"""The variables that statements change, as far as the text tells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def changes_of(words: Words) -> Iterator[tuple[str, bool, Words]]:
-    """What a statement changes besides the variables that it declares, as `changed` says it."""
+    """What a statement changes other than the variables it declares, in the form of `changed`."""
     if not any(word.text in CHANGING for word in words):
         return
     declared = locals_of(words)

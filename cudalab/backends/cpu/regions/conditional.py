@@ -1,4 +1,4 @@
-"""Writes conditional calls in which threads meet as branches.
+"""Turns conditional calls in which threads meet into branches.
 
 `x = c ? f(a) : b;`, where f has a barrier or a warp operation, becomes `T r; if (c) r = f(a); else
 r = b; x = r;`. The same goes for `&&` and `||`.
@@ -35,7 +35,7 @@ class _Branches:
         self.count = 0
 
     def of(self, statement: Statement) -> list[Statement]:
-        """What takes the place of a statement."""
+        """The replacement for a statement."""
         if statement.kind == "other" or not calls(statement.words, self.meeting):
             return [statement]
         if statement.kind == "simple":
@@ -59,7 +59,7 @@ class _Branches:
         return _block(body.words[0], [each for part in body.inside for each in self.of(part)])
 
     def _taken_out(self, words: Words) -> tuple[list[Statement], Words]:
-        """Branches that make conditional calls, and the words with their results."""
+        """The branches that make the conditional calls, and the words with their results."""
         before: list[Statement] = []
         while choice := self._choice(words):
             self.count += 1
@@ -81,7 +81,7 @@ class _Branches:
         return before, words
 
     def _choice(self, words: Words) -> Node | None:
-        """The outermost expression that decides on a call."""
+        """The outermost expression that decides whether a call is made."""
         choices = [
             node
             for top in nodes(words)

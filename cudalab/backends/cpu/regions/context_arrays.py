@@ -1,4 +1,4 @@
-"""Where the variables lie that a region declares: for the block, or for each thread."""
+"""Where a region's variables live: in the block, or in context arrays with one for each thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def outer(body: Body, words: Words) -> None:
-    """Declare for the whole block."""
+    """Write a declaration that holds for the whole block."""
     shared = any(word.text == "__shared__" for word in words)
     shared &= not body.unit.is_program  # where what lies behind it is known, and its size
     if shared and body.function.is_kernel and not body.loops and "extern" not in texts(words):
@@ -33,7 +33,7 @@ def outer(body: Body, words: Words) -> None:
 
 
 def declare(body: Body, local: Local, used: dict[str, set[int]]) -> None:
-    """Declare a variable of each thread: in the region, anew in each, or as an array."""
+    """Declare a variable of each thread: in one region, in each region, or as a context array."""
     words = body.unit.handing_over(by_itself(local))
     if local.name in body.facts.handed_over:
         names = body.needed(set(texts(local.value)))
@@ -64,7 +64,7 @@ def declare(body: Body, local: Local, used: dict[str, set[int]]) -> None:
 
 
 def keep_local(body: Body, local: Local) -> None:
-    """Keep a variable that lives across a barrier in an array over the threads."""
+    """Keep a variable that lives across a barrier in a context array."""
     name, value = local.name, body.unit.handing_over(local.value)
     region = body.region
     region.names |= set(texts([*local.spec, *value]))

@@ -104,7 +104,7 @@ def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
 
 
 def _may_be_alone(body: Body, branch: Statement) -> bool:
-    """Whether some lanes of a warp may meet in a branch, by what it is itself."""
+    """Whether the form of a branch allows some lanes of a warp to meet in it."""
     return body.unit.is_program and body.function.is_kernel and not branch.parts[1:]
 
 
@@ -123,7 +123,7 @@ def _after(statements: list[Statement], branch: Statement) -> list[Statement] | 
 
 
 def _wait_at_barrier(body: Body, branch: Statement, after: list[Statement]) -> bool:
-    """Whether the lanes that do not take a branch come to a barrier of the block next.
+    """Whether the lanes that skip a branch next arrive at a barrier of the block.
 
     If so, the masks within the branch cannot name all lanes: they name those that take it.
     """
@@ -133,7 +133,7 @@ def _wait_at_barrier(body: Body, branch: Statement, after: list[Statement]) -> b
 
 
 def _refuse(body: Body, statement: Statement, level: Level, what: str) -> None:
-    """NotCoveredError if not all that meet in a statement come into it together."""
+    """NotCoveredError if threads that meet in a statement may enter it separately."""
     parts = [part.words for part in statement.parts]
     if what == "loop":
         parts.append([*statement.condition, *statement.step])
@@ -151,7 +151,7 @@ def _refuse(body: Body, statement: Statement, level: Level, what: str) -> None:
 
 
 def _hoisted(body: Body, words: Words) -> Words:
-    """Make the calls of an expression in which threads meet; what is left of it."""
+    """Write the calls of an expression in which threads meet; return what is left of it."""
     pieces, rest = hoisted(body, words)
     for piece in pieces:
         call(body, piece)
@@ -159,7 +159,7 @@ def _hoisted(body: Body, words: Words) -> Words:
 
 
 def _is_read_once(body: Body, condition: Words) -> bool:
-    """Whether a program's condition is read from memory, the same for all threads.
+    """Whether a program's condition is uniform and read from memory.
 
     All threads read it at the same time, so they agree unless there is a race. Threads that
     disagree would wait for one barrier at two places.
@@ -168,12 +168,12 @@ def _is_read_once(body: Body, condition: Words) -> bool:
 
 
 def _read(body: Body, condition: Words) -> list[Piece]:
-    """A condition that is computed once for all threads, if there are any."""
+    """A condition that is computed once for all threads that are here, if any."""
     return [f"{body.mask}.any() && (", *condition, ")"] if body.mask else [*condition]
 
 
 def _agreed(body: Body, condition: Words) -> str:
-    """The answer of all threads to a condition."""
+    """An expression for the answer that all threads give to a condition."""
     if body.unit.is_program:
         raise NotCoveredError(f"{condition[0].place}: a condition that is read from memory")
     place = condition[0]
@@ -181,7 +181,7 @@ def _agreed(body: Body, condition: Words) -> str:
 
 
 def _answers(body: Body, condition: Words) -> str:
-    """The name of the threads' answers to a condition."""
+    """Collect the threads' answers to a condition; return the name."""
     rest = _hoisted(body, condition)
     name = f"cudalab_a_{body.number()}"
     body.writer.add(f"::cudalab::Agreement {name};")
@@ -193,7 +193,7 @@ def _answers(body: Body, condition: Words) -> str:
 
 
 def _chosen(body: Body, condition: Words) -> str:
-    """The name of the mask of those threads for which a condition holds."""
+    """Build the mask of the threads for which a condition holds; return its name."""
     rest = _hoisted(body, condition)
     name = f"cudalab_m_{body.number()}"
     body.writer.add(f"::cudalab::Mask {name};")
@@ -228,7 +228,7 @@ def _loop(body: Body, loop: Statement) -> None:
 
 
 def _is_plain(body: Body, loop: Statement) -> bool:
-    """Whether the head of a `for` loop has variables of the block alone."""
+    """Whether the head of a `for` loop uses only variables of the block."""
     facts = body.facts
     if loop.kind != "for" or not (not loop.condition or facts.is_scalar_value(loop.condition)):
         return False
@@ -290,7 +290,7 @@ def _agreed_loop(body: Body, loop: Statement) -> None:
 
 
 def _ends_with(body: Body, loop: Statement) -> bool:
-    """Whether the lanes that leave a loop, each in its time, meet no others in the kernel."""
+    """Whether lanes that leave a loop at different times meet no others afterwards."""
     if not (body.unit.is_program and body.function.is_kernel) or loop.kind == "do":
         return False
     after = _after(body.facts.statements, loop)
@@ -332,7 +332,7 @@ def _masked_loop(body: Body, loop: Statement, *, ends: bool) -> None:
 
 
 def _steps(body: Body, steps: Steps) -> None:
-    """Write a loop through which all threads go in step, as long as none of them is at its end."""
+    """Write a loop that all threads go through in step until one of them reaches its end."""
     number, loop = body.number(), steps.loop
     count, answers = f"cudalab_rounds_{number}", f"cudalab_a_{number}"
     index = steps.declared(count)
@@ -358,7 +358,7 @@ def _steps(body: Body, steps: Steps) -> None:
 
 
 def _rounds(body: Body, rounds: Rounds) -> None:
-    """Write a loop whose rounds threads do side by side, until few of them are left in it."""
+    """Write a loop whose rounds threads do side by side until few of them are left in it."""
     number, loop, index = body.number(), rounds.loop, rounds.index
     names = ("stays", "left", "next", "end", "same")
     stays, left, step, end, same = (f"cudalab_{name}_{number}" for name in names)

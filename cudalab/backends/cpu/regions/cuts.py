@@ -43,7 +43,7 @@ def cut(body: Body, statements: list[Statement], last: bool) -> list[Part]:
 
 
 def _use_again(body: Body, pieces: list[Part], used: dict[str, set[int]]) -> None:
-    """Note which names the later regions need besides those in their text.
+    """Record which names the later regions need in addition to those in their text.
 
     Each region writes a lambda anew, and needs the value of an `auto` for its type.
     """
@@ -100,7 +100,7 @@ def _apart(body: Body, statement: Statement) -> list[Statement]:
 
 
 def _must_be_cut(body: Body, statement: Statement) -> bool:
-    """Whether a statement without barriers ends a loop around regions, or the function."""
+    """Whether a statement without barriers may leave a loop around regions, or the function."""
     if _has_rounds(body, statement):
         return True
     if body.mask.startswith("cudalab_m_"):
@@ -155,7 +155,7 @@ def hoisted(body: Body, words: Words) -> tuple[list[Part], Words]:
 
 
 def _is_scalar(body: Body, words: Words) -> bool:
-    """Whether a statement declares or changes variables of which the block has one each."""
+    """Whether a statement only declares or changes variables that serve the whole block."""
     if words[0].text in OUTER:
         return False
     declared = locals_of(words)

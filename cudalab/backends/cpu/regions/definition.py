@@ -45,7 +45,7 @@ def definition(body: Body) -> str:
 
 
 def _parameters(body: Body) -> list[Piece]:
-    """The declarations of its parameters."""
+    """The declarations of the parameters."""
     function = body.function
     pieces: list[Piece] = ["" if function.is_kernel else "const", "::cudalab::Block& cudalab_B"]
     if body.masked:
@@ -58,7 +58,7 @@ def _parameters(body: Body) -> list[Piece]:
 
 
 def _is_kept(body: Body, parameter: Parameter) -> bool:
-    """Whether threads change a parameter that is handed over once for all of them."""
+    """Whether threads change a parameter that is passed once for all of them."""
     uniform = body.function.is_kernel or body.facts.is_uniform_parameter(parameter.name)
     changes = parameter.name in body.facts.changed | body.levels.escaping
     uniform &= parameter.name not in body.facts.lambda_parameters
@@ -82,7 +82,7 @@ def _parameter(body: Body, parameter: Parameter) -> list[Piece]:
 
 
 def _begin_parameter(body: Body, parameter: Parameter) -> None:
-    """Make a parameter of each thread known to the regions."""
+    """Bind a parameter of each thread for the regions."""
     name, facts = parameter.name, body.facts
     if _is_kept(body, parameter):
         home = body.keep(name, f"::cudalab::Kept<decltype({name}_cudalab_0)>")

@@ -59,7 +59,7 @@ def refuse_gathering(unit: Unit, reached: list[Function]) -> None:
 
 
 def gathered(unit: Unit, function: Function) -> list[Statement]:
-    """The statements, with loops that first look which lanes come to a gathering."""
+    """The statements, with loops that first find out which lanes come to a gathering."""
     return [_Gathered(unit.gathering).of(statement) for statement in function.statements]
 
 
@@ -68,7 +68,7 @@ class _Gathered:
         self.names = gathering | {PLACE}
 
     def of(self, statement: Statement) -> Statement:
-        """What takes the place of a statement."""
+        """The replacement for a statement."""
         if statement.kind in ("simple", "other") or not calls(statement.words, self.names):
             return statement
         if statement.kind in _LOOPS:
@@ -121,7 +121,7 @@ def _declares(statement: Statement) -> bool:
 
 
 def _apart(before: list[Statement]) -> Iterator[tuple[Words, Words]]:
-    """Declarations without values, and assignments of the values."""
+    """Declarations without their values, and the assignments of those values."""
     for statement in before:
         declared = locals_of(statement.own) if statement.kind == "simple" else []
         if not declared:
@@ -140,7 +140,7 @@ def _apart(before: list[Statement]) -> Iterator[tuple[Words, Words]]:
 def split_by(
     branch: Statement, among: list[Statement], levels: Levels, changed: set[str]
 ) -> set[str]:
-    """The groups that a branch's condition has split, all of whose lanes take it, or none does."""
+    """The groups split by a branch's condition, so that all of their lanes take it or none does."""
     names = {word.text for word in branch.condition if word.kind == "name"}
     unclear = levels.reads_memory(branch.condition) or names & changed
     if unclear or "(" in texts(branch.condition):
@@ -175,7 +175,7 @@ def is_among_own(
     known: AbstractSet[str] = frozenset(),
     seen: frozenset[str] = frozenset(),
 ) -> bool:
-    """Whether all that meets in some statements are groups that are `known` or made in them."""
+    """Whether only groups that are `known`, or made in the statements, meet in them."""
     found = calls(words, unit.meeting)
     inside = [each for top in (statements(words) if found else ()) for each in top.walk()]
     made = known | {local.name for each in inside for local in each.declared}

@@ -92,7 +92,7 @@ class _Tile(NamedTuple):
 
 
 def is_row(functions: list[Function]) -> bool:
-    """Whether no function asks for a thread's place but along the first dimension."""
+    """Whether functions ask for a thread's place only along the first dimension."""
     return not any(
         word.text == "thread_index" or texts(function.body[i : i + 3 : 2]) in _OTHER_PLACES
         for function in functions
@@ -104,7 +104,7 @@ _OTHER_PLACES = (["threadIdx", "y"], ["threadIdx", "z"])
 
 
 def constants(declared: Iterable[Node], words: Words) -> dict[str, str]:
-    """The numbers that have names, as in `constexpr int TILE = 16;`."""
+    """The named numbers, as in `constexpr int TILE = 16;`."""
     return {
         words[each.name].text: words[each.value + 1].text.rstrip("uUlL")
         for node in declared
@@ -145,7 +145,7 @@ def translate(
 
 
 class _Reader:
-    """Goes through the words of a function."""
+    """Translates the words of a function."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _Reader:
         *,
         row: bool,
     ) -> None:
-        """Begin with the groups that the function is handed; `known` are its constants."""
+        """Start with the groups that the function is passed; `known` are its constants."""
         self.constants = known
         self.words, self.by_name, self.rank = function.body, by_name, _RANK[row]
         self.blocks, self.grids, self.lanes = set[str](), set[str](), set[str]()
@@ -174,7 +174,7 @@ class _Reader:
 
     @property
     def objects(self) -> set[str]:
-        """The groups that are variables in the written text, too."""
+        """The groups that remain variables in the written text."""
         return self.blocks | self.grids | self.lanes
 
     def read(self) -> None:
@@ -229,7 +229,7 @@ class _Reader:
         return end + 1
 
     def _made(self, words: Words) -> Words:
-        """A call that makes a group which is a variable, in other words."""
+        """The translated call that makes a group which is a variable."""
         place, maker = words[0], words[0].text
         arguments = split(words[2:-1])
         if close(words, 1) != len(words) - 1 or len(arguments) != 2 * (maker in _PARTS):
@@ -240,7 +240,7 @@ class _Reader:
         return self._call(place, "__cg_here") if maker == "coalesced_threads" else words
 
     def _add(self, name: str, kind: str, place: Token) -> None:
-        """Note a group that is a variable; its name is that of no other group."""
+        """Record a group that is a variable; its name must be unique among groups."""
         getattr(self, _OBJECTS[kind]).add(name)
         kinds = [each for each in _OBJECTS.values() if name in getattr(self, each)]
         if name in self.tiles or len(kinds) > 1:
@@ -267,7 +267,7 @@ class _Reader:
         return _Tile(size, self.tiles[group].size if group in self.tiles else "")
 
     def _mask(self, group: Words) -> str:
-        """An expression of the lanes of a tile or of a coalesced group."""
+        """An expression for the lanes of a tile or of a coalesced group."""
         name = group[0].text
         if len(group) == 1 and name in self.lanes:
             return f"{name}.cudalab_mask ( )"
@@ -322,7 +322,7 @@ class _Reader:
         return of_grid if name == "thread_rank" else _OF_GRID.get(name, "")
 
     def _plain(self, group: str, name: str) -> str:
-        """An operation without arguments, in other words; nothing if it is another one."""
+        """The translation of an operation without arguments; empty if it has none."""
         if group in self.blocks:
             return self._of_block(name)
         if group in self.grids:
@@ -370,7 +370,7 @@ class _Reader:
         raise _refusal(place)
 
     def _call(self, place: Token, name: str, *arguments: str | Words) -> Words:
-        """A call in other words."""
+        """A generated call."""
         made = _as_words(place, f"{name} (")
         for number, each in enumerate(arguments):
             comma = _as_words(place, "," * (number > 0))
@@ -378,7 +378,7 @@ class _Reader:
         return [*made, *_as_words(place, ")")]
 
     def check_rest(self) -> None:
-        """Refuse groups that are anything but passed on to functions that know them."""
+        """Refuse groups used in any way other than being passed to functions that know them."""
         for call in calls(self.result, self.by_name.keys()):
             arguments = split(self.result[call.opening + 1 : call.closing])
             functions = self.by_name[self.result[call.name].text]
@@ -402,7 +402,7 @@ class _Reader:
         )
 
     def _is_known(self, argument: Words, parameters: list[Parameter]) -> bool:
-        """Whether an argument is a group that the first of the parameters says it is."""
+        """Whether an argument is a group of the kind that the first parameter declares."""
         name = argument[0].text if len(argument) == 1 else ""
         if not parameters:
             return False
@@ -413,7 +413,7 @@ class _Reader:
 
 
 def _size_of_tile(parameter: Parameter) -> str:
-    """The size of the tile that a parameter is; nothing if it is none of a warp's."""
+    """The size of the tile that a parameter is; empty if it is not a tile within a warp."""
     words = texts(parameter.words)
     at = words.index("thread_block_tile") + 2 if "thread_block_tile" in words else len(words)
     size = "".join(words[at : at + 1])
@@ -440,7 +440,7 @@ def _refusal(word: Token) -> NotCoveredError:
 
 
 def _without_aliases(words: Words) -> Words:
-    """The words with namespaces by their own names, where `namespace cg = …;` gave them others."""
+    """The words with aliases from `namespace cg = …;` replaced by the namespaces' own names."""
     starts = (i for i in range(len(words)) if texts(words[i : i + 3 : 2]) == ["namespace", "="])
     if (start := next(starts, None)) is None:
         return words
@@ -457,5 +457,5 @@ def _drop_namespace(result: Words) -> None:
 
 
 def _as_words(place: Token, text: str) -> Words:
-    """Words of ours at the place of another one."""
+    """Generated words at the place of a word of the user."""
     return [place._replace(text=token.text, kind=token.kind) for token in tokenize(text)]

@@ -1,4 +1,4 @@
-"""Refuses kernels that may come to a barrier by other ways than a function that they call by name.
+"""Refuses kernels that may reach a barrier other than through a function called by name.
 
 Methods, operators and functors are not written anew: a barrier in them would wait for threads that
 have no stack of their own.
@@ -24,7 +24,7 @@ _OF_METHOD = (".", "->", "::")
 
 
 def note_meetings_elsewhere(units: Sequence[Unit]) -> None:
-    """Tell each namespace the names of functions, and of classes of others, that may meet."""
+    """Give each namespace the names of functions, and of classes elsewhere, that may meet."""
     classes = [
         {
             name
@@ -40,7 +40,7 @@ def note_meetings_elsewhere(units: Sequence[Unit]) -> None:
 
 
 def _met(definition: Words, names: Collection[str]) -> Token | None:
-    """The first call of one of `names` inside of a class or an operator."""
+    """The first call of one of `names` inside a class or an operator."""
     inside = definition[texts(definition).index("{") :]  # a function's own body is not in it
     found = calls(inside, names)
     return inside[found[0].name] if found else None

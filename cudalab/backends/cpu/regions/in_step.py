@@ -38,7 +38,7 @@ _NOT_PURE = frozenset({"asm", "__asm__", "volatile", "switch", "new", "delete", 
 
 
 def settle_loops(unit: Unit, functions: list[Function]) -> None:
-    """Note a kernel without barriers whose threads go through loops in step.
+    """Mark a kernel without barriers whose threads go through loops in step.
 
     NotCoveredError if it has other loops: as parts of a loop over all threads they are not faster,
     and g++ 12 compiles some to wrong code.
@@ -77,7 +77,7 @@ def one_by_one(function: Function) -> list[Piece]:
 
 
 def arguments(function: Function, *first: str) -> str:
-    """What a kernel is handed if it calls itself with its own arguments, after others."""
+    """The arguments for a call with the kernel's own arguments, after the `first` ones."""
     own = [texts(part) for part in split(function.template[2:-1])]
     names = [(part[: part.index("=")] if "=" in part else part)[-1] for part in own]
     of_template = f"<{', '.join(names)}>" if names else ""
@@ -85,7 +85,7 @@ def arguments(function: Function, *first: str) -> str:
 
 
 def _returning_early(statements: list[Statement]) -> list[Statement]:
-    """The statements with an early return in the place of a branch to the end."""
+    """The statements with an early return instead of a branch that extends to the end."""
     last = statements[-1]
     if last.kind != "if" or last.parts[1:] or not _LOOPS & set(texts(last.words)):
         return statements
@@ -104,7 +104,7 @@ class _Kernel:
         self._parameters = {parameter.name for parameter in facts.function.parameters}
 
     def suits(self, called: list[Function]) -> bool:
-        """Whether threads can go through its loops in step, and had better do so."""
+        """Whether threads can and should go through its loops in step."""
         facts, levels = self._facts, self._facts.levels
         if levels.arrays or levels.shared or levels.escaping or facts.lambdas:
             return False
@@ -147,7 +147,7 @@ class _Kernel:
         return statement.kind != "other" and not (_LOOPS | _LEAVING) & set(texts(statement.words))
 
     def _is_plain(self, loop: Statement) -> bool:
-        """Whether all threads make the same rounds of a loop, and those have no branches."""
+        """Whether all threads do the same rounds of a loop, and those have no branches."""
         facts = self._facts
         if loop.kind != "for" or facts.levels.of_loop(loop) > Level.BLOCK:
             return False
@@ -163,7 +163,7 @@ class _Kernel:
         )
 
     def _is_long(self, loop: Statement) -> bool:
-        """Whether the compiler does not know the number of rounds."""
+        """Whether the number of rounds is unknown to the compiler."""
         names = self._parameters | self._facts.levels.names.keys()
         names -= {local.name for local in loop.declared}
         return any(word.text in names for word in loop.condition)

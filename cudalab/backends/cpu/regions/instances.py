@@ -27,7 +27,7 @@ _CONSTANT = frozenset({"__shared__", "static", "constexpr", "static_assert", "us
 
 
 def hand_over_numbers(kernel: Function) -> None:
-    """Make parameters of a kernel's template its own, if its text asks for no constants."""
+    """Turn template parameters of a kernel into parameters, unless they must be constants."""
     parts = split(kernel.template[2:-1])
     declared = [part[: texts(part).index("=")] if "=" in texts(part) else part for part in parts]
     places = [i for i, part in enumerate(declared) if _is_number(part)]
@@ -49,7 +49,7 @@ def _is_number(declared: Words) -> bool:
 
 
 def _must_be_known(kernel: Function, names: set[str]) -> bool:
-    """Whether the compiler has to know one of `names`, or what is computed from it."""
+    """Whether one of `names`, or a value computed from it, must be a constant."""
     statements = [each for part in parsed(kernel).statements for each in part.walk()]
     before: set[str] = set()
     while before != names:
@@ -77,7 +77,7 @@ def _are_template_arguments(words: Words, names: set[str]) -> bool:
 
 
 def _asks(statement: Statement, names: set[str]) -> bool:
-    """Whether a statement itself asks for a constant."""
+    """Whether a statement itself requires a constant."""
     if statement.kind == "if constexpr":
         return bool(names & set(texts(statement.condition)))
     if any(names & set(texts(local.array)) for local in statement.declared):

@@ -1,4 +1,4 @@
-"""Lambdas that are handed to functions in which threads meet.
+"""Lambdas that are passed to functions in which threads meet.
 
 Such a lambda is one object of the block, which is called for a thread: `f` is handed over, and a
 region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
@@ -73,7 +73,7 @@ def _argument(words: Words, meeting: AbstractSet[str]) -> tuple[int, int] | None
 
 
 def has_lambda(words: Words) -> bool:
-    """Whether a lambda is among the words."""
+    """Whether the words contain a lambda."""
     return any(
         word.text == "["
         and (i == 0 or (words[i - 1].kind == "sign" and words[i - 1].text not in (")", "]")))
@@ -82,7 +82,7 @@ def has_lambda(words: Words) -> bool:
 
 
 def is_lambda(words: Words) -> bool:
-    """Whether the words are one lambda, which is not called at once."""
+    """Whether the words are a single lambda that is not called immediately."""
     if texts(words[:1]) != ["["] or texts(words[-1:]) != ["}"]:
         return False
     opening = next((i for i, word in enumerate(words) if word.text == "{"), 0)
@@ -125,7 +125,7 @@ def handed_over(words: Words, meeting: AbstractSet[str]) -> Iterator[str]:
 
 
 def definition(local: Local, value: Words, bindings: list[Piece]) -> list[Piece]:
-    """The one object of the block; `bindings` make a thread's own values known to it."""
+    """The block's single object; `bindings` give it a thread's own values."""
     if not refers(local.initializer):
         place = local.value[0].place
         raise NotCoveredError(f"{place}: a lambda that copies, for a function with barriers")
@@ -144,10 +144,10 @@ def definition(local: Local, value: Words, bindings: list[Piece]) -> list[Piece]
 
 
 def known(name: str) -> str:
-    """Give the object a second name, by which regions know it."""
+    """Declare a second name for the object, for use in regions."""
     return f"const auto& {name}_cudalab_all = {name}; (void){name}_cudalab_all;"
 
 
 def binding(name: str) -> str:
-    """The lambda of one thread, in a region."""
+    """The declaration of one thread's lambda, in a region."""
     return f"const auto& {name} = ::cudalab::of_thread({name}_cudalab_all, threadIdx, cudalab_t);"

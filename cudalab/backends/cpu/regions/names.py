@@ -1,4 +1,4 @@
-"""Gives each local variable of a function a name of its own, so that names need no scopes."""
+"""Gives each local variable of a function a unique name, so that scopes no longer matter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = dict[str, str]
 
 
 def renamed(_: Unit, function: Function) -> list[Statement]:
-    """The function's statements; a second variable of the same name has another one."""
+    """The function's statements, with further variables of the same name renamed."""
     taken = {parameter.name for parameter in function.parameters}
     return _list(function.statements, {}, taken)
 
@@ -26,7 +26,7 @@ def _list(statements: list[Statement], names: Names, taken: set[str]) -> list[St
 
 
 def _one(statement: Statement, names: Names, taken: set[str]) -> Statement:
-    """The statement with other names; what it declares is added to `names`."""
+    """The statement with the new names; its declarations are added to `names`."""
     if statement.kind in ("simple", "other"):
         _declare(statement.own, names, taken)
         return Statement(statement.kind, _words(statement.own, names))

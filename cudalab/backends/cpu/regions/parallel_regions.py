@@ -1,4 +1,4 @@
-"""Parallel regions: what each thread runs through without waiting for others."""
+"""Parallel regions: statements that each thread runs through without waiting for others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def once(body: Body, part: Part) -> None:
-    """Write what changes variables of the block, once for all threads."""
+    """Write a change to variables of the block, once for all threads."""
     if part.cuts:
         body.flush()
     body.writer.add(part.statement.words)

@@ -1,4 +1,4 @@
-"""What the text of a function is put together from: regions, loops around them, and locals."""
+"""The building blocks of a function's text: regions, loops around them, and locals."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def type_of(parameter: Parameter) -> str:
 
 
 def named(local: Local) -> list[Token]:
-    """The words that name a local variable in its declaration."""
+    """The words that stand for a local variable's name in its declaration."""
     place = local.spec[0]
     if local.is_reference and local.array:
         return [place._replace(text=text) for text in (")", local.name)]
@@ -159,7 +159,7 @@ def regions_of(pieces: list[Part]) -> dict[str, set[int]]:
 
 
 def is_argument(words: Words, i: int) -> bool:
-    """Whether word `i` is inside the brackets of a call, so that it comes before what is behind."""
+    """Whether word `i` lies inside the brackets of a call, and so is evaluated before the rest."""
     j = bracket_around(words, i)
     return (
         j is not None
@@ -185,7 +185,7 @@ def in_lambda(words: Words, i: int) -> bool:
 
 
 def handed_over(parameter: Parameter) -> str:
-    """The declaration of a pointer to the values of a parameter, one of each thread."""
+    """The declaration of a pointer to a parameter's values, one for each thread."""
     name = f"{parameter.name}_cudalab_p"
     to_array = f"( & {parameter.name} )"
     if to_array in spaced(parameter.words):

@@ -1,4 +1,4 @@
-"""The kinds of passes that make loops of kernels, and what each is handed."""
+"""The kinds of passes that make loops of kernels, and their arguments."""
 
 from __future__ import annotations
 

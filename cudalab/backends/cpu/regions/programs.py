@@ -90,7 +90,7 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
 
 
 def never_waits(unit: Unit, reached: list[Function]) -> bool:
-    """Whether a kernel names nothing by which one of its threads may wait for another one.
+    """Whether a kernel uses nothing by which one of its threads may wait for another.
 
     Even without loops over them such threads run one after another, with no stacks of their own.
     """
@@ -114,7 +114,7 @@ def never_waits(unit: Unit, reached: list[Function]) -> bool:
 
 
 def _refuse_form(unit: Unit, kernel: Function) -> None:
-    """Refuse a kernel that the launch cannot hand over to its loops."""
+    """Refuse a kernel whose launch cannot be passed on to its loops."""
     place = kernel.head[0].place
     same = [each for each in unit.all_functions if each.name == kernel.name]
     if len(same) > 1 or kernel.name in _specialized(unit):
@@ -126,7 +126,7 @@ def _refuse_form(unit: Unit, kernel: Function) -> None:
 
 
 def _refuse_hidden(unit: Unit, kernel: Function) -> None:
-    """Refuse a kernel if functions that use threadIdx or meet may come to it by other ways."""
+    """Refuse a kernel if functions that use threadIdx or meet may reach it indirectly."""
     place = kernel.head[0].place
     own = unit.placed | unit.collective
     if hidden := next((word for word in kernel.body if word.text in unit.elsewhere - own), None):
@@ -142,7 +142,7 @@ def _refuse_hidden(unit: Unit, kernel: Function) -> None:
 
 
 def _refuse_polling(loop: Statement) -> None:
-    """Refuse a loop until memory changes, if the thread itself changes nothing that it asks for."""
+    """Refuse a loop that waits until memory changes without changing it itself."""
     if loop.kind not in ("for", "while", "do"):
         return
     condition = loop.condition
@@ -180,12 +180,12 @@ def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
 
 
 def _is_own(words: list[str]) -> bool:
-    """Whether what follows `cudalab::` asks nothing of the runtime that only fibers know."""
+    """Whether what follows `cudalab::` needs nothing that only fibers provide."""
     return words[:2] == ["ptx", "::"] and words[2] in _OWN_PTX
 
 
 def _of_libraries(unit: Unit) -> set[str]:
-    """The variables and types of the file that are a library's, such as `cuda::atomic<int> a;`."""
+    """The file's variables and types that use a library, such as `cuda::atomic<int> a;`."""
     names = set()
     for statement in split(unit.outside, ";"):
         if _LIBRARIES.isdisjoint(texts(statement)):
@@ -209,7 +209,7 @@ def _declared_only(unit: Unit) -> set[str]:
 
 
 def _specialized(unit: Unit) -> set[str]:
-    """The names of what the file specializes."""
+    """The names of the templates that the file specializes."""
     names = set()
     words = texts(unit.outside)
     for i in range(len(words) - 3):

@@ -74,7 +74,7 @@ class Rounds:
         return Statement("block", of_text(self.loop.own[0], "{ }"), parts=parts), read
 
     def _named(self, words: Words, prefix: str, read: list[Words]) -> Words:
-        """The words with names for elements, `read` at least up to the first condition."""
+        """The words with names for the elements that are `read` before the first condition."""
         result: Words = []
         i = 0
         while i < len(words) and words[i].text not in ("?", "&&", "||", "&"):
@@ -100,7 +100,7 @@ class Rounds:
 
 
 def rounds_of(loop: Statement, facts: Facts, strides: Strides) -> Rounds | None:
-    """The loop, if it is one of these; None if it is another one."""
+    """The loop as one of these, or None."""
     if loop.kind not in ("for", "while") or not (facts.unit.is_program and facts.meets):
         return None
     if facts.in_step or "volatile" in texts([*facts.function.head, *facts.function.body]):
@@ -133,12 +133,12 @@ def leads_to_rounds(statement: Statement, facts: Facts, strides: Strides) -> boo
 
 
 def _may_be_cut(condition: Words, facts: Facts) -> bool:
-    """Whether each thread has its own answer to a condition, or all have the same for sure."""
+    """Whether each thread has its own answer to a condition, or all certainly have the same."""
     return facts.levels.of(condition) > Level.BLOCK or facts.is_scalar_value(condition, memory=True)
 
 
 def _leaves(statement: Statement) -> bool:
-    """Whether a branch has a way out other than those of loops in it."""
+    """Whether a branch can be left other than through loops inside it."""
     if statement.kind in _LOOPS:
         return "return" in texts(statement.words)
     if statement.parts:
@@ -147,7 +147,7 @@ def _leaves(statement: Statement) -> bool:
 
 
 def _follow(loop: Statement, facts: Facts, strides: Strides) -> None:
-    """Assume that what grows alike in all threads stays as far apart as it begins."""
+    """Assume that values which grow alike in all threads keep their distance."""
     begun = {
         local.name: local.initializer
         for statement in facts.statements
@@ -166,7 +166,7 @@ def _follow(loop: Statement, facts: Facts, strides: Strides) -> None:
 
 
 def _common_index(loop: Statement, facts: Facts) -> Local | None:
-    """The index of a `for` loop, if all threads begin with the same one and change it alike."""
+    """The index of a `for` loop that all threads start and change alike."""
     if len(loop.declared) != 1:
         return None
     index = loop.declared[0]
@@ -187,7 +187,7 @@ def _common_index(loop: Statement, facts: Facts) -> Local | None:
 
 
 def _is_long(loop: Statement, facts: Facts) -> bool:
-    """Whether the compiler does not know the number of rounds."""
+    """Whether the number of rounds is unknown to the compiler."""
     index = loop.declared[0].name if loop.declared else ""
     words = [*loop.condition, *(word for local in loop.declared for word in local.initializer)]
     names = {word.text for word in words if word.kind == "name"} - {index}
@@ -203,7 +203,7 @@ def _is_plain(statement: Statement, facts: Facts) -> bool:
 
 
 def _computes(words: Words) -> bool:
-    """Whether no function is called but those that the compiler has instructions for."""
+    """Whether only functions are called that the compiler has instructions for."""
     return all(
         _COMPUTING.fullmatch(word.text)
         for word, after in zip(words, texts(words[1:]), strict=False)
@@ -214,7 +214,7 @@ def _computes(words: Words) -> bool:
 def _changes_own(
     loop: Statement, inside: list[Statement], index: Local | None, facts: Facts
 ) -> bool:
-    """Whether a loop changes nothing but variables that each thread has for itself."""
+    """Whether a loop changes only variables that each thread has for itself."""
     own = {parameter.name for parameter in facts.function.parameters if not parameter.is_reference}
     for statement in facts.statements:
         for each in statement.walk():
@@ -230,12 +230,12 @@ def _changes_own(
 
 
 def _is_whole(changed: Words) -> bool:
-    """Whether all of a variable is changed, not a member of it."""
+    """Whether a variable is changed as a whole, not just a member."""
     return texts(changed[1:2]) != ["."]
 
 
 def _leaving(statement: Statement, ways: dict[str, str]) -> Statement:
-    """A statement with other words for `break` and `continue`."""
+    """A statement with `break` and `continue` replaced."""
     if statement.kind == "simple" and (way := ways.get(statement.own[0].text)):
         return Statement("simple", of_text(statement.own[0], f"{{ {way} ; }}"))
     return replace(statement, parts=[_leaving(part, ways) for part in statement.parts])

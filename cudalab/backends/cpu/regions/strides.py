@@ -26,10 +26,10 @@ _WEAKER = frozenset(  # operators that bind less than a sum does
 
 
 class Strides:
-    """By how much values differ between neighbours along x; None if that is not plain."""
+    """How much values differ between neighbours along x; None if that is unclear."""
 
     def __init__(self, facts: Facts) -> None:
-        """Look at the variables of a function one after another."""
+        """Examine the variables of a function in order."""
         self._unit = facts.unit
         self._names: dict[str, int | None] = {}
         for statement in facts.statements:
@@ -40,11 +40,11 @@ class Strides:
                     self._names[local.name] = 0 if same else value
 
     def assume(self, name: str, stride: int) -> None:
-        """Note by how much a variable differs where that is known otherwise."""
+        """Record how much a variable differs where that is known otherwise."""
         self._names[name] = stride
 
     def are_near(self, statement: Statement) -> bool:
-        """Whether neighbours access the same elements in a statement, or neighbouring ones."""
+        """Whether neighbours access the same or neighbouring elements in a statement."""
         words, by_name = statement.words, self._unit.by_name
         if any(_is_dereference(words, i) for i in range(len(words))):
             return False
@@ -66,7 +66,7 @@ class Strides:
         )
 
     def with_neighbours(self, pieces: list[Piece]) -> list[Piece]:
-        """The text of a region, in which indices say that neighbours have the next ones."""
+        """The text of a region, with indices marked where neighbours access the next elements."""
         words = [piece for piece in pieces if isinstance(piece, Token)]
         if has_lambda(words) or any(" " in word.text for word in words):
             return pieces
@@ -175,7 +175,7 @@ def _signs(words: Words, outside: list[int]) -> list[int]:
 
 
 def _after_cast(words: Words) -> int:
-    """The index behind a cast at the beginning; 0 if there is none."""
+    """The index after a cast at the beginning; 0 if there is none."""
     if texts(words[:4]) == ["::", "cudalab", "::", "cudalab_fit"]:
         return (closing_angle(words, 4) or 0) + 1
     if words[0].text == "static_cast":

@@ -1,4 +1,4 @@
-"""Functions, statements and declarations, as far as barriers and locals ask for them."""
+"""Functions, statements and declarations as the passes use them, made from the tree."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Local:
 
     @property
     def initializer(self) -> Words:
-        """What a variable `= …` is set to."""
+        """The value that a variable is initialized with."""
         return self.value[1:] if self.value and self.value[0].text == "=" else self.value
 
 
@@ -136,12 +136,12 @@ class Function:
 
     @property
     def is_device(self) -> bool:
-        """Whether the text says that a GPU runs it."""
+        """Whether it is declared to run on a GPU."""
         return any(word.text in ("__device__", "__global__") for word in self.head)
 
     @property
     def template_names(self) -> set[str]:
-        """The names of its template's parameters."""
+        """The names of the template's parameters."""
         names = {word.text for word in self.template if word.kind == "name"}
         return names - TYPES - {"template", "class", "typename"}
 
@@ -240,7 +240,7 @@ def locals_of(words: Words) -> list[Local]:
 
 
 def _without_alignment(words: Words) -> tuple[Words, Words]:
-    """What begins a declaration, without attributes, and the alignment that it asks for."""
+    """The specifiers of a declaration without attributes, and its alignment."""
     spec: Words = []
     align: Words = []
     i = 0
@@ -259,7 +259,7 @@ def _without_alignment(words: Words) -> tuple[Words, Words]:
 
 
 def functions(root: Node, words: Words) -> list[Function]:
-    """The functions that are defined at the top level; what else is there is of no concern."""
+    """The functions that are defined at the top level; everything else is ignored."""
     found = []
     for outer in root.children:
         node, template = outer, words[:0]
@@ -338,7 +338,7 @@ def _operands(head: Words) -> set[str]:
 
 
 def defined(head: Words) -> set[str]:
-    """The names by which one may use what follows `head`: a class, a function, or anything else."""
+    """The names by which the class, function or other entity after `head` can be used."""
     if head and head[0].text == "template":
         head = head[(closing_angle(head, 1) or 0) + 1 :]
     words = texts(head)

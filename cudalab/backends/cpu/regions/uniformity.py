@@ -1,4 +1,4 @@
-"""For whom a value is the same: for a block, for a warp, or only for one thread.
+"""Uniformity: whether a value is the same for a block, for a warp, or only for one thread.
 
 The levels say which branches and loops a block or a warp takes as a whole. They are upper bounds:
 a value of a low level is the same in all threads unless the kernel has a data race.
@@ -168,7 +168,7 @@ class Levels:
         return Level.BLOCK if known or after == ["::"] else Level.THREAD
 
     def _of_linear(self, words: Words, start: int, end: int) -> Level:
-        """The level of threadIdx.x, from the operation that follows it."""
+        """The level of threadIdx.x, given the operation that follows it."""
         before = words[start - 1].text if start else "("
         operation, operand = texts(words[end : end + 1]), words[end + 1 : end + 2]
         if not operand or before in ("*", "/", "%", "<<", ">>", "-", "~", "."):
@@ -239,7 +239,7 @@ class Levels:
                     self.names.setdefault(parameter, Level.BLOCK)
 
     def _enter(self, words: Words, control: Control) -> None:
-        """Raise what lambdas change that are called."""
+        """Raise the variables changed by the lambdas that are called."""
         for call in calls(words, self.lambdas.keys()):
             name = words[call.name].text
             parameters, body = self.lambdas[name]
@@ -273,7 +273,7 @@ class Levels:
             self.in_grid.add(local.name)
 
     def _declare_outside(self, words: Words) -> None:
-        """Note `__shared__`, `constexpr` and `static` variables, and aliases of types."""
+        """Record `__shared__`, `constexpr` and `static` variables, and aliases of types."""
         if words[0].text not in ("__shared__", "constexpr", "static", "using", "typedef", "extern"):
             return
         shared = any(word.text == "__shared__" for word in words)
@@ -326,13 +326,13 @@ class Levels:
                 yield from self._of_returned(statement.parts, level)
 
     def of_loop(self, loop: Statement) -> Level:
-        """The threads that go through a loop together, those that return early left out."""
+        """The threads that go through a loop together, except those that return early."""
         exits = max(self._exits(loop.parts[0], Level.BLOCK), default=Level.BLOCK)
         turns = Level.WARP if self._turns_by_warps(loop) else self.of(loop.condition)
         return max(exits, turns)
 
     def _turns_by_warps(self, loop: Statement) -> bool:
-        """Whether a loop is `for (i = lane; i < 64; i += 32)`: as many turns for each lane."""
+        """Whether a loop is `for (i = lane; i < 64; i += 32)`, with equally many turns per lane."""
         declared, condition, step = locals_of(loop.first), texts(loop.condition), texts(loop.step)
         if len(declared) != 1 or len(condition) != 3 or len(step) != 3:
             return False
@@ -367,7 +367,7 @@ class Levels:
             yield Level.THREAD
 
     def _assign(self, words: Words, control: Control) -> None:
-        """Raise what a statement declares or changes.
+        """Raise the variables that a statement declares or changes.
 
         A variable has the level of its values, among the threads that reach its declaration.
         """
@@ -444,7 +444,7 @@ class Levels:
 
 
 def _bracketed(words: Words, start: int, end: int) -> tuple[int, int]:
-    """Where an index of the grid in brackets begins and ends, of which threadIdx.x is a part."""
+    """The bounds of a bracketed grid index that contains threadIdx.x."""
     for index in _IN_GRID:
         first = start - index.index("threadIdx")
         last = first + len(index)

@@ -1,4 +1,4 @@
-"""One file's functions: which of them all threads of a block or of a warp go through together."""
+"""A file's functions, and which of them the threads of a block or a warp go through together."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Unit:
     def __init__(
         self, words: Words, namespace: str, normalize: Sequence[Normalizing], *, is_program: bool
     ) -> None:
-        """Take the words of a file, in which includes are inlined; its own stand in `namespace`."""
+        """Take the words of a file with includes inlined; its own kernels stand in `namespace`."""
         self.normalize = normalize
         self.words = words
         self.namespace = namespace
@@ -105,7 +105,7 @@ class Unit:
         return {word.text for word in self.outside if word.kind == "name"}
 
     def kernels(self) -> list[Function]:
-        """Its own kernels, in the order of the text."""
+        """The unit's own kernels, in the order of the text."""
         return [
             function
             for function in self.functions
@@ -139,14 +139,14 @@ class Unit:
         return found
 
     def normalized(self, function: Function) -> list[Statement]:
-        """The statements of a function in the form that the later passes count on."""
+        """The statements of a function in the form that later passes rely on."""
         function = parsed(function)
         for each in self.normalize:
             function = replace(function, statements=each(self, function))
         return function.statements
 
     def check(self, kernel: Function) -> list[Function]:
-        """The functions of a kernel; NotCoveredError if it counts on threads that run by turns."""
+        """The functions of a kernel; NotCoveredError if it relies on threads that take turns."""
         if not self.is_program:
             _check_alone(kernel)
         any_volatile = self.is_program  # but loops that poll
@@ -193,7 +193,7 @@ class Unit:
         )
 
     def handing_over(self, words: Words) -> Words:
-        """The words, in which functions that use threadIdx are handed it."""
+        """The words, with threadIdx passed to functions that use it."""
         result = list(words)
         for name, opening, closing in reversed(calls(words, self.placed)):
             more = "threadIdx , cudalab_B" + (" ," if closing > opening + 1 else "")
@@ -211,7 +211,7 @@ class Unit:
         ]
 
     def classes(self, functions: Iterable[Function]) -> list[Words]:
-        """The classes and specializations that the functions, or other such classes, name."""
+        """The classes and specializations used by the functions or by other such classes."""
         classes: list[Words] = []
         seen = {word.text for each in functions for word in [*each.head, *each.body]}
         left = list(self.definitions)
@@ -226,7 +226,7 @@ class Unit:
 
     @cached_property
     def definitions(self) -> list[tuple[set[str], Words]]:
-        """What is defined outside of functions: the names that stand for it, and its words."""
+        """The definitions outside functions: the names that stand for each, and its words."""
         found = []
         i, start = 0, 0
         while i < len(self.outside):
@@ -242,7 +242,7 @@ class Unit:
 
     @cached_property
     def aliases(self) -> list[tuple[set[str], set[str]]]:
-        """The names that stand for types, as by `using`, and the words of these; the last first."""
+        """The aliases of types, with the words that they stand for; the last one first."""
         found = []
         for statement in split(self.outside, ";"):
             words = texts(statement)
@@ -255,7 +255,7 @@ class Unit:
 
     @cached_property
     def placed_members(self) -> set[str]:
-        """The names of methods of which some may use threadIdx."""
+        """The names of methods that may use threadIdx."""
         names: set[str] = set()
         before = None
         while before != names:
@@ -267,7 +267,7 @@ class Unit:
 
     @cached_property
     def placed_names(self) -> set[str]:
-        """The names of functions, classes and aliases that lead to threadIdx in some way."""
+        """The names of functions, classes and aliases that may lead to threadIdx."""
         functions = [each for each in self.functions if not each.is_kernel]
         meanings = [
             *(({each.name}, set(texts(each.body))) for each in functions),
@@ -284,7 +284,7 @@ class Unit:
         return found
 
     def _spread(self, seeds: frozenset[str], *, called: bool = True) -> set[str]:
-        """The names of the device functions that name one of `seeds`, or call such a function."""
+        """The names of the device functions that use one of `seeds`, and of their callers."""
         names: set[str] = set()
         names_it: Callable[[Words], bool] = (
             (lambda body: bool(calls(body, seeds)))
@@ -301,7 +301,7 @@ class Unit:
 
 
 def _capturing(words: Words) -> Words:
-    """The words, in which lambdas that capture nothing may use threadIdx, a local variable here."""
+    """The words, with captures added to lambdas so that they may use threadIdx, a local here."""
     result: Words = []
     for word, after in pairwise([*words, words[-1]] if words else []):
         before = result[-1] if result else word

@@ -70,7 +70,7 @@ class _Waits:
         self._function(kernel, "")
 
     def _function(self, function: Function, alone: str) -> None:
-        """Look at a function that a whole block calls, or a `thread` or `warp` alone."""
+        """Examine a function that a whole block calls, or a `thread` or `warp` alone."""
         if (function, alone) in self.seen:
             return
         self.seen.add((function, alone))
@@ -125,7 +125,7 @@ class _Waits:
 
 
 def _who(condition: Words, places: dict[str, list[str]]) -> str:
-    """Whether a `thread` or a `warp` alone meets a condition; nothing if it may be more."""
+    """Whether a condition selects a single `thread` or `warp`; empty if it may select more."""
     for part in split(condition, "&&"):
         words = texts(part)
         name = words[0] if words else ""
@@ -141,7 +141,7 @@ def _who(condition: Words, places: dict[str, list[str]]) -> str:
 
 
 def _polling_parameters(functions: list[Function], polling: set[str]) -> set[str]:
-    """The parameters to which lambdas are handed that read what other threads may change."""
+    """The parameters that receive lambdas which read what other threads may change."""
     found: set[str] = set()
     by_name = {function.name: function for function in functions}
     for function in functions:
@@ -163,14 +163,14 @@ def _polling_parameters(functions: list[Function], polling: set[str]) -> set[str
 
 
 def _polls(words: Words, functions: set[str]) -> bool:
-    """Whether an expression reads what other threads may change meanwhile."""
+    """Whether an expression reads what other threads may change in the meantime."""
     return any(word.text.startswith("atomic") or word.text in _POLLING for word in words) or bool(
         calls(words, functions)
     )
 
 
 def _waits(loop: Statement, polling: set[str], function: Function, volatile: set[str]) -> bool:
-    """Whether what other threads change may decide when a loop ends."""
+    """Whether other threads' changes may decide when a loop ends."""
     if any(word.text == _PAUSE for word in loop.words):
         return True
     names = volatile | {

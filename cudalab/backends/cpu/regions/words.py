@@ -52,7 +52,7 @@ def read(text: str) -> Words:
 
 
 def spaces(words: Words) -> list[tuple[str, Words]]:
-    """The words that can be named from each namespace, by its name; `""` is outside of all.
+    """The words visible from each namespace, by its name; `""` is the global one.
 
     Names have the form `outer::inner`; an unnamed namespace is `{}`, as in `outer::{}`.
     """
@@ -64,7 +64,7 @@ def spaces(words: Words) -> list[tuple[str, Words]]:
 
 
 def _sort(words: Words, name: str, own: dict[str, Words]) -> None:
-    """Add the words of the namespace `name` to those that it has, and likewise for those in it."""
+    """Sort words into the namespace `name` and the namespaces nested in it."""
     i = 0
     while i < len(words):
         start, inside = i, name
@@ -88,7 +88,7 @@ def _sort(words: Words, name: str, own: dict[str, Words]) -> None:
 
 
 def _sees(name: str, other: str) -> bool:
-    """Whether what is in namespace `name` can name what is in `other` without saying where."""
+    """Whether namespace `name` can use names of `other` unqualified."""
     while other.endswith("{}"):
         other = other[:-2].removesuffix("::")
     return not other or name == other or name.startswith(f"{other}::")
@@ -105,7 +105,7 @@ def spaced(words: Iterable[Token]) -> str:
 
 
 def of_text(place: Token, *pieces: str | Words) -> Words:
-    """Words of our own, at a place of the user's text, and the user's between them."""
+    """Generated words at a place of the user's text, mixed with words of the user."""
     result: Words = []
     for piece in pieces:
         if isinstance(piece, str):
@@ -126,7 +126,7 @@ def close(words: Sequence[Token], start: int) -> int:
 
 
 def declared_name(declaration: Words) -> str:
-    """The name that a declaration outside of functions declares."""
+    """The name that a declaration outside functions declares."""
     words = texts(declaration)
     ends = [i for i, word in enumerate(words) if word in ("=", "{", "(", "[")]
     return words[min(ends, default=len(words)) - 1]

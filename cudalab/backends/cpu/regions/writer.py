@@ -17,7 +17,7 @@ class Writer:
     """Collects words of the user and pieces of our own, which have no lines."""
 
     def __init__(self) -> None:
-        """Begin with an empty text."""
+        """Start with an empty text."""
         self._pieces: list[str] = []
         self._file = ""
         self._line = 0
