@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 C_TYPES = {
     "uint8": "unsigned char",
     "int32": "int",
-    "uint32": "unsigned int",
+    "uint32": "unsigned",  # one word, so that T(0) is an expression
     "int64": "long long",
     "uint64": "unsigned long long",
     "float32": "float",

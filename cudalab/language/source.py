@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
 _PACKAGE = Path(__file__).parents[1]
+_LONG_TYPE = re.compile(r"(?:unsigned|long)(?: \w+)+")
 _SYSTEM_INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*<[^>]+>")
 _CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|endif)")
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
@@ -238,12 +239,17 @@ def with_defines(text: str, defines: Mapping[str, str | int]) -> str:
     """Put `defines` in front of a source's text, behind the system headers it includes.
 
     They are not -D flags, because those would reach CUDA's own headers, whose templates have a
-    parameter T too. `text` begins with a #line directive, so its line numbers stay.
+    parameter T too. `text` begins with a #line directive, so its line numbers stay. A type of
+    several words gets a name, as `T(0)` needs it.
     """
-    includes = _system_includes(text)
-    return "\n".join(
-        [*includes, *(f"#define {name} {value}" for name, value in defines.items()), text]
-    )
+    lines = _system_includes(text)
+    for name, value in defines.items():
+        if _LONG_TYPE.fullmatch(str(value)):
+            lines.append(f"using cudalab_{name} = {value};")
+            lines.append(f"#define {name} cudalab_{name}")
+        else:
+            lines.append(f"#define {name} {value}")
+    return "\n".join([*lines, text])
 
 
 def _system_includes(text: str) -> list[str]:

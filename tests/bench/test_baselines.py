@@ -265,7 +265,7 @@ def test_cub_compiles_and_loads(compiler, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("lab", "given", "expected"),
     [
-        ("radixsort", {}, "unsigned int sort_keys"),
+        ("radixsort", {}, "unsigned sort_keys"),
         ("radixsort", {"layout": "pairs", "dtype": "int32"}, "int sort_pairs"),
         ("bitonic", {}, "int sort_keys"),
         ("reduce", {"op": "dot"}, "float reduce Dot"),

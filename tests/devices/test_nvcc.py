@@ -120,10 +120,11 @@ def test_defines_stand_behind_system_headers():
   #  include <cstdio>
 T x;
 """
-    assert source.with_defines(text, {"T": "unsigned int", "N": 4}).splitlines() == [
+    assert source.with_defines(text, {"T": "unsigned long long", "N": 4}).splitlines() == [
         "#include <cuda_fp16.h>",
         "#  include <cstdio>",
-        "#define T unsigned int",
+        "using cudalab_T = unsigned long long;",
+        "#define T cudalab_T",
         "#define N 4",
         *text.splitlines(),
     ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BYTES = "uint8"  # may hold anything
 _NUMBERS = {words: np.dtype(name) for name, words in C_TYPES.items() if name != BYTES} | {
     "size_t": np.dtype("uint64"),
-    "unsigned": np.dtype("uint32"),
+    "unsigned int": np.dtype("uint32"),
     "short": np.dtype("int16"),
     "unsigned short": np.dtype("uint16"),
 }

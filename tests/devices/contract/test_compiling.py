@@ -9,6 +9,7 @@ import pytest
 from contract import load, run
 
 from cudalab.backends import facts, open_device
+from cudalab.backends.base import C_TYPES
 from cudalab.checker.submit.submission import copy_runtime
 from cudalab.errors import (
     ExitCode,
@@ -24,6 +25,16 @@ def test_compile_error(device):
     assert "rejected.cu:4:" in caught.value.message
     assert "undeclared_name" in caught.value.message
     assert caught.value.exit_code == ExitCode.COMPILE_ERROR == 5
+
+
+def test_every_element_type_is_one_word(device, tmp_path):
+    names = {f"T{number}": words for number, words in enumerate(C_TYPES.values())}
+    sums = " + ".join(f"({name}(1) == 1)" for name in names)
+    text = f'extern "C" __global__ void store(int *out) {{ out[threadIdx.x] = {sums}; }}\n'
+    (tmp_path / "own.cu").write_text(text)
+    module = device.compile(source.load(tmp_path / "own.cu"), names)
+    (out,) = run(device, module, "store", 1, 1, np.zeros(1, np.int32))
+    assert out.tolist() == [len(names)]
 
 
 @pytest.fixture
