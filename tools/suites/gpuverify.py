@@ -118,6 +118,7 @@ MISTAKEN = {
     "memcpy_simplification/i8_element_global_passed_to_call2": "a variable of the host",
     "ctimeslid": "a launch that fails",
     "localarrayaccess": "uninitialised memory",  # A[10], where 10 threads write A[0] to A[9]
+    "memcpy_simplification/shared_element_passed_to_call": "uninitialised memory",  # bar(x[0])
     "pointertests/test_copy_between_memory_spaces": "uninitialised memory",  # p[0] = A[0]
     # All threads write one shared pointer, the same, and read it: no barrier between two warps.
     "pointertests/test12": "right, if equal values do not race",
