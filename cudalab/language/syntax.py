@@ -29,10 +29,9 @@ KEYWORDS = set_of(
 BEHIND_PARAMETERS = frozenset({"const", "volatile", "override", "final", "mutable", "&", "try"})
 POINTERS = set_of("* & const volatile __restrict__ __restrict restrict")
 ASSEMBLY = frozenset({"asm", "__asm__", "__asm"})
-_OPERATORS = sorted(
-    set_of("<<= >>= <=> ... ->* << >> <= >= == != && || += -= *= /= %= &= |= ^= ++ -- .* ->"),
-    key=len,
-    reverse=True,
+_ALONE = frozenset("(){}[];,?~")  # no operator of several signs begins with them
+_OPERATORS = set_of(
+    "<<= >>= <=> ... ->* << >> <= >= == != && || += -= *= /= %= &= |= ^= ++ -- .* ->"
 )
 
 
@@ -66,13 +65,13 @@ class Words:
     def operator(self, i: int) -> str:
         """The longest operator that begins here, or the token's text."""
         texts = self.texts
-        if self.kinds[i] != "sign":
+        if self.kinds[i] != "sign" or texts[i] in _ALONE:
             return texts[i]
         joined, k = texts[i], i
         while len(joined) < 3 and self.adjacent(k) and self.kinds[k + 1] == "sign":
             k += 1
             joined += texts[k]
-        return next((each for each in _OPERATORS if joined.startswith(each)), texts[i])
+        return next((joined[:n] for n in (3, 2) if joined[:n] in _OPERATORS), texts[i])
 
     def width(self, i: int, operator: str) -> int:
         """The number of tokens of an operator that begins here."""

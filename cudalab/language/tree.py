@@ -32,9 +32,9 @@ def read(
 class Reader:
     """Reads a file: its declarations, and the statements in its functions."""
 
-    def __init__(self, words: Words) -> None:
-        """Read these words."""
-        self.words = words
+    def __init__(self, words: Words, *, bodies: bool = True) -> None:
+        """Read these words; without `bodies`, functions have blocks with nothing in them."""
+        self.words, self.bodies = words, bodies
         self.expressions = Expressions(words, self._block, self._lambda)
         self.declarators = Declarators(words, self.expressions, self._define)
         self.declarations = Declarations(words, self.declarators, self._members)
@@ -65,6 +65,9 @@ class Reader:
     def _body(self, node: Node, first: int, brace: int) -> None:
         """Read the initializers of members, and the body in braces."""
         words, scope = self.words, node.scope or Scope("function")
+        if not self.bodies:
+            node.children.append(Node("block", brace, words.behind(brace, node.last)))
+            return
         k = first
         while k < brace:
             if words.texts[k] in ("(", "{"):

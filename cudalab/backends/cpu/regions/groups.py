@@ -34,6 +34,7 @@ _KEPT = frozenset(
     {"grid_group", "this_grid", "coalesced_group", "thread_block_tile", "tiled_partition"}
 )
 _OBJECTS = {"thread_block": "blocks", "grid_group": "grids", "coalesced_group": "lanes"}
+_OF_PARAMETERS = frozenset({*_OBJECTS, "thread_block_tile"})
 _MAKERS = frozenset(
     {"this_thread_block", "this_grid", "tiled_partition", "coalesced_threads"}
     | {"labeled_partition", "binary_partition"}
@@ -122,6 +123,10 @@ def translate(
     `outside` are the constants of the file.
     """
     function.body = _without_aliases(function.body)
+    names = {word.text for word in function.body}
+    kinds = {word.text for each in function.parameters for word in each.words}
+    if names.isdisjoint(GROUPS | {"this_thread_block"}) and kinds.isdisjoint(_OF_PARAMETERS):
+        return
     read = nodes(function.body)
     own = Counter([*function.template_names, *(each.name for each in function.parameters)])
     own.update(
@@ -136,9 +141,6 @@ def translate(
     inside = constants(read, function.body)
     known |= {name: number for name, number in inside.items() if own[name] == 1}
     reader = _Reader(function, by_name, known, row=row)
-    names = {word.text for word in function.body}
-    if not reader.has_parameters and not names & (GROUPS | {"this_thread_block"}):
-        return
     reader.read()
     reader.check_rest()
     function.body = reader.result
@@ -170,7 +172,6 @@ class _Reader:
                     getattr(self, objects).add(parameter.name)
             if size := _size_of_tile(parameter):
                 self.tiles[parameter.name] = _Tile(size, "")
-        self.has_parameters = bool(self.objects | self.tiles.keys())
 
     @property
     def objects(self) -> set[str]:

@@ -6,7 +6,14 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, close, spaced, texts
+from cudalab.backends.cpu.regions.words import (
+    CHANGING,
+    NotCoveredError,
+    Words,
+    close,
+    spaced,
+    texts,
+)
 from cudalab.language import syntax as tree
 from cudalab.language.scopes import BASIC, Name, Scope
 from cudalab.language.specifiers import CLASS_KEYS
@@ -22,6 +29,7 @@ TYPES = BASIC | {"auto"}
 _QUALIFIERS = frozenset({"const", "typename", "struct", "volatile"})
 # Words that begin what declares no variable of each thread.
 _NO_LOCALS = CLASS_KEYS | {"static", "constexpr", "__shared__", "extern"}
+_OF_EXPRESSION = CHANGING | {".", "->", "["}  # behind the first word of a statement
 _NOT_TYPED = frozenset(
     {"__device__", "__host__", "inline", "static", "__forceinline__", "__noinline__", "extern"}
     | {"__inline__", "__inline"}  # as g++ and NVIDIA's examples have it, too
@@ -211,6 +219,8 @@ def _controlled(tokens: tree.Words, words: Words, node: Node) -> Statement:
 def locals_of(words: Words) -> list[Local]:
     """The variables that a simple statement, or the first part of a `for`, declares."""
     if not words or words[0].text in _NO_LOCALS:
+        return []
+    if words[0].kind == "name" and not _OF_EXPRESSION.isdisjoint(texts(words[1:2])):
         return []
     if words[-1].text != ";":
         words = [*words, words[-1]._replace(text=";", kind="sign")]

@@ -69,7 +69,7 @@ class Unit:
         self.words = words
         self.namespace = namespace
         self.is_program = is_program
-        self.root = Reader(tree.Words(words)).file(Scope("namespace"))
+        self.root = Reader(tree.Words(words), bodies=False).file(Scope("namespace"))
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
         self.all_functions = [
             each
