@@ -19,7 +19,9 @@ INTEGERS = ("int", "unsigned", "short", "unsigned short", "signed char", "unsign
             "long long", "unsigned long long")  # fmt: skip
 NARROW = INTEGERS[2:6]
 T = TypeVar("T")
-PLAIN = 1_000_000  # from this seed on kernels have only forms that can be loops over threads
+# From these seeds on kernels have only forms that can be loops over threads, and from the second
+# on also branches and loops by warps, and more conversions and shifts beyond the width.
+PLAIN, BY_WARPS = 1_000_000, 2_000_000
 
 
 @dataclass
@@ -48,7 +50,8 @@ class Draws:
     def __init__(self, seed: int, side: str) -> None:
         """Begin at the first number of a seed."""
         self.random = random.Random(seed * 7919 + VERSION)  # noqa: S311 -- texts
-        self.seed, self.host, self.plain = seed, side == "host", seed >= PLAIN
+        self.seed, self.host = seed, side == "host"
+        self.plain, self.has_warps = seed >= PLAIN, seed >= BY_WARPS
         self.scope = Scope()
         self.count = 0
         self.names = self.random.sample(NAMES, len(NAMES))

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.oracle.draws import PLAIN, VERSION
+from tests.oracle.draws import BY_WARPS, VERSION
 from tests.oracle.runner import REPOSITORY, RESULTS, batches, differences
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def hunt(fault: Fault, ways: list[str], limit: float) -> Hunt:
     Programs of all forms and of those that can be loops over threads come in turn.
     """
     start, tried = _seconds(), 0
-    pairs = zip(batches(0, PLAIN, SIZE), batches(PLAIN, PLAIN, SIZE), strict=True)
+    pairs = zip(batches(0, BY_WARPS, SIZE), batches(BY_WARPS, BY_WARPS, SIZE), strict=True)
     with tempfile.TemporaryDirectory() as name:
         package = copy_of_package(Path(name))
         fault.plant(package)

@@ -50,7 +50,7 @@ class Kernel(Micro):
         self.namespace = self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
-        self.dynamic = False
+        self.dynamic, self.counted_blocks = False, False
         for _ in range(0 if self.size == "micro" else self.choice([0, 0, 1, 1, 2])):
             self.function()
         for number in range(2 if self.chance(0.15) else 1):
@@ -309,12 +309,13 @@ class Kernel(Micro):
 
     def _last(self) -> None:
         """Let the last block read what all have written."""
-        blocks = self.grid[0] * self.grid[1]
+        blocks, counter = self.grid[0] * self.grid[1], 25 if self.counted_blocks else 9
+        self.counted_blocks = self.has_warps  # kernels of the first seeds count in one word
         self.phase("__threadfence();")
         self.cuda("__syncthreads();")
         self.phase(
-            f"if (tid == 0 && atomicAdd(&total[9], 1) == {blocks - 1}) {{ __threadfence(); int sum"
-            f" = 0; for (int i = 0; i < {blocks * self.threads}; ++i) sum ="
+            f"if (tid == 0 && atomicAdd(&total[{counter}], 1) == {blocks - 1}) {{ __threadfence();"
+            f" int sum = 0; for (int i = 0; i < {blocks * self.threads}; ++i) sum ="
             " (int)((unsigned)sum * 3u + (unsigned)((volatile int*)out)[i]); total[15] = sum; }"
         )
 

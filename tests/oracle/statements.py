@@ -50,6 +50,8 @@ class Statements(Forms):
 
     def assigned(self) -> str:
         """Draw a statement that changes a local variable."""
+        if self.has_warps and self.chance(0.15):
+            return self.beyond()
         scope = self.scope
         variables = [*scope.variables, *scope.variables]
         variables += [Variable(self.element(a), a.kind) for a in scope.arrays]
@@ -69,6 +71,21 @@ class Statements(Forms):
                 f"{pair}.scaled({self.small(7)}).add({self.atom()});",
             ])  # fmt: skip
         return self.form() if self.chance(0.4) else self.indirect()
+
+    def beyond(self) -> str:
+        """Draw a shift or a conversion that a narrower or wider type would make another one of."""
+        name, other = self.some_int(), self.some_int()
+        number = f"__int_as_float(specials[{other} & 7])"
+        amount, kind = f"(32 + ({other} & 31))", self.choice(["long long", "unsigned long long"])
+        return self.choice([
+            self.both(f"{name} += {number};", f"{name} = H_to<int>({name} + {number});"),
+            self.both(f"{name} ^= (int)(({kind})({number}) >> 34);",
+                      f"{name} ^= (int)(H_to<{kind}>({number}) >> 34);"),
+            self.both(f"{name} ^= (int)((unsigned)({name}) >> {amount});",
+                      f"{name} ^= (int)H_shr((unsigned)({name}), {amount});"),
+            self.both(f"{name} ^= (int)((unsigned)({name}) << {amount});",
+                      f"{name} ^= (int)H_shl((unsigned)({name}), {amount});"),
+        ])  # fmt: skip
 
     def compound(self, target: Variable) -> str:
         """Draw a compound assignment; nothing overflows that must not."""

@@ -41,7 +41,46 @@ class Warps(Meetings):
         if full:
             draws += [self.neighbours, self.reduction, self.through_memory,
                       self.butterfly, self.butterfly]  # fmt: skip
+        if self.has_warps:
+            draws += [self.by_warps] * 4
         self.choice(draws)()
+
+    def by_warps(self) -> None:
+        """Write a branch or a loop that the lanes of a warp go through together."""
+        name, kind, r = self.some_int(), self.choice(KINDS), self.new("r")
+        value, vote = self._value(kind), self.chance(0.5) or self.block[1:] != (1, 1)
+        condition = f"({self.value(1)}) & 1" if vote else "false"
+        folds = [self.choice([o for o in OPERATIONS if o != "alike"]) for _ in range(2)]
+        leave, at = self.choice(["continue", "continue", "break"]), self.random.randrange(3)
+        which = self.choice(["(int)threadIdx.x / 32", "(int)(threadIdx.x >> 5)"])
+        turns = "for (int {r} = 0; {r} < ({w} & 3) + 1; ++{r})"
+        form = self.choice([
+            "if ({w} & 1) {{ {0} }} else {{ {1} }}",
+            f"{turns} {{{{ {{0}} if (({{r}} + {{w}}) % 3 == {{at}}) {{leave}}; {{1}} }}}}",
+        ])  # fmt: skip
+        if self.host:
+            given = self.new("H_v")
+            self.top.append(f"static {kind} {given}[128];")
+            self.lines.append("memset(H_in, 0, sizeof H_in);")
+            self.phase(
+                f"H_in[tid] = 1; H_got[tid] = {condition}; {given}[tid] = ({kind})({value});"
+            )
+            count = "for (int i = H_w; i < H_w + 32 && i < 128; ++i) H_n += H_in[i] && H_got[i];"
+            texts = [self.fold(name, f"{OPERATIONS[o][1]}({given} + H_w, H_in + H_w, 1, H_l)")
+                     for o in folds]  # fmt: skip
+            start = f"0; {count}" if vote else "H_w / 32;"
+            body = form.format(*texts, w="H_n", r=r, at=at, leave=leave)
+            self.lanes(f"int& {name} = H_s[H_t].{name}; int H_n = {start} {body}")
+            return
+        w, v = self.new("w"), self.new("v")
+        texts = [self.fold(name, OPERATIONS[o][0].format(m=self.alive, v=v, l="(tid & 31)"))
+                 for o in folds]  # fmt: skip
+        start = f"__popc(__ballot_sync({self.alive}, {condition}))" if vote else which
+        body = form.format(*texts, w=w, r=r, at=at, leave=leave)
+        self.lines.append(
+            f"{{ const int {w} = {start}; const {kind} {v} = ({kind})({value}); (void){v};"
+            f" {body} }}"
+        )
 
     def _value(self, kind: str) -> str:
         return self.given(kind) if kind != "int" else self.value(1)
