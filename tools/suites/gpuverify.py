@@ -21,7 +21,6 @@ ABOUT = (
 )
 # What its kernels say to the verifier alone means nothing to a compiler.
 ANNOTATIONS = """
-#include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
@@ -38,7 +37,10 @@ ANNOTATIONS = """
 #define __write_implies(...) true
 #define __ptr_offset_bytes(...) 0
 """
-ASSERTIONS = {True: "#define __assert assert\n", False: "#define __assert(...)\n"}
+ASSERTIONS = {
+    True: "#define __assert(condition) if (!(condition)) __trap()\n",
+    False: "#define __assert(...)\n",
+}
 # What cuda.h of the verifier has, too.
 HEADERS = {
     "curand": "#include <curand_kernel.h>\n",
@@ -111,7 +113,7 @@ UNREACHED = {
 }
 # Kernels that the verifier passes, and that have a mistake in CUDA: nvcc refuses a variable of the
 # host in device code, ptxas more than 48 KB of static shared memory; the others read an element of
-# a shared array that no thread writes.
+# a shared array that no thread writes, and mostly drop it.
 MISTAKEN = {
     "atomics/pointer_add": "a variable of the host",
     "memcpy_simplification/i8_element_global_passed_to_call1": "a variable of the host",
@@ -119,6 +121,7 @@ MISTAKEN = {
     "ctimeslid": "a launch that fails",
     "localarrayaccess": "uninitialised memory",  # A[10], where 10 threads write A[0] to A[9]
     "memcpy_simplification/shared_element_passed_to_call": "uninitialised memory",  # bar(x[0])
+    "scope": "uninitialised memory",  # 1,024 of 4,096 numbers are set, and all are added
     "pointertests/test_copy_between_memory_spaces": "uninitialised memory",  # p[0] = A[0]
     # All threads write one shared pointer, the same, and read it: no barrier between two warps.
     "pointertests/test12": "right, if equal values do not race",
