@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 ESSENTIAL = 8  # a column whose `keep` is less is not shown on a phone
 
 
-def page(title: str, subtitle: str, body: Iterable[str], footer: str = "") -> str:
-    """A page. `title` and `subtitle` are plain text, the other parts are HTML."""
+def page(
+    title: str, subtitle: str, body: Iterable[str], footer: str = "", *, column: bool = False
+) -> str:
+    """A page. `title` and `subtitle` are plain text, the other parts are HTML.
+
+    A page that is mostly text is one `column` in the middle of the screen.
+    """
     here = Path(__file__)
     style = here.with_suffix(".css").read_text(encoding="utf-8")
     script = here.with_suffix(".js").read_text(encoding="utf-8")
@@ -33,7 +38,7 @@ def page(title: str, subtitle: str, body: Iterable[str], footer: str = "") -> st
             f"<title>{escaped(title)}</title>",
             f"<style>\n{style}</style>",
             "</head>",
-            "<body>",
+            f"<body{_kind('column' if column else '')}>",
             f"<header>\n<h1>{escaped(title)}</h1>",
             f'<p class="soft">{escaped(subtitle)}</p>\n</header>',
             "<main>",

@@ -40,6 +40,7 @@ ABOUT_PREDICTIONS = (
     "Nobody measured these times: a model expects them, from counts of the CPU device and from the "
     "GPU's numbers. The last columns name the parts of the GPU that need the most time."
 )
+FOR_PROGRAMMERS = "Macros from outside:"  # begins the last paragraph of a kernel's description
 DIFFERS = "differs: each table says it"  # for files of several runs
 
 
@@ -164,10 +165,11 @@ def _method(lab: Lab, tables: Sequence[document.Table]) -> list[Block]:
         if variant is None:
             blocks.append(Blank("What this kernel does, and why:"))
             continue
-        blocks += _paragraphs(description(variant.path.read_text(encoding="utf-8")))
+        said = description(variant.path.read_text(encoding="utf-8"))
+        blocks += _paragraphs(said.partition(FOR_PROGRAMMERS)[0])
         if variant.defines:
             macros = ", ".join(f"{name} = {value}" for name, value in variant.defines.items())
-            blocks.append(Text(f"Its macros: {macros}."))
+            blocks.append(Text(f"Compiled with {macros}."))
     return blocks
 
 

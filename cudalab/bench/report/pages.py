@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cudalab.output.charts import Chart
     from cudalab.output.grid import Grid
 
+_CODE = re.compile(r"`([^`]+)`")
+
 
 @dataclass
 class Pictures:
@@ -58,8 +60,11 @@ def markdown(blocks: Sequence[Block], pictures: Pictures | None = None) -> str:
 
 
 def _markdown_text(text: str) -> str:
-    """A text with Markdown's characters escaped, except underscores within words."""
-    return re.sub(r"[\\`*\[\]<>#]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
+    """A text with Markdown's characters escaped, except underscores in words and what is code."""
+    parts = _CODE.split(text)  # code is every other part
+    parts[::2] = [re.sub(r"[\\`*\[\]<>#]|(?<!\w)_|_(?!\w)", r"\\\g<0>", one) for one in parts[::2]]
+    parts[1::2] = [f"`{one}`" for one in parts[1::2]]
+    return "".join(parts)
 
 
 def _markdown_table(grid: Grid) -> str:
@@ -83,7 +88,7 @@ def html(blocks: Sequence[Block]) -> str:
             body.append(web.pictures([block.chart for block in run if isinstance(block, Picture)]))
         else:
             body += map(_html, run)
-    return web.page(title, subtitle, body)
+    return web.page(title, subtitle, body, column=True)
 
 
 def _head(blocks: Sequence[Block]) -> tuple[str, str, Sequence[Block]]:
@@ -99,7 +104,7 @@ def _html(block: Block) -> str:
         case Heading(level, text):
             return f"<h{level}>{web.escaped(text)}</h{level}>"
         case Text(text):
-            return f"<p>{web.escaped(text)}</p>"
+            return "<p>" + _CODE.sub(r"<code>\1</code>", web.escaped(text)) + "</p>"
         case Code(text):
             return f"<pre>{web.escaped(text)}</pre>"
         case Table(grid):
