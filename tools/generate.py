@@ -17,7 +17,7 @@ from cudalab.backends.choice import host_features
 from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
-from tools import manual, oracle, results, sanitizers, schemas, selftest, translations
+from tools import checks, manual, oracle, results, sanitizers, schemas, selftest, translations
 from tools.mutants import tables as mutants
 from tools.platforms import __main__ as platforms
 from tools.predict import tables as predict_tables
@@ -441,6 +441,7 @@ PARTS = {
     "mutants": mutated,
     "right": right.table,
     "platforms": platforms.table,
+    "checks": checks.table,
     "samples": samples,
     "world": world.compared,
     "oracle": oracle.compared,

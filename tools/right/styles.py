@@ -197,7 +197,7 @@ def in_lambda(file: File) -> str | None:
         body = code[kernel.body : kernel.end]
         if "__shared__" in body:
             return None  # nvcc has no such variables in lambdas of every version
-        return f"{code[kernel.start : kernel.body]}{{ auto work = [&]() {body}; work(); }}"
+        return f"{code[kernel.start : kernel.body]}{{ auto work_ = [&]() {body}; work_(); }}"
 
     return file.each_kernel(change)
 
