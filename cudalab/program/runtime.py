@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"
-# Added to the flags of kernel files: programs use exceptions, main must be visible, functions that
-# are always inlined are not replaced, and nvcc takes arrays of variable length on the host.
+# Added to the flags of kernel files: programs use exceptions, main must be visible, and nvcc takes
+# arrays of variable length in functions of the host.
 OBSERVED_PROGRAM = (
-    *("-fexceptions", "-frtti", "-fvisibility=default", "-fno-semantic-interposition"),
-    *("-pthread", "-UNDEBUG", "-Wno-vla"),
+    *("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG", "-Wno-vla"),
 )
 _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")
 

@@ -37,7 +37,6 @@ __global__ void reads_half(const __half* f, int* y) {
 __global__ void adds_half(__half* f) {
     f[2 * THREADS + threadIdx.x] += __float2half(1.0f);  // bug: past the end
 }
-__device__ int converted(const float* f, int i) __attribute__((always_inline));
 __device__ int converted(const float* f, int i) {
     return f[i];  // bug: past the end
 }
