@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.words import (
@@ -21,7 +21,7 @@ from cudalab.language.tokens import Token, closing_angle, split
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cudalab.language.scopes import Node
 
@@ -52,7 +52,7 @@ class Statement:
     parts: list[Statement] = field(default_factory=list)  # of a block; then, else; a loop's body
 
     @cached_property
-    def declared(self) -> list[Local]:
+    def declared(self) -> Sequence[Local]:
         """The variables that it declares itself, a `for` loop in its first part."""
         return locals_of(self.own if self.kind == "simple" else self.first)
 
@@ -87,7 +87,7 @@ class Statement:
             yield from part.walk()
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Local:
     """A variable that a statement declares."""
 
@@ -216,12 +216,19 @@ def _controlled(tokens: tree.Words, words: Words, node: Node) -> Statement:
 # Declarations -------------------------------------------------------------------------------------
 
 
-def locals_of(words: Words) -> list[Local]:
+def locals_of(words: Words) -> Sequence[Local]:
     """The variables that a simple statement, or the first part of a `for`, declares."""
     if not words or words[0].text in _NO_LOCALS:
-        return []
+        return ()
     if words[0].kind == "name" and not _OF_EXPRESSION.isdisjoint(texts(words[1:2])):
-        return []
+        return ()
+    return _declared(tuple(words))
+
+
+@lru_cache(maxsize=2**14)  # each pass asks for the same statements
+def _declared(statement: tuple[Token, ...]) -> Sequence[Local]:
+    """What `locals_of` finds in a statement that may declare variables."""
+    words = [*statement]
     if words[-1].text != ";":
         words = [*words, words[-1]._replace(text=";", kind="sign")]
     reader, scope = Reader(tree.Words(words)), Scope("block")
@@ -229,10 +236,10 @@ def locals_of(words: Words) -> list[Local]:
     if of and texts(words[of : of + 2]) == ["(", "&"] and texts(words[of + 3 :][:2]) == [")", "["]:
         scope.declare(Name(words[of - 1].text, "type"))  # of a reference to an array
     if not reader.declarations.declares(0, len(words) - 1, scope):
-        return []
+        return ()
     node = reader.declarations.simple(0, len(words), scope)
     if node.last != len(words) or len(node.declarators) != len(split(words[node.at : -1])):
-        return []
+        return ()
     spec, align = _without_alignment(words[: node.at])
     result = []
     for each in node.declarators:
@@ -240,13 +247,13 @@ def locals_of(words: Words) -> list[Local]:
         if texts(pointer) == ["(", "&"]:
             pointer = pointer[1:]
         elif "(" in texts(pointer):
-            return []
+            return ()
         array, value = words[each.array : each.value], words[each.value : each.last]
         name = words[each.name].text
         result.append(
             Local(spec=spec, pointer=pointer, name=name, array=array, value=value, align=align)
         )
-    return result
+    return tuple(result)
 
 
 def _without_alignment(words: Words) -> tuple[Words, Words]:
