@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"
-# Added to the flags of kernel files: programs use exceptions, main must be visible, and nvcc takes
-# arrays of variable length in functions of the host.
+# Added to the flags of kernel files: programs use exceptions, main must be visible, nvcc takes
+# arrays of variable length in functions of the host, and the C library, which the interpreter has
+# loaded before the program, must not be what assert() in a kernel calls.
 OBSERVED_PROGRAM = (
     *("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG", "-Wno-vla"),
+    "-D__assert_fail=cudalab_assert_fail",
 )
 _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")
 

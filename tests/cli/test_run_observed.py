@@ -70,6 +70,17 @@ def test_sanitize_finds_what_is_wrong():
     assert "racy.cu:16: 1000 bytes of device memory are never freed" in report
 
 
+def test_a_kernel_s_failed_assertion_is_a_finding_and_the_host_s_ends_the_program():
+    done = run("kernel_crashes.cu", "cpu", "--sanitize", arguments=["assert"])
+    report = " ".join(done.stderr.decode().split())
+    assert (done.returncode, done.stdout.split()) == (3, [b"cudaErrorAssert"] * 3)
+    assert "thread 40 at" in report
+    assert "kernel_crashes.cu:18: assertion `threadIdx.x < 40` failed at" in report
+    done = run("kernel_crashes.cu", "cpu", "--sanitize", arguments=["host"])
+    assert done.returncode == -signal.SIGABRT
+    assert b"Assertion `argv[1][1] == '!'' failed." in done.stderr
+
+
 def test_references_of_textures_work_with_a_note():
     done = run("references.cu", "cpu")
     assert done.stdout.decode().splitlines() == [

@@ -3,6 +3,7 @@
 // The call that causes an error returns it, and it remains the last error until the program reads
 // it. An error in a running kernel is permanent: every later call returns it.
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -30,6 +31,14 @@ static bool is_forked;  // from a process that has used the device: a GPU's driv
 static void become_child() {
     is_forked = true;
     lock = lock_of_kernels = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
+void fail_host_assertion(const char* condition, const char* file, unsigned line,
+                         const char* function) {
+    fflush(stdout);
+    fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name, file,
+            line, function, condition);
+    abort();
 }
 
 static void at_exit() {

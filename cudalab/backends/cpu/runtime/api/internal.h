@@ -211,6 +211,9 @@ enum class MessageKind {
     ERRORS_READ,  // the program has asked for the error of the calls that failed
 };
 void report(MessageKind what, const char* text);
+// assert() in host code, as the C library ends it.
+[[noreturn]] void fail_host_assertion(const char* condition, const char* file, unsigned line,
+                                      const char* function);
 
 // ------------------------------------------------------------------ the device's properties
 

@@ -308,8 +308,5 @@ extern "C" void __assert_fail(const char* condition, const char* file, unsigned 
                 file, line, function, b.x, b.y, b.z, t.x, t.y, t.z, condition);
         fail(*worker, "assertion `%s` failed at %s:%u", condition, file, line);
     }
-    fflush(stdout);
-    fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name, file,
-            line, function, condition);
-    abort();
+    fail_host_assertion(condition, file, line, function);
 }

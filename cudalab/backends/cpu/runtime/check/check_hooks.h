@@ -297,6 +297,16 @@ EXPORT void cudalab_check_division() {
     if (run.observing) divides_by_zero(site_of_frame(HERE, current.thread, depth));
 }
 
+// assert() in a kernel ends it; observe.cpp calls this for those of whole programs.
+EXPORT void cudalab_fail_assertion(const char* condition, const char* file, unsigned line) {
+    unsigned depth, site = site_of_frame(HERE, current.thread, depth);
+    if (site) run.event[current.thread].site = site;
+    char what[sizeof(FindingRow::detail)];
+    snprintf(what, sizeof what, "assertion `%s` failed at %s:%u", condition, file, line);
+    crash(what);
+    __builtin_unreachable();
+}
+
 // memset, memcpy and memmove of the C library, in programs.
 EXPORT void cudalab_set(void* p, int value, size_t bytes) {
     if (!run.observing && library_access) written_by_library((char*)p, bytes);

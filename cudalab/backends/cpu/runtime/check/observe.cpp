@@ -16,6 +16,7 @@ unsigned cudalab_active_lanes();
 void cudalab_grid_barrier();
 void cudalab_check_library(int begins);
 void cudalab_check_division();
+[[noreturn]] void cudalab_fail_assertion(const char* condition, const char* file, unsigned line);
 }
 
 namespace cudalab {
@@ -42,7 +43,7 @@ typedef int (*Observer)(const ObservedLaunch* launch);
 typedef void (*Teller)(int what, const char* text);
 static Observer observer;
 static Teller teller;
-static bool detects, cooperative, launching;
+static bool detects, cooperative, launching, assertion_failed;
 static SortedMap<ObservedMemory> observed;
 
 void watch_memory(const Allocation& memory, size_t guard) {
@@ -159,12 +160,14 @@ cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, v
                                    config.line,
                                    config.cooperative};
     launching = true;
+    assertion_failed = false;
     const int failed = observer(&launch);
     launching = false;
     release_kept();
     order_kernel();
     if (!failed) return cudaSuccess;
-    return call.fail_for_good(cudaErrorLaunchFailure, cudalab_check_error());
+    return call.fail_for_good(assertion_failed ? cudaErrorAssert : cudaErrorLaunchFailure,
+                              cudalab_check_error());
 }
 Progress continue_grid(bool) {
     return Progress::ENDED;
@@ -180,6 +183,16 @@ bool start_os_thread(void* (*)(void*)) {
 }  // namespace cudalab
 
 using namespace cudalab;
+
+// assert() in a kernel is a finding; in host code it ends the program, as the C library does.
+extern "C" void cudalab_assert_fail(const char* condition, const char* file, unsigned line,
+                                    const char* function) {
+    if (in_kernel()) {
+        assertion_failed = true;
+        cudalab_fail_assertion(condition, file, line);
+    }
+    fail_host_assertion(condition, file, line, function);
+}
 
 extern "C" void cudalab_observe(Observer on_launch, Teller on_news, int detect) {
     observer = on_launch;

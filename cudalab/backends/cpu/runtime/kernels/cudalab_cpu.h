@@ -21,7 +21,7 @@
 #define __CUDACC__ 1
 #ifndef __CUDA_ARCH__      // in kernel files
 #define __CUDA_ARCH__ 750  // above this they may assume inline PTX
-#if defined(__GLIBC__) && !defined(CUDALAB_CHECK)
+#ifdef __GLIBC__
 #define __assert_fail(condition, file, line, function) \
     ::cudalab::cudalab_fail_assertion(condition, file, line)
 #endif
