@@ -62,7 +62,7 @@ extern "C" __global__ void transpose(const T* in, T* out, unsigned rows, unsigne
 
 def test_wrong_kernel_is_explained(tmp_path):
     path = kernel(tmp_path, "reduce", "sequential", ("i < n ? load", "i < n - 1 ? load"))
-    report = checked("reduce", "--kernel", path, "--device", "cpu", status=3)
+    report = checked("reduce", "--op", "sum", "--kernel", path, "--device", "cpu", status=3)
     by_name = {test["name"]: test for test in report["tests"]}
     failed = by_name["a block and one"]
     assert failed["status"] == "failed"
