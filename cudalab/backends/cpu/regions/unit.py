@@ -128,8 +128,8 @@ class Unit:
         """The function and all that it calls, directly or not."""
         found = [function]
         for each in found:  # grows while it is read
-            names = {word.text for word in each.body if word.text in self.by_name}
-            names -= own_names(each) if names else set()
+            own = own_names(each)
+            names = {word.text for word in each.body if word.text in self.by_name} - own
             called = {each.body[call.name].text for call in calls(each.body, names)}
             found += [
                 other
