@@ -30,6 +30,14 @@ KERNELS = {
         "int a[2] = {1, 2}; [&] { for (auto& e : a) e += t; }(); meet(); r = a[0] * 100 + a[1];",
         "(t + 1) * 100 + t + 2",
     ),
+    "in_a_block": (
+        "int a = 0; { int b = t; r = b + a; a ^= 1; } meet(); r = r * 10 + a;",
+        "t * 10 + 1",
+    ),
+    "in_an_else": (
+        "int a = 0; if (n > 99) { meet(); } else { int b = t; r = b + a; ++a; } meet(); r += a;",
+        "t + 1",
+    ),
     "in_turn": ("s[t] = t, __syncthreads(), r = s[63 - t];", "63 - t"),
     "in_turn_and_in_brackets": ("(s[t] = t, meet(), r = s[63 - t]); (meet(), (void)0);", "63 - t"),
 }

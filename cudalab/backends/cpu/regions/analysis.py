@@ -250,7 +250,7 @@ class Facts:
 
     def _find_loose(self, statement: Statement) -> None:  # noqa: C901 - a form of statement each
         """Record what is changed where each thread may change it by itself."""
-        if statement.kind == "block":
+        if statement.kind == "block" and self.is_cut(statement):
             for part in statement.parts:
                 self._find_loose(part)
         elif statement.kind == "simple":
@@ -268,7 +268,7 @@ class Facts:
                     self.loose |= self._changes(step)
             if statement.declared or self.scalar_change(statement.first) is None:
                 self.loose |= self._changes(statement.first)
-            for part in statement.parts:
+            for part in (each for body in statement.parts for each in body.inside):
                 self._find_loose(part)
 
     def _changed_inside(self) -> set[str]:
