@@ -38,10 +38,20 @@ KERNELS = {
         "int a = 0; if (n > 99) { meet(); } else { int b = t; r = b + a; ++a; } meet(); r += a;",
         "t + 1",
     ),
+    "by_an_object": (
+        "int a = 0, b = 3; { Guard g(a); } { Guard g = {b}; r = t; } meet(); r = a * 100 + b;",
+        "(t + 1) * 100 + t + 4",
+    ),
     "in_turn": ("s[t] = t, __syncthreads(), r = s[63 - t];", "63 - t"),
     "in_turn_and_in_brackets": ("(s[t] = t, meet(), r = s[63 - t]); (meet(), (void)0);", "63 - t"),
 }
-MEET = "__device__ void meet() { __syncthreads(); }\n"
+MEET = """__device__ void meet() { __syncthreads(); }
+struct Guard {
+    int& kept;
+    __device__ Guard(int& it) : kept(it) { ++kept; }
+    __device__ ~Guard() { kept += threadIdx.x; }
+};
+"""
 MORE = """
 template <class std> __global__ void names(int* out, std n) {
     const std w = __shfl_xor_sync(~0u, n + (int)threadIdx.x, 1);

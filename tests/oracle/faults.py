@@ -100,6 +100,12 @@ FAULTS = (
         "for value in ():",
     ),
     Fault(
+        "a block of statements changes a variable of all threads",
+        WRITER + "analysis.py",
+        'if statement.kind == "block" and self.is_cut(statement):',
+        'if statement.kind == "block":',
+    ),
+    Fault(
         "a continue ends a loop",
         WRITER + "parallel_regions.py",
         'leave = f"{loop.round}.remove(cudalab_t);"',
@@ -299,7 +305,7 @@ def hunt(fault: Fault, ways: list[str], limit: float) -> Hunt:
     Programs of all forms and of those that can be loops over threads come in turn.
     """
     start, tried = _seconds(), 0
-    pairs = zip(batches(0, BY_WARPS, SIZE), batches(BY_WARPS, BY_WARPS, SIZE), strict=True)
+    pairs = zip(batches(BY_WARPS, BY_WARPS, SIZE), batches(0, BY_WARPS, SIZE), strict=True)
     with tempfile.TemporaryDirectory() as name:
         package = copy_of_package(Path(name))
         fault.plant(package)

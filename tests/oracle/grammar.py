@@ -11,7 +11,7 @@ import re
 
 from tests.oracle.draws import INTEGERS, Scope, Variable
 from tests.oracle.meetings import ATOMICS
-from tests.oracle.micro import Micro
+from tests.oracle.scarce import Scarce
 
 BLOCKS = ((1,), (7,), (31,), (32,), (33,), (48,), (64,), (100,), (8, 4), (5, 3, 2))
 QUALIFIERS = (
@@ -27,6 +27,7 @@ PARAMETERS = [
     ("unsigned long long", "{0}ull << 33"), ("Nested", "Nested{{{{1, 2}}, {{{0}, 4, 5}}}}"),
 ]  # fmt: skip
 SIZES = ("micro", "micro", "tiny", "tiny", "large")
+MOSTLY_SCARCE = (*["scarce"] * 4, "micro", "tiny", "tiny", "large")
 GLOBAL_ATOMICS = (
     *ATOMICS,
     "atomicAdd((unsigned*)&{1}[8], (unsigned)({0}));", "atomicInc((unsigned*)&{1}[12], 9u);",
@@ -40,18 +41,21 @@ GLOBAL_ATOMICS = (
 )  # fmt: skip
 
 
-class Kernel(Micro):
+class Kernel(Scarce):
     """The random kernels of a seed as text for one side, and their launches."""
 
     def __init__(self, seed: int, side: str) -> None:
         """Draw the kernels of a seed."""
         super().__init__(seed, side)
-        self.size = self.choice(SIZES[self.plain * 2 :])
+        self.size = self.choice(MOSTLY_SCARCE if self.has_warps else SIZES[self.plain * 2 :])
+        self.is_small = self.size in ("micro", "scarce")
         self.namespace = self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
         self.dynamic, self.counted_blocks = False, False
-        for _ in range(0 if self.size == "micro" else self.choice([0, 0, 1, 1, 2])):
+        if self.size == "scarce":
+            self.risk_names()
+        for _ in range(0 if self.is_small else self.choice([0, 0, 1, 1, 2])):
             self.function()
         for number in range(2 if self.chance(0.15) else 1):
             self._kernel(number)
@@ -65,7 +69,7 @@ class Kernel(Micro):
         self.parameter, self.leaving = self.name(), False
         self.lines, self.top, self.first = [], [], []
         self.alive = f"lanes_below(32, {self.threads}, tid)"
-        self.more = self._parameters() if self.size != "micro" else []
+        self.more = [] if self.is_small else self._parameters()
         name = self.name() if self.namespace else f"k{self.seed}{'ab'[number]}"
         self._template()
         if self.size == "micro":
@@ -87,7 +91,7 @@ class Kernel(Micro):
         """Draw the parameters of a template, or none."""
         self.template, self.instances, self.kind = "", [""], self.name()
         self.number = self.name()
-        if self.size != "micro" and self.chance(0.2):
+        if not self.is_small and self.chance(0.2):
             kinds = self.random.sample(["int", "unsigned", "short", "long long", "float"], 2)
             numbers = [self.random.randint(1, 5), self.random.randint(1, 5)]
             self.template = f"template <class {self.kind}, int {self.number}> "
@@ -136,6 +140,10 @@ class Kernel(Micro):
         """Draw the body of a kernel that is not one of the smallest."""
         self._declare()
         large = self.size == "large"
+        if self.size == "scarce":
+            self.scarce()
+            self._finish()
+            return
         for index in range(self.random.randint(2, 5) if large else 1):
             if large and index == 1 and self.chance(0.3):
                 self._leave()
@@ -217,16 +225,18 @@ class Kernel(Micro):
     def _declare(self) -> None:
         """Declare the variables of a thread and give them their first values."""
         large = self.size == "large"
+        scarce = self.size == "scarce"
         kinds = ["int", "int"] + ["int"] * large
         others = [*INTEGERS[1:], "float", "double", "unsigned"]
-        kinds += [self.choice(others) for _ in range(self.random.randint(0, 3 if large else 1))]
+        if not scarce:
+            kinds += [self.choice(others) for _ in range(self.random.randint(0, 3 if large else 1))]
         variables = [Variable(self.name(), kind) for kind in kinds]
         arrays = [
             Variable(
                 self.name(),
                 self.choice(["int", "int", "short", "unsigned char", "unsigned", "long long"]),
             )
-            for _ in range(self.random.randint(0, 2) if large else self.chance(0.3))
+            for _ in range(self.random.randint(0, 2) if large else self.chance(0.3 * (not scarce)))
         ]
         pairs = [self.name()] if self.chance(0.5 if large else 0.2) else []
         values = [self.parameter, "tid", *self._read_parameters()]
@@ -234,7 +244,8 @@ class Kernel(Micro):
         changed = self._changed_parameters()
         for variable in variables:
             kind = variable.kind
-            start = self.choice(["tid", "0", "7", "data[tid]"])
+            starts = self.scarce_starts() if scarce else ["tid", "0", "7", "data[tid]"]
+            start = self.choice(starts)
             if kind in ("float", "double"):
                 start = f"({kind})({start} & 255)"
             self.cuda(f"{kind} {variable.name} = ({kind})({start});")
@@ -291,7 +302,7 @@ class Kernel(Micro):
         values += [f"{name}.sum()" for name in self.scope.pairs]
         values += [f"{self.choice(['', '(int)'])}{a.name}[{self.choice(self.ints())} & 7]"
                    for a in self.scope.arrays]  # fmt: skip
-        if self.chance(0.5):
+        if self.chance(0.1 if self.size == "scarce" else 0.5):
             atomic = self.choice(GLOBAL_ATOMICS).format(values[0], "total")
             self.phase(atomic if self.chance(0.6) else f"if ({self.guard()}) {{ {atomic} }}")
         if self.size == "tiny" and self.chance(0.5):

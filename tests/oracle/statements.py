@@ -76,15 +76,19 @@ class Statements(Forms):
         """Draw a shift or a conversion that a narrower or wider type would make another one of."""
         name, other = self.some_int(), self.some_int()
         number = f"__int_as_float(specials[{other} & 7])"
-        amount, kind = f"(32 + ({other} & 31))", self.choice(["long long", "unsigned long long"])
+        amount, kind = (
+            f"whole(32 + ({other} & 31))",
+            self.choice(["long long", "unsigned long long"]),
+        )
         return self.choice([
-            self.both(f"{name} += {number};", f"{name} = H_to<int>({name} + {number});"),
-            self.both(f"{name} ^= (int)(({kind})({number}) >> 34);",
+            self.both(f"{name} += {number}; {name} = whole({name});",
+                      f"{name} = H_to<int>({name} + {number});"),
+            self.both(f"{name} ^= (int)(whole(({kind})({number})) >> 34);",
                       f"{name} ^= (int)(H_to<{kind}>({number}) >> 34);"),
-            self.both(f"{name} ^= (int)((unsigned)({name}) >> {amount});",
-                      f"{name} ^= (int)H_shr((unsigned)({name}), {amount});"),
-            self.both(f"{name} ^= (int)((unsigned)({name}) << {amount});",
-                      f"{name} ^= (int)H_shl((unsigned)({name}), {amount});"),
+            self.both(f"{name} ^= (int)whole((unsigned)({name}) >> {amount});",
+                      f"{name} ^= (int)whole(H_shr((unsigned)({name}), {amount}));"),
+            self.both(f"{name} ^= (int)whole((unsigned)({name}) << {amount});",
+                      f"{name} ^= (int)whole(H_shl((unsigned)({name}), {amount}));"),
         ])  # fmt: skip
 
     def compound(self, target: Variable) -> str:

@@ -50,13 +50,15 @@ class Warps(Meetings):
         name, kind, r = self.some_int(), self.choice(KINDS), self.new("r")
         value, vote = self._value(kind), self.chance(0.5) or self.block[1:] != (1, 1)
         condition = f"({self.value(1)}) & 1" if vote else "false"
-        folds = [self.choice([o for o in OPERATIONS if o != "alike"]) for _ in range(2)]
+        folds = [self.choice([o for o in OPERATIONS if o != "alike"]) for _ in range(3)]
         leave, at = self.choice(["continue", "continue", "break"]), self.random.randrange(3)
         which = self.choice(["(int)threadIdx.x / 32", "(int)(threadIdx.x >> 5)"])
         turns = "for (int {r} = 0; {r} < ({w} & 3) + 1; ++{r})"
         form = self.choice([
             "if ({w} & 1) {{ {0} }} else {{ {1} }}",
             f"{turns} {{{{ {{0}} if (({{r}} + {{w}}) % 3 == {{at}}) {{leave}}; {{1}} }}}}",
+            (f"{turns} {{{{ if (({{r}} + {{w}}) % 3 == {{at}}) continue; {{0}}"
+             " if ({r} >= ({w} & 1)) break; {1} }} {2}"),
         ])  # fmt: skip
         if self.host:
             given = self.new("H_v")

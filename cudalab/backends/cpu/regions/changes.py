@@ -123,3 +123,31 @@ def _end_of_value(words: Words, i: int) -> int:
     while i < len(words) and words[i].text not in (",", ";", *CLOSING):
         i = (closing(words, i) or i) + 1 if words[i].text in OPENING else i + 1
     return i
+
+
+def keeping_classes(words: Words) -> frozenset[str]:
+    """The classes whose objects may refer to what they are made of, and so change it later."""
+    return frozenset(
+        words[i + 1].text
+        for i, word in enumerate(words[:-2])
+        if word.text in ("struct", "class") and words[i + 1].kind == "name"
+        if _refers(words, i + 2)
+    )
+
+
+def _refers(words: Words, i: int) -> bool:
+    """Whether the body of a class, behind its name, names a reference to what may change."""
+    while i < len(words) and words[i].text not in ("{", ";", ")", ">", ",", "="):
+        i += 1
+    if i == len(words) or words[i].text != "{":
+        return False
+    inside = words[i : closing(words, i) or i]
+    return any(
+        word.text in ("&", "&&")
+        and before.kind == "name"
+        and after.kind == "name"
+        and "const" not in (first.text, before.text)
+        for first, before, word, after in zip(
+            inside, inside[1:], inside[2:], inside[3:], strict=False
+        )
+    )

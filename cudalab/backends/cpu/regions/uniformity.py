@@ -406,6 +406,8 @@ class Levels:
                 continue
             if texts(words[i + 1 : i + 4 : 2]) == [".", "("] and word.text in self.names:
                 self._lend([word])  # a method may change its object
+            if word.text in self.unit.keeping:
+                self._hand_over(words, i + 1)
             opening = i + 1
             if words[opening].text == "<":
                 opening = (closing_angle(words, opening) or opening) + 1
@@ -422,6 +424,15 @@ class Levels:
             for k, argument in enumerate(split(words[opening + 1 : close(words, opening)])):
                 if k in takes or (unknown and len(argument) == 1):
                     self._lend(argument[:1])
+
+    def _hand_over(self, words: Words, i: int) -> None:
+        """An object may change what it is made of, as in `Guard guard(count)`."""
+        while i < len(words) and (words[i].kind == "name" or words[i].text in ("<", "=")):
+            i = closing_angle(words, i) or i + 1 if words[i].text == "<" else i + 1
+            i += texts(words[i : i + 1]) == [">"]
+        if texts(words[i : i + 1]) in (["("], ["{"]):
+            for argument in split(words[i + 1 : close(words, i)]):
+                self._lend_any(argument)
 
     def _lend_any(self, words: Words) -> None:
         """Note that a reference may be to any variable that an expression may be."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.changes import keeping_classes
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.syntax import TYPES, Function, defined, functions, statements
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
@@ -70,6 +71,7 @@ class Unit:
         self.namespace = namespace
         self.is_program = is_program
         self.root = Reader(tree.Words(words), bodies=False).file(Scope("namespace"))
+        self.keeping = keeping_classes(words)
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
         self.all_functions = [
             each
