@@ -42,6 +42,14 @@ KERNELS = {
         "int a = 0, b = 3; { Guard g(a); } { Guard g = {b}; r = t; } meet(); r = a * 100 + b;",
         "(t + 1) * 100 + t + 4",
     ),
+    "by_a_lambda": (
+        "int a = 3; auto f = [&](auto& c) { c += t; }; f(a); meet(); r = a;",
+        "t + 3",
+    ),
+    "by_a_lambda_that_returns_a_reference": (
+        "int a = 3; [&]() -> int& { return a; }() += t; meet(); r = a;",
+        "t + 3",
+    ),
     "in_turn": ("s[t] = t, __syncthreads(), r = s[63 - t];", "63 - t"),
     "in_turn_and_in_brackets": ("(s[t] = t, meet(), r = s[63 - t]); (meet(), (void)0);", "63 - t"),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from enum import IntEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.changes import changes_of, referred
@@ -79,6 +80,7 @@ class Levels:
         self.names: dict[str, Level] = {}
         self.around: dict[str, int] = {}  # how many branches and loops variables are declared in
         self.lambdas: dict[str, tuple[list[str], list[Statement]]] = {}  # called, not handed over
+        self.by_reference: set[str] = set()  # lambdas that may change what they are given
         self.arrays: set[str] = set()  # of a thread
         self.pointers: set[str] = set()  # to memory that all threads see the same way
         self.shared: set[str] = set()
@@ -225,6 +227,8 @@ class Levels:
         for statement in self._all_statements():
             for local in statement.declared:
                 value = local.initializer
+                if is_lambda(value) and _takes_references(value):
+                    self.by_reference.add(local.name)
                 if not is_lambda(value) or named[local.name] != called[local.name] + 1:
                     continue
                 try:
@@ -395,9 +399,16 @@ class Levels:
                 and (i == 0 or words[i - 1].text not in (")", "]"))
             ):
                 self._lend(words[i + 1 : i + 2])
+        self._lend_references(words)
+        self._pass(words)
+
+    def _lend_references(self, words: Words) -> None:
+        """What references are to may be changed by them."""
         for value in referred(words):
             self._lend_any(value)
-        self._pass(words)
+        for i in (i for i, pair in enumerate(pairwise(texts(words))) if pair == ("&", "{")):
+            for word in words[i + 1 : close(words, i + 1)]:  # `[&]() -> int& { return count; }`
+                self._lend([word])
 
     def _pass(self, words: Words) -> None:
         """Variables that are passed to a function may be changed by it."""
@@ -406,7 +417,7 @@ class Levels:
                 continue
             if texts(words[i + 1 : i + 4 : 2]) == [".", "("] and word.text in self.names:
                 self._lend([word])  # a method may change its object
-            if word.text in self.unit.keeping:
+            if word.text in self.unit.keeping or word.text in self.by_reference:
                 self._hand_over(words, i + 1)
             opening = i + 1
             if words[opening].text == "<":
@@ -463,6 +474,14 @@ def _bracketed(words: Words, start: int, end: int) -> tuple[int, int]:
             called = first > 1 and words[first - 2].kind == "name"
             return (start, end) if called else (first - 1, last + 1)
     return start, end
+
+
+def _takes_references(value: Words) -> bool:
+    """Whether a parameter of a lambda is a reference."""
+    opening = close(value, 0) + 1
+    return texts(value[opening : opening + 1]) == ["("] and "&" in texts(
+        value[opening : close(value, opening)]
+    )
 
 
 def _is_pure(name: str) -> bool:
