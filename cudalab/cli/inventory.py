@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -316,8 +319,15 @@ def _explain_gpu() -> int:
 
 
 def show_check(mark: str, name: str, message: str, cure: str) -> None:
-    """Print what was looked at and, if something is wrong, the line to type, never wrapped."""
-    lines = message.replace("\n", "\n  ")
-    click.echo(f"{mark:<8} {name}: {lines}")
+    """Print what was looked at and, if something is wrong, the line to type, never wrapped.
+
+    The message is wrapped to a terminal; a pipe gets whole lines.
+    """
+    lines = f"{mark:<8} {name}: {message}".splitlines()
+    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        width = shutil.get_terminal_size().columns
+        options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+        lines = [one for line in lines for one in wrap(line, width - 2, **options) or [""]]
+    click.echo("\n  ".join(lines))
     if cure:
         click.echo(f"         cure: {cure}")

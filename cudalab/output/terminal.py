@@ -68,8 +68,9 @@ def console() -> Console:
         raise CudalabError("stdout is closed")
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="plain")
-    width = UNLIMITED if _is_pipe() else None
-    return Console(width=width, highlight=False, emoji=False, markup=False)
+    return Console(
+        width=UNLIMITED if _is_pipe() else None, highlight=False, emoji=False, markup=False
+    )
 
 
 def _unframed(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> None:
@@ -157,16 +158,24 @@ def catalogue(
     if sum(needed.values()) + 3 * len(needed) > target.width:
         _paragraphs(title, columns, rows)
         return
-    heading = Text(title, style="bold")
-    shown = Table(title=heading, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
+    shown = Table(box=SIMPLE_HEAD, show_edge=False)
+    shown.title, shown.title_justify = Text(title, style="bold"), "left"
     for name in needed:
         shown.add_column(name, overflow="fold", no_wrap=name != "summary")
     for row in rows:
         cells = zip(columns, row, strict=True)
         shown.add_row(*(Text(text) for name, text in cells if name in needed))
-    target.print(shown)
+    _unpadded(target, shown)
     if dropped:
         target.print(Text(f"no room here for: {', '.join(dropped)}", style="dim"))
+
+
+def _unpadded(target: Console, shown: Table, width: int | None = None) -> None:
+    """Print a table that has no frame, without the spaces that fill its last column."""
+    with target.capture() as printed:
+        target.print(shown, width=width)
+    for line in printed.get().splitlines():
+        target.print(Text.from_ansi(line.rstrip()), soft_wrap=True)
 
 
 def properties(title: str, values: Mapping[str, str | int | float]) -> None:
@@ -179,8 +188,8 @@ def properties(title: str, values: Mapping[str, str | int | float]) -> None:
         _unframed([*texts.items()])
         return
     grid = Table(title=Text(title, style="bold"), title_justify="left", show_header=False)
-    grid.add_column(overflow="fold")
-    grid.add_column(overflow="fold")
+    for _ in range(2):
+        grid.add_column(overflow="fold")
     for label, text in texts.items():
         grid.add_row(label, Text(text))
     console().print(grid)
@@ -209,7 +218,7 @@ def explanation(title: str, parts: Iterable[Part]) -> None:
                 shown.add_column(column, overflow="fold", no_wrap=number == 0)
             for row in part.rows:
                 shown.add_row(*map(Text, row))
-            target.print(shown, width=width)
+            _unpadded(target, shown, width)
         else:
             for line in _lines_of(part, width):
                 target.print(line, soft_wrap=True)
@@ -442,7 +451,7 @@ def verdict(
     if _is_pipe():
         _unframed(rows)
     else:
-        target.print(shown)
+        _unpadded(target, shown)
     for title, texts in explanations:
         target.print(Text(f"\n{title}", style="bold"))
         for text in texts:

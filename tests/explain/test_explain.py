@@ -63,6 +63,7 @@ def shown(*args, **env):
     done = cudalab("explain", *args, env=os.environ | {"COLUMNS": "80"} | env)
     assert done.stderr == b""
     assert done.returncode == 0
+    assert not [line for line in done.stdout.splitlines() if line != line.rstrip()]  # no padding
     return done.stdout
 
 

@@ -345,15 +345,16 @@ def _addresses(step: Any) -> tuple[int | None, ...]:
     return tuple(None if address is None else address - low for address in active)
 
 
-def branches(sites: Iterable[Any], rows: Iterable[Any], names: Names) -> tuple[Branch, ...]:
+def branches(sites: ctypes.Array[Site], rows: Iterable[Any], names: Names) -> tuple[Branch, ...]:
     """The branches, by line.
 
     If a line of one function has several branches, which compilers arrange as they like, the one
     that splits lanes most often stands for the line.
     """
     of_function: dict[tuple[Place, int], tuple[int, int, int, int]] = {}
-    for site, row in zip(sites, rows, strict=True):
+    for index, row in enumerate(rows):
         if row.executions:
+            site = sites[index]
             place = Place(names.tables.files[site.branch_file], site.branch_line)
             key = place, site.function
             values = (row.divergent, row.executions, row.lanes_first, row.lanes_second)
@@ -375,11 +376,12 @@ def branches(sites: Iterable[Any], rows: Iterable[Any], names: Names) -> tuple[B
     )
 
 
-def uses(sites: Iterable[Any], rows: Iterable[int], names: Names) -> dict[Place, int]:
+def uses(sites: ctypes.Array[Site], rows: Iterable[int], names: Names) -> dict[Place, int]:
     """Counts by the line of the call."""
     sums: dict[Place, int] = defaultdict(int)
-    for site, count in zip(sites, rows, strict=True):
-        if count:
+    for index, count in enumerate(rows):
+        if count:  # few are: an object for each site would take longer than the kernel
+            site = sites[index]
             sums[Place(names.tables.files[site.file], site.line)] += count
     return {place: sums[place] for place in sorted(sums, key=_order)}
 
