@@ -42,6 +42,10 @@ KERNELS = {
         "int a = 0, b = 3; { Guard g(a); } { Guard g = {b}; r = t; } meet(); r = a * 100 + b;",
         "(t + 1) * 100 + t + 4",
     ),
+    "by_a_function_of_one_of_two": (
+        "int a = 0, b = 3; add(t & 1 ? a : b, t); meet(); r = a * 100 + b;",
+        "t & 1 ? t * 100 + 3 : 3 + t",
+    ),
     "by_a_lambda": (
         "int a = 3; auto f = [&](auto& c) { c += t; }; f(a); meet(); r = a;",
         "t + 3",
@@ -54,6 +58,7 @@ KERNELS = {
     "in_turn_and_in_brackets": ("(s[t] = t, meet(), r = s[63 - t]); (meet(), (void)0);", "63 - t"),
 }
 MEET = """__device__ void meet() { __syncthreads(); }
+__device__ void add(int& to, int more) { to += more; }
 struct Guard {
     int& kept;
     __device__ Guard(int& it) : kept(it) { ++kept; }

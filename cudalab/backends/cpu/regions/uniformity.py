@@ -434,7 +434,7 @@ class Levels:
             unknown = not functions and not _is_pure(word.text)
             for k, argument in enumerate(split(words[opening + 1 : close(words, opening)])):
                 if k in takes or (unknown and len(argument) == 1):
-                    self._lend(argument[:1])
+                    self._lend_any(argument)
 
     def _hand_over(self, words: Words, i: int) -> None:
         """An object may change what it is made of, as in `Guard guard(count)`."""
