@@ -448,10 +448,7 @@ def verdict(
     for mark, *words in rows:
         shown.add_row(Text(mark, style=styles.get(mark, "")), *map(Text, words))
     target.print(_wrapped_lines(head, target.width), style="bold")
-    if _is_pipe():
-        _unframed(rows)
-    else:
-        _unpadded(target, shown)
+    _unframed(rows) if _is_pipe() else _unpadded(target, shown)
     for title, texts in explanations:
         target.print(Text(f"\n{title}", style="bold"))
         for text in texts:
