@@ -46,6 +46,10 @@ KERNELS = {
         "int a = 0, b = 3; add(t & 1 ? a : b, t); meet(); r = a * 100 + b;",
         "t & 1 ? t * 100 + 3 : 3 + t",
     ),
+    "by_a_pointer_to_a_function": (
+        "int a = 3; { void (*f)(int&, int) = add; f(a, t); } meet(); r = a;",
+        "3 + t",
+    ),
     "by_a_lambda": (
         "int a = 3; auto f = [&](auto& c) { c += t; }; f(a); meet(); r = a;",
         "t + 3",

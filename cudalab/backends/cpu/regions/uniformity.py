@@ -17,7 +17,7 @@ from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_ap
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
-from cudalab.language.tokens import closing_angle, split
+from cudalab.language.tokens import closing, closing_angle, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -404,6 +404,10 @@ class Levels:
 
     def _lend_references(self, words: Words) -> None:
         """What references are to may be changed by them."""
+        for i, word in enumerate(words[3:-2], 3):  # int (*f)(int&) = add;
+            is_pointer = word.text == ")" and texts(words[i - 3 : i - 1]) == ["(", "*"]
+            if is_pointer and "&" in texts(words[i + 2 : closing(words, i + 1)]):
+                self.by_reference.add(words[i - 1].text)
         for value in referred(words):
             self._lend_any(value)
         for i in (i for i, pair in enumerate(pairwise(texts(words))) if pair == ("&", "{")):
