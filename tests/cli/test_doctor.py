@@ -14,8 +14,9 @@ from cudalab.checker import doctor
 from cudalab.errors import NoDeviceError
 
 
-def ran(*words, **env):
-    return command.cudalab("doctor", *words, text=True, env={**os.environ, **env})
+def ran(*words, columns="", **env):
+    env = {**os.environ, "COLUMNS": columns, **env}
+    return command.cudalab("doctor", *words, text=True, env=env)
 
 
 def by_name(rows):
@@ -34,7 +35,7 @@ def test_every_row_has_a_cure_or_is_ok():
 
 
 def test_a_terminal_gets_lines_that_fit_and_a_pipe_whole_ones():
-    wide, narrow = ran(COLUMNS=""), ran(COLUMNS="60")
+    wide, narrow = ran(), ran(columns="60")
     shown = [line for line in narrow.stdout.splitlines() if "cure: " not in line]
     long_words = [line for line in shown if len(line) > 60 and " " in line.strip()]
     assert not long_words

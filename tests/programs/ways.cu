@@ -43,8 +43,8 @@ static void show(const char* what) {
 __global__ void reverse(const int* in, int* out, int n) {
     extern __shared__ int block[];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    block[threadIdx.x] = i < n ? in[i] : 0;
     if (i >= n) return;
-    block[threadIdx.x] = in[i];
     __syncthreads();
     for (unsigned stride = blockDim.x / 2; stride > 0; stride >>= 1) {
         if (threadIdx.x < stride) block[threadIdx.x] += block[threadIdx.x + stride];
