@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from tools.studies import (
     tiers,
 )
 from tools.studies.counters import JUDGED, agreeing
+from tools.suites import tables as judged_suites
 from tools.world import compare as world
 
 if TYPE_CHECKING:
@@ -194,49 +194,6 @@ def sanitized() -> str:
         parts.append(f"{stored['device']}:\n")
         parts.append(table(["lab", "n", *sanitizers.TOOLS, "run"], sanitizers.lines(stored)))
     return "\n".join(parts) or "Nothing is stored yet.\n"
-
-
-def suites() -> str:
-    """The verdicts on programs whose mistakes are known, from docs/results/sanitize/*.json."""
-    stored = results.read_all("sanitize")
-    rows = [row for suite in stored for row in suite_rows(suite)]
-    made = "".join(
-        f"* **{suite['suite']}**: {suite['source']}.{noted(suite)} {suite['date']}, "
-        f"commit `{suite['commit']}`" + (f"; {suite['gpu']}.\n" if suite["gpu"] else ".\n")
-        for suite in stored
-    )
-    heads = ["suite", "programs", "number", "`cudalab run --sanitize`", "compute-sanitizer"]
-    return f"{table(heads, rows)}\n{made}" if stored else "Nothing is stored yet.\n"
-
-
-def noted(suite: results.Json) -> str:
-    """The notes about right programs, and how many of these have each."""
-    notes = [
-        note
-        for program in suite["programs"]
-        if program["truth"] == "right"
-        for note in program.get("notes", "").split(", ")
-        if note
-    ]
-    counted = ", ".join(f"`{note}` {number}" for note, number in Counter(notes).most_common())
-    runs = sum(program.get("runs", 0) for program in suite["programs"])
-    text = f" {runs} runs." if runs else ""
-    return text + (f" Right ones with a note: {counted}." if notes else "")
-
-
-def suite_rows(suite: results.Json) -> list[list[str]]:
-    """A row for the wrong programs of each kind, and one for the right ones."""
-    rows = []
-    for truth in dict.fromkeys(program["truth"] for program in suite["programs"]):
-        programs = [program for program in suite["programs"] if program["truth"] == truth]
-        word = "blamed" if truth == "right" else "found"
-        ours = sum(bool(program["found"]) for program in programs)
-        judged = [program["compute_sanitizer"] for program in programs]
-        theirs = [verdict for verdict in judged if verdict is not None]
-        counted = f"{sum(map(bool, theirs))} {word}" if theirs else "not run"
-        counted += f" of {len(theirs)} run" if 0 < len(theirs) < len(judged) else ""
-        rows.append([suite["suite"], truth, str(len(programs)), f"{ours} {word}", counted])
-    return rows
 
 
 def counters() -> str:
@@ -433,7 +390,7 @@ PARTS = {
     "repeats": false_verdicts,
     "accuracy": accuracy,
     "sanitizers": sanitized,
-    "suites": suites,
+    "suites": judged_suites.tables,
     "programs": programs,
     "selftest": selftests,
     "exploits": exploited,

@@ -179,6 +179,7 @@ def row(name: str, truth: str, found: Iterable[Kinds], **more: object) -> result
         "found": ", ".join(kind for kind, note in unique if not note),
         "notes": ", ".join(kind for kind, note in unique if note),
         "commit": MACHINE()["commit"],
+        "date": MACHINE()["date"],
         **more,
     }
 
@@ -199,19 +200,14 @@ def program_row(name: str, found: Sequence[Kinds]) -> results.Json:
 def store(name: str, suite: str, about: str, rows: Collection[results.Json]) -> None:
     """Store what was judged so far, and keep the rows of what is not judged now."""
     path = FOLDER / f"{name}.json"
-    before = results.read(path)["programs"] if path.exists() else []
-    known = {each["name"] for each in rows}
-    every = [*rows, *(each for each in before if each["name"] not in known)]
-    every.sort(key=lambda each: each["name"])
-    commits = "`, `".join(dict.fromkeys(each["commit"] for each in every))
-    head = {
-        "suite": suite,
-        "source": about,
-        "date": MACHINE()["date"],
-        "commit": commits,
-        "gpu": "",
-    }
-    results.write_rows(path, head, every, "programs")
+    every = kept(path) | {each["name"]: each for each in rows}
+    head = {"suite": suite, "source": about, "gpu": ""}
+    results.write_rows(path, head, [every[each] for each in sorted(every)], "programs")
+
+
+def kept(path: Path) -> dict[str, results.Json]:
+    """The rows of a suite that are stored, by the names of the programs."""
+    return {each["name"]: each for each in results.read(path)["programs"]} if path.exists() else {}
 
 
 def by_nvidia() -> dict[str, str]:

@@ -20,6 +20,7 @@ from tools.studies import ladders, targets
 from tools.suites import gpuverify
 from tools.suites.__main__ import STOPPED, verdict
 from tools.suites.program import Program
+from tools.suites.tables import judged_at
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
 
@@ -224,8 +225,20 @@ template <class T> __device__ void no_kernel(T) {}
 def test_a_suites_mistake_is_found_by_a_finding_of_its_kind():
     program = Program("racy", "race", ("racy.cu",))
     seen = [("uninitialised", False), ("race", True)]
-    stored = verdict(program, seen, {"compute_sanitizer": ""})
+    stored = verdict(program, [seen], {"compute_sanitizer": ""})
     assert (stored["found"], stored["notes"], stored["others"]) == ("", "race", "uninitialised")
-    assert verdict(program, [*seen, ("race", False)], {})["found"] == "race"
-    assert verdict(Program("fine", "right", ()), seen, {})["found"] == "uninitialised"
+    assert verdict(program, [seen, [("race", False)]], {})["found"] == "race"
+    assert verdict(Program("fine", "right", ()), [seen], {})["found"] == "uninitialised"
     assert verdict(program, STOPPED, {})["truth"] == "race: out of time"
+
+
+def test_each_suite_says_when_it_was_judged():
+    rows = [
+        ("2026-01-31", "abc"),
+        ("2026-01-30", "def"),
+        ("2026-01-31", "123"),
+        ("2026-01-31", "abc"),
+    ]
+    suite = {"programs": [{"date": date, "commit": commit} for date, commit in rows]}
+    said = "2026-01-30, commit `def`; 2026-01-31, commit `abc`, `123`"
+    assert judged_at(suite) == said

@@ -2,7 +2,8 @@
 
 python -m tools.suites CLONES [SUITE | SUITE/PROGRAM]...    all that CLONES has, or these
 
-CLONES is a folder of git repositories, each named as on its host. Stores the programs' verdicts,
+CLONES is a folder of git repositories, each named as on its host; a plain folder is taken as it
+is. The runs of a wrong program end with the one that shows its mistake. Stores the verdicts,
 and nothing of their code, in docs/results/sanitize; tools/generate.py makes a table of
 docs/profile.md of them. What is stored when the tool is stopped, counts. Limits are in the
 processor's time: a program that exceeds it is counted apart, and neither found nor blamed.
@@ -11,6 +12,7 @@ The programs run as they are: read them first.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,9 +22,9 @@ from typing import TYPE_CHECKING
 from cudalab.microscope import findings
 from tools import results
 from tools.measure import COMMAND
-from tools.sanitize import FOLDER, MACHINE, row
-from tools.suites import gpuverify, known, world
-from tools.suites.program import WANTED
+from tools.sanitize import FOLDER, kept, row
+from tools.suites import cases, gpuverify, known, world
+from tools.suites.program import RIGHT, WANTED
 from tools.world.run import limited
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ LIMIT_S = 60  # of the processor's time, for each run
 LONGEST_S = 10 * LIMIT_S  # others use the processor, too
 SYMBOLIC_LINK = "120000"  # its mode in git
 REFUSED, STOPPED = "refused", "out of time"
-SUITES = known.SUITES | gpuverify.SUITES | world.SUITES
+SUITES = cases.SUITES | known.SUITES | gpuverify.SUITES | world.SUITES
 
 
 def unpacked(clones: Path, suite: Suite, to: Path) -> str:
@@ -41,11 +43,18 @@ def unpacked(clones: Path, suite: Suite, to: Path) -> str:
     sources = []
     for repository, part in suite.parts.items():
         name = repository.rpartition("/")[2]
-        if (clone := clones / name).exists():
+        if (clones / name / part).is_dir() and not is_repository(clones / name):
+            shutil.copytree(clones / name / part, to / part)
+        elif (clone := clones / name).exists():
             unpack(clone, part, to if len(suite.parts) == 1 else to / name)
             head = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=clone)
             sources.append(f"{repository}, commit `{head.decode().strip()}`")
     return "; ".join(sources)
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is a clone, with or without a working tree."""
+    return (folder / ".git").exists() or (folder / "HEAD").exists()
 
 
 def unpack(clone: Path, part: str, to: Path) -> None:
@@ -73,9 +82,9 @@ def unpack(clone: Path, part: str, to: Path) -> None:
                 (to / path).write_bytes(data)
 
 
-def judged(program: Program, report: Path) -> Kinds | str:
-    """The findings in all runs of a program; or why it has none to show."""
-    kinds: Kinds = []
+def judged(program: Program, report: Path) -> list[Kinds] | str:
+    """The findings in each run of a program; or why it has none to show."""
+    runs: list[Kinds] = []
     for arguments in program.runs:
         report.unlink(missing_ok=True)
         words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), *program.options]
@@ -87,46 +96,50 @@ def judged(program: Program, report: Path) -> Kinds | str:
             print(message[-600:], file=sys.stderr)
             return REFUSED
         document = findings.read(report)
-        kinds += [(each.kind, each.note) for each in document.findings]
+        kinds = [(each.kind, each.note) for each in document.findings]
         kinds += [("ignored_failure", False) for _ in document.ignored]
-    return kinds
+        kinds += [("leak", False) for _ in document.leaks if "--leaks" in program.options]
+        runs.append(kinds)
+        if program.truth != RIGHT and any(not note for _, note in shown(program, kinds)):
+            break
+    return runs
 
 
-def verdict(program: Program, kinds: Kinds | str, known: results.Json) -> results.Json:
-    """What is stored of a program; what compute-sanitizer has said of it stays.
-
-    Of a mistake whose kind is known, only a finding of that kind counts; others are kept apart.
-    """
-    more = {"runs": len(program.runs), "compute_sanitizer": known.get("compute_sanitizer")}
-    if isinstance(kinds, str):
-        return row(program.name, f"{program.truth}: {kinds}", [], **more)
+def shown(program: Program, kinds: Kinds) -> Kinds:
+    """The findings that count: of a mistake whose kind is known, those of that kind, and notes."""
     wanted = WANTED.get(program.truth)
-    counted = [each for each in kinds if each[1] or wanted is None or each[0] in wanted]
-    others = dict.fromkeys(kind for kind, note in kinds if not note and (kind, note) not in counted)
+    return [each for each in kinds if each[1] or wanted is None or each[0] in wanted]
+
+
+def verdict(program: Program, runs: list[Kinds] | str, known: results.Json) -> results.Json:
+    """What is stored of a program; what compute-sanitizer has said of it stays."""
+    more: results.Json = {"compute_sanitizer": known.get("compute_sanitizer")}
+    if program.what:
+        more["what"] = program.what
+    if isinstance(runs, str):
+        return row(program.name, f"{program.truth}: {runs}", [], **more)
+    counted = [shown(program, kinds) for kinds in runs]
+    every = dict.fromkeys(kind for kinds in runs for kind, note in kinds if not note)
+    others = every.keys() - {kind for kinds in counted for kind, note in kinds if not note}
     if others:
-        more["others"] = ", ".join(others)
-    return row(program.name, program.truth, [counted], **more)
+        more["others"] = ", ".join(kind for kind in every if kind in others)
+    return row(program.name, program.truth, counted, runs=len(runs), **more)
 
 
 def judge(clones: Path, key: str, only: str) -> None:
     """Judge the programs of a suite whose name is `only`, or all, and store each as it comes."""
     suite, path = SUITES[key], FOLDER / f"{key}.json"
-    before: results.Json = results.read(path) if path.exists() else {"programs": [], "gpu": ""}
-    rows = {each["name"]: each for each in before["programs"]}
+    gpu = results.read(path)["gpu"] if path.exists() else ""
+    rows = kept(path)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = unpacked(clones, suite, folder)
-        head = {
-            "suite": suite.title,
-            "source": f"{source}, {suite.about}",
-            "date": MACHINE()["date"],
-            "commit": MACHINE()["commit"],
-            "gpu": before["gpu"],
-        }
+        about = f"{source}, {suite.about}" if source else suite.about
+        head = {"suite": suite.title, "source": about, "gpu": gpu}
         programs = [each for each in suite.programs(folder) if only in ("", each.name)]
         for program in sorted(programs, key=lambda each: each.name in rows):  # the new ones first
-            kinds = judged(program, folder / "findings.json")
-            rows[program.name] = verdict(program, kinds, rows.get(program.name, {}))
+            runs = judged(program, folder / "findings.json")
+            rows[program.name] = verdict(program, runs, rows.get(program.name, {}))
             print(program.name, *(rows[program.name][each] for each in ("truth", "found", "notes")))
             results.write_rows(path, head, [rows[each] for each in sorted(rows)], "programs")
 

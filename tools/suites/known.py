@@ -52,7 +52,8 @@ def indigo(folder: Path) -> Iterator[Program]:
     for path in sorted((folder / "indigo/indigo_sources").rglob("*.cu")):
         bounds, race = "boundsBug" in path.stem, "Bug" in path.stem
         truth = "out of bounds" if bounds else "race" if race else RIGHT
-        runs = ((GRAPHS[0], "2", "256"), (GRAPHS[1], "2", "256"), (GRAPHS[0], "100", "64"))
+        # The graph, the threads of a block, the blocks.
+        runs = ((GRAPHS[0], "256", "2"), (GRAPHS[1], "256", "2"), (GRAPHS[0], "64", "100"))
         options = ("-I", "../../indigo_include")
         yield Program(
             path.stem, truth, (path.name,), folder=path.parent, options=options, runs=runs
@@ -116,10 +117,10 @@ SUITES = {
     "indigo": Suite(
         "Indigo",
         {"JohnJacobsonIII/HiRace-Artifact-SC24": "indigo"},
-        "all programs of `indigo_sources`, with the graphs DAG_100n_200e and counterDAG_5n_5e, 2 "
-        "blocks of 256 threads and 100 of 64. compute-sanitizer: the programs with a race under "
-        "racecheck, those out of bounds under memcheck, right ones with the first input under "
-        "both, as many as the time on the GPU allowed",
+        "all programs of `indigo_sources`, with the graphs DAG_100n_200e and counterDAG_5n_5e in 2 "
+        "blocks of 256 threads, and with the first graph in 100 blocks of 64. compute-sanitizer: "
+        "the programs with a race under racecheck, those out of bounds under memcheck, right ones "
+        "with the first input under both, as many as the time on the GPU allowed",
         programs=indigo,
     ),
 }

@@ -49,6 +49,7 @@ class Program:
     folder: Path = Path()  # where it is run
     options: tuple[str, ...] = ()
     runs: tuple[tuple[str, ...], ...] = ((),)  # the arguments of each run
+    what: str = ""  # the truth in words
 
 
 @dataclass(frozen=True)

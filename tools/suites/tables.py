@@ -1,0 +1,58 @@
+"""The table of docs/profile.md of what the sanitizer says of suites."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tools import results
+
+
+def tables() -> str:
+    """The verdicts on programs whose mistakes are known, from docs/results/sanitize/*.json."""
+    stored = results.read_all("sanitize")
+    rows = [row for suite in stored for row in suite_rows(suite)]
+    made = "".join(
+        f"* **{suite['suite']}**: {suite['source']}.{noted(suite)} {judged_at(suite)}"
+        + (f"; {suite['gpu']}.\n" if suite["gpu"] else ".\n")
+        for suite in stored
+    )
+    heads = ["suite", "programs", "number", "`cudalab run --sanitize`", "compute-sanitizer"]
+    return f"{results.table(heads, rows)}\n{made}" if stored else "Nothing is stored yet.\n"
+
+
+def judged_at(suite: results.Json) -> str:
+    """The days on which programs of a suite were judged, each with its commits."""
+    days: dict[str, dict[str, None]] = {}
+    for program in suite["programs"]:
+        days.setdefault(program["date"], {})[f"`{program['commit']}`"] = None
+    return "; ".join(f"{day}, commit {', '.join(days[day])}" for day in sorted(days))
+
+
+def noted(suite: results.Json) -> str:
+    """The notes about right programs, and how many of these have each."""
+    notes = [
+        note
+        for program in suite["programs"]
+        if program["truth"] == "right"
+        for note in program.get("notes", "").split(", ")
+        if note
+    ]
+    counted = ", ".join(f"`{note}` {number}" for note, number in Counter(notes).most_common())
+    runs = sum(program.get("runs", 0) for program in suite["programs"])
+    text = f" {runs} runs." if runs else ""
+    return text + (f" Right ones with a note: {counted}." if notes else "")
+
+
+def suite_rows(suite: results.Json) -> list[list[str]]:
+    """A row for the wrong programs of each kind, and one for the right ones."""
+    rows = []
+    for truth in dict.fromkeys(program["truth"] for program in suite["programs"]):
+        programs = [program for program in suite["programs"] if program["truth"] == truth]
+        word = "blamed" if truth == "right" else "found"
+        ours = sum(bool(program["found"]) for program in programs)
+        judged = [program["compute_sanitizer"] for program in programs]
+        theirs = [verdict for verdict in judged if verdict is not None]
+        counted = f"{sum(map(bool, theirs))} {word}" if theirs else "not run"
+        counted += f" of {len(theirs)} run" if 0 < len(theirs) < len(judged) else ""
+        rows.append([suite["suite"], truth, str(len(programs)), f"{ours} {word}", counted])
+    return rows
