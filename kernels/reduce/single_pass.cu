@@ -31,8 +31,8 @@
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // LOADS_PER_THREAD.
 #include "common/device/last_block.cuh"
+#include "reduce/parts/reduce_batches.cuh"
 #include "reduce/parts/reduce_block.cuh"
-#include "reduce/parts/reduce_vectors.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_array(const T* x, const T* y,
                                                                              T* partials,

@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "A fixed number of blocks strides over the array with 16-byte loads"
+// summary  = "Strides over the array with 16-byte loads, four of them in flight"
 // order    = 7
-// adds     = "16-byte loads, and a fixed number of blocks that stride"
+// adds     = "16-byte loads, four in flight: fewer instructions for more bytes"
 // dispatch = "multi_pass"
 // applies  = { along = ["all"] }
 //
@@ -12,14 +12,12 @@
 // LOADS_PER_THREAD  = 4      # 16-byte loads in flight
 // ///
 //
-// A grid-stride loop: about as many blocks as a large device holds at a time share the array (a
-// smaller one takes them in turns), thread t of all threads takes the vectors t, t + stride, ... of
-// 16 bytes and combines them in registers. Shuffles reduce the threads' values once, after the
-// loop.
+// The grid-stride loop of coarsened, over vectors of 16 bytes: thread t of all threads takes the
+// vectors t, t + stride, ... and combines them in registers.
 //
-// Compared with warp_shuffle: a load brings four words (two of 8 bytes) and four loads are in
-// flight; the cost of a block is spread over n / MAX_BLOCKS items; one further launch of a single
-// block reduces the partial results (n / ITEMS_PER_BLOCK of them, MAX_BLOCKS at most).
+// Compared with coarsened: a load brings four words (two of 8 bytes), and four loads are requested
+// before the first is used, so that a thread has 64 bytes in flight. A vector's words belong to
+// four sums that do not wait for each other; they are combined once, after the loop.
 // Limits: that second launch, which costs as much as a small array.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,

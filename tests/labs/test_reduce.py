@@ -612,7 +612,7 @@ def test_each_step_in_the_last_warp_reads_and_writes_between_barriers():
 def test_every_rung_of_the_ladder_is_there():
     names = [variant.name for variant in VARIANTS if "all" in along_of(variant)]
     ladder = ["interleaved_modulo", "interleaved_strided", "sequential", "first_add_on_load"]
-    ladder += ["unrolled_last_warp", "warp_shuffle", "vectorized", "single_pass"]
+    ladder += ["unrolled_last_warp", "warp_shuffle", "coarsened", "vectorized", "single_pass"]
     assert [name for name in names if name in ladder] == ladder
 
 
