@@ -2,11 +2,12 @@
 
 python -m tools.studies atomics cuda      on a machine with a GPU, ncu and cuobjdump
 python -m tools.studies atomics add NCU.csv NAMES GPU DRIVER
-                                  from what ncu and the program have written there
+                                  from what ncu and the program have written there, all groups
+                                  of operations one after the other
 
-One warp makes each operation of shared_atomics.cu on 1 to 32 addresses. Stores
-docs/results/atomics/GPU.json: for each, the instruction and the wavefronts of atomics and of the
-loads among them; tools/generate.py makes a table of docs/profile.md from it.
+One warp makes each operation of shared_atomics.cu on addresses that tell possible rules apart.
+Stores docs/results/atomics/GPU.json: for each, the instruction and the wavefronts of atomics and of
+the loads among them; tools/generate.py makes a table of docs/profile.md from it.
 """
 
 from __future__ import annotations
@@ -32,10 +33,24 @@ PROGRAM = Path(__file__).with_name("shared_atomics.cu")
 COUNTER = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 # Wavefronts of the loads and stores around the operation: 1,024 words, 32 at a time.
 AROUND = {"16": 32, "162": 32, "half": 32, "half2": 32, "u64": 64, "double": 64}
-SHOWN = tuple(f"on {m} address{'es' if m > 1 else ''}" for m in (1, 2, 4, 8, 16, 32))
-COLUMNS = ["operation", "result", "instruction", *(str(2**m) for m in range(6))]
+GROUPS = 5
+# The columns of the table: addresses, and lanes where they are not 32.
+SHOWN = {
+    "on 1 address": "1",
+    "on 2 addresses": "2",
+    "on 8 addresses": "8",
+    "on 32 addresses": "32",
+    "on 32 addresses, two a bank": "32, two a bank",
+    "on 32 addresses, one bank": "32, one bank",
+    "on 8 addresses, one bank": "8, one bank",
+    "on 6 addresses, two banks": "6, two banks",
+    "on 17 addresses, half of the lanes on one": "17, one for 16 lanes",
+    "on 1 address, 16 lanes of 32": "1, 16 lanes",
+}
+COLUMNS = ["operation", "result", "instruction", *SHOWN.values()]
 _LAUNCH = re.compile(r"shared_atomic<(?:\w+::)?(?P<name>\w+), ?(?:\(bool\))?(?P<used>\w+)>")
 _MANGLED = re.compile(r"shared_atomicI\d+(?P<name>[a-z0-9_]+)Lb(?P<used>[01])")
+_HEADS = re.compile(r'^(?="ID")', re.MULTILINE)
 _ATOMIC = ("ATOMS", "ATOM.E", "REDS")
 
 
@@ -51,16 +66,22 @@ def cuda() -> None:
             *("--clock-control", "none", "--cache-control", "none", "--log-file", str(log)),
             *("--metrics", metrics, str(program)),
         ]
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-        machine = results.machine("cuda")
-        store(rows(log.read_text(encoding="utf-8"), done.stdout), machine)
+        counted: list[Json] = []
+        for group in range(GROUPS):
+            done = subprocess.run(
+                [*words, str(group)], stdout=subprocess.PIPE, text=True, check=True
+            )
+            counted += rows(log.read_text(encoding="utf-8"), done.stdout)
+        store(counted, results.machine("cuda"))
 
 
 def rows(log: str, printed: str) -> Iterator[Json]:
     """What each launch has cost, without the loads and stores around the operation."""
     code = dict(instructions())
     names = [line for line in printed.splitlines() if line.startswith("on ")]
-    for counts, pattern in zip(counters.table(log), names, strict=True):
+    parts = [counters.table(part) for part in _HEADS.split(log)[1:]]
+    launches = [row for part in parts for row in part if row["ID"].isdigit()]
+    for counts, pattern in zip(launches, names, strict=True):
         launch = _LAUNCH.search(counts["Kernel Name"])
         if launch is None:
             sys.exit(f"ncu names an unknown kernel: {counts['Kernel Name']}")

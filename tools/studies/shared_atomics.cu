@@ -1,9 +1,11 @@
 // One warp, one atomic operation in shared memory, on addresses that the host chooses; with a name
-// for each launch on stdout. atomics.py counts under ncu what the operations cost.
+// for each launch on stdout. The argument is the group of operations: 0 to 4, the most common
+// first. atomics.py counts under ncu what the operations cost.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cstdio>
+#include <cstdlib>
 #define OP(name, type, call)                               \
     struct name {                                          \
         using T = type;                                    \
@@ -16,6 +18,8 @@ struct none_int {
 OP(add1_int, int, atomicAdd(p, 1))
 OP(add3_int, int, atomicAdd(p, 3))
 OP(addv_int, int, atomicAdd(p, v))
+OP(addm1_int, int, atomicAdd(p, -1))
+OP(add1_u32, unsigned, atomicAdd(p, 1u))
 OP(sub1_int, int, atomicSub(p, 1))
 OP(subv_int, int, atomicSub(p, v))
 OP(inc_u32, unsigned, atomicInc(p, 1000u))
@@ -106,24 +110,33 @@ template <class... O>
 void all() {
     (launch<O>(), ...);
 }
-int main() {
+int main(int, char** arguments) {
     add("on 1 address", [](int) { return 0; });
     add("on 2 addresses", [](int t) { return t % 2; });
-    add("on 4 addresses", [](int t) { return t % 4; });
     add("on 8 addresses", [](int t) { return t % 8; });
-    add("on 16 addresses", [](int t) { return t % 16; });
     add("on 32 addresses", [](int t) { return t; });
     add("on 32 addresses, one bank", [](int t) { return t * 32; });
     add("on 32 addresses, two a bank", [](int t) { return t * 2; });
-    add("on 8 addresses, neighbours", [](int t) { return t / 4; });
+    add("on 8 addresses, one bank", [](int t) { return t % 8 * 32; });
     add("on 1 address, 16 lanes of 32", [](int t) { return t % 2 ? -1 : 0; });
     add("on 17 addresses, half of the lanes on one", [](int t) { return t < 16 ? 0 : t; });
-    add("on 30 addresses, 3 lanes on one", [](int t) { return t < 3 ? 0 : t; });
-    all<none_int, add1_int, add3_int, addv_int, sub1_int, subv_int, inc_u32, dec_u32, min_int,
-        max_int, min_u32, and_u32, or_u32, xor_u32, exch_int, cas_int, cas_fail_int, exch_float,
-        add_float, add_double, add1_u64, add3_u64, addv_u64, min_u64, max_u64, and_u64, or_u64,
-        xor_u64, exch_u64, cas_u64, cas_fail_u64, add_half, add_half2, add_bf16, add_bf162,
-        cas_u16>();
+    add("on 6 addresses, two banks", [](int t) { return (t * t + 3 * t) % 11 * 16; });
+    switch (atoi(arguments[1])) {
+        case 0:
+            all<none_int, add1_int, add3_int, addv_int, addm1_int, add1_u32, add_float>();
+            break;
+        case 1:
+            all<sub1_int, subv_int, inc_u32, min_int, max_int, exch_int, cas_int, cas_fail_int>();
+            break;
+        case 2:
+            all<dec_u32, min_u32, and_u32, or_u32, xor_u32, exch_float, add_double, add1_u64>();
+            break;
+        case 3:
+            all<add3_u64, addv_u64, min_u64, max_u64, exch_u64, cas_u64, cas_fail_u64>();
+            break;
+        case 4:
+            all<and_u64, or_u64, xor_u64, add_half, add_half2, add_bf16, add_bf162, cas_u16>();
+    }
     const cudaError_t error = cudaGetLastError();
     fprintf(stderr, "%s\n", cudaGetErrorString(error));
     return error != cudaSuccess;
