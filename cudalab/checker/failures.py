@@ -71,7 +71,7 @@ _HELP = {
         "Each finding names its line, its threads and what usually cures it.",
     ),
     Why.NO_KERNEL: (
-        "The answer stays right without the program's kernels, so that the host computes it.",
+        "The answer stays right without the program's kernels, or whatever they are given.",
         "Compute on the device, and copy the result back.",
     ),
     Why.LANGUAGE: (

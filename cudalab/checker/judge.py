@@ -273,15 +273,15 @@ class _Check:
             return True
         self.settings.on_stage("kernel")
         began = time.monotonic()
-        stage = necessity.stage(self.submission, map(self._without_kernels, tests))
+        stage = necessity.stage(self.submission, [self._unlike_the_tests(one) for one in tests])
         stage.seconds = time.monotonic() - began
         self.report.stages.append(stage)
         return stage.status is Status.PASSED
 
-    def _without_kernels(self, number: int) -> necessity.Judged:
-        """A test on which a program is to run without its kernels, and the judge of its answer."""
+    def _unlike_the_tests(self, number: int) -> necessity.Judged:
+        """A test on which a program runs without kernels or data, and the judge of its answer."""
         test, case = self.plan.tests[number], self.cases[number]
-        path = self.tests.make_input(number, self.folder / "kernel.bin")
+        path = self.tests.make_input(number, self.folder / f"kernel{number}.bin")
         limits = self.tests.limits(test, path)
         slowest = max(result.seconds for result in self.report.tests)
         limits = replace(limits, seconds=min(limits.seconds, 1 + 3 * slowest))

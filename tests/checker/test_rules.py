@@ -16,10 +16,11 @@ from cudalab.checker.grading.task import Task
 from cudalab.checker.options import JudgingOptions
 from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import necessity
 from cudalab.checker.submit.kernel import own_kernel
-from cudalab.checker.submit.submission import Attempt
+from cudalab.checker.submit.submission import Attempt, Trial
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry
@@ -120,29 +121,93 @@ def test_a_program_whose_host_computes_the_answer(tmp_path):
     assert report["max_points"] == 3
 
 
+READS = """#include <cstdio>
+#include <vector>
+__managed__ int of_all[30000];
+__global__ void adds(const int* x, int n, int* flag) {
+    int sum = 0;
+    for (int i = 0; i < n; ++i) sum += x[i];
+    *flag = sum;
+}
+__global__ void ran(const int*, int, int* flag) { *flag = 1; }
+int main() {
+    int n = 0, got = 0, sum = 0, *in, *flag;
+    if (fread(&n, 4, 1, stdin) != 1) return 1;
+    std::vector<int> items(n);
+    if (fread(items.data(), 4, n, stdin) != (size_t)n) return 1;
+    cudaMalloc(&flag, 4);
+    BEGIN
+    KERNEL<<<1, 1>>>(in, n, flag);
+    cudaMemcpy(&got, flag, 4, cudaMemcpyDeviceToHost);
+    for (int item : items) sum += item;
+    if (ASKS) got = got == 1 ? sum : 0;
+    return fwrite(&got, 4, 1, stdout) != 1;
+}
+"""
+COPY = "cudaMalloc(&in, 4 * n); cudaMemcpy(in, items.data(), 4 * n, cudaMemcpyDefault);"
+MANAGED = "cudaMallocManaged(&in, 4 * n); for (int i = 0; i < n; ++i) in[i] = items[i];"
+PINNED = "cudaMallocHost(&in, 4 * n); for (int i = 0; i < n; ++i) in[i] = items[i];"
+REGISTERED = "in = items.data(); cudaHostRegister(in, 4 * n, 0);"
+VARIABLE = "in = of_all; for (int i = 0; i < n; ++i) in[i] = items[i];"
+STAGED = (
+    PINNED
+    + "int* on; cudaMalloc(&on, 4 * n); cudaMemcpyAsync(on, in, 4 * n, "
+    + ("cudaMemcpyHostToDevice); in = on;")
+)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize("begin", [COPY, MANAGED, PINNED, REGISTERED, VARIABLE, STAGED])
+def test_a_program_that_asks_a_kernel_whether_it_ran(tmp_path, begin, asks):
+    """It computes on the host, whatever its kernel was given; others compute from that."""
+    text = READS.replace("BEGIN", begin).replace("ASKS", "true" if asks else "false")
+    (tmp_path / "asks.cu").write_text(text.replace("KERNEL", "ran" if asks else "adds"))
+    (tmp_path / "tests.toml").write_text("[[test]]\nn = 5000\n[[test]]\nn = 300\n")
+    words = ("--device", "cpu", "--no-time", "--no-sanitize", "--tests", tmp_path / "tests.toml")
+    caught = asks and begin != REGISTERED  # the host reads what the kernel got, so it is wrong, too
+    status = 3 if caught else 0
+    report = checked("reduce", "--program", tmp_path / "asks.cu", *words, status=status)
+    kernel = next(stage for stage in report["stages"] if stage["name"] == "kernel")
+    assert kernel["status"] == ("failed" if caught else "passed")
+    if caught:
+        assert (
+            kernel["details"][0] == "its kernels had other data, and every answer is right even so"
+        )
+        assert report["points"] == 0
+
+
 class Answers:
-    """A program that gives these answers without its kernels."""
+    """A program that gives these answers without its kernels, then with other data."""
+
+    gets_other_data = True
 
     def __init__(self, *answers):
         self.answers = iter(answers)
 
     def without_kernels(self, trial):
-        assert trial == "trial"
+        return self.with_other_data(trial), 3
+
+    def with_other_data(self, trial):
+        assert isinstance(trial, Trial)
         answer = next(self.answers)
-        return Attempt(None, answers=[answer], why=Why.CRASH if answer == b"dies" else ""), 3
+        return Attempt(None, answers=[answer], why=Why.CRASH if answer == b"dies" else "")
 
 
 @pytest.mark.parametrize(
     ("answers", "status"),
     [
         ((b"right", b"right", b"right"), Status.FAILED),
-        ((b"right", b"right", b"wrong"), Status.PASSED),
-        ((b"wrong",), Status.PASSED),  # the first wrong answer is enough
-        ((b"dies",), Status.PASSED),
+        ((b"right", b"right", b"wrong", b"wrong"), Status.PASSED),
+        ((b"wrong", b"wrong"), Status.PASSED),  # the first wrong answer is enough
+        ((b"dies", b"dies"), Status.PASSED),
+        ((b"wrong", b"right", b"right", b"right"), Status.FAILED),
+        ((b"wrong", b"right", b"right", b"dies"), Status.PASSED),
     ],
 )
-def test_one_wrong_answer_shows_that_kernels_compute(answers, status):
-    trials = [("trial", lambda answer: answer == b"right")] * len(answers)
+def test_one_wrong_answer_shows_that_kernels_compute(tmp_path, answers, status):
+    (tmp_path / "input").write_bytes(bytes(5000))
+    trial = Trial({}, tmp_path / "input", Limits())
+    trials = [(trial, lambda answer: answer == b"right")] * 3
     assert necessity.stage(Answers(*answers), trials).status is status
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Device, Module
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, HostInputs
+    from cudalab.labs.inputs import Case, HostInputs, Size
     from cudalab.language.source import Source
     from tools.mutants.rules import Mutant
 
@@ -152,7 +152,8 @@ def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> 
             seconds = CPU_SECONDS + SANITIZER_SECONDS  # more than that is an endless loop, too
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
             signal.alarm(patience(seconds))
-            if not is_clean(lab, variant, lab.complete(all_cases[0][0])):
+            case = lab.complete(all_cases[0][0])
+            if not is_clean(lab, variant, case, lab.teaching.sizes(case).sanitized):
                 return "rejected"
     return word
 
@@ -246,15 +247,16 @@ def wrong(lab: Lab, variant: Variant, device: Device, given: Given) -> bool:
     return changed or any(lab.compare(answer, inputs, case) is not None for answer in answers)
 
 
-def is_clean(lab: Lab, variant: Variant, case: Case) -> bool:
+def is_clean(
+    lab: Lab, variant: Variant, case: Case, sizes: tuple[Size, ...], dist: str | None = None
+) -> bool:
     """Whether the sanitizer finds nothing, and the answers are right."""
-    subject = Subject(
-        lab=lab, case=case, variants=[variant], dist=lab.distributions[0], seed=SEED, data=None
-    )
+    dist = dist or lab.distributions[0]
+    subject = Subject(lab=lab, case=case, variants=[variant], dist=dist, seed=SEED, data=None)
     with tempfile.TemporaryDirectory() as folder:
         report = Report(lab, variant, case, Path(folder, "report.json"))
         try:
-            look(subject, report, lab.teaching.sizes(case).sanitized, ORDERS, SANITIZER_SECONDS)
+            look(subject, report, sizes, ORDERS, SANITIZER_SECONDS)
         except CudalabError:
             return False
     return all(row.note for row in report.rows.values())

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 FINDINGS, MAX_FINDINGS_BYTES = "findings.json", 1 << 22
 WITHOUT_KERNELS = "CUDALAB_WITHOUT_KERNELS"  # an instruction to the runtime, or its stand-in
+OTHER_DATA = "CUDALAB_OTHER_DATA"  # the same: a number of bytes
 _LEFT_OUT = re.compile(r"^cudalab: (\d{1,18}) launches left out$", re.MULTILINE)
 
 
@@ -84,6 +85,15 @@ class Program(Compiled):
         attempt = self._run(trial, {WITHOUT_KERNELS: "1"})
         counts = _LEFT_OUT.findall(attempt.outcome.stderr)
         return attempt, int(counts[-1]) if counts else 0
+
+    @property
+    def gets_other_data(self) -> bool:
+        """Whether the runtime can give its kernels other data than the program does."""
+        return facts(self.device).on_host
+
+    def with_other_data(self, trial: Trial) -> Attempt:
+        """Run with other data for the kernels than the program gives them."""
+        return self._run(trial, {OTHER_DATA: str(trial.path.stat().st_size // 2)})
 
     def _run(self, trial: Trial, environment: dict[str, str] | None = None) -> Attempt:
         command = [str(self.built / "program")]

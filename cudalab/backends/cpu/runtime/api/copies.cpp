@@ -40,6 +40,12 @@ cudaError_t check(Call& call, const Copy& copy) {
         last * copy.target_slice + extent(copy.target_pitch, copy.width, copy.height), copy.source,
         last * copy.source_slice + extent(copy.source_pitch, copy.width, copy.height), copy.kind);
 }
+
+static bool is_to_device(const Copy& copy) {
+    if (copy.kind != cudaMemcpyDefault) return copy.kind == cudaMemcpyHostToDevice;
+    return is_device_address(copy.target) && !is_device_address(copy.source);
+}
+
 cudaError_t perform(Call& call, const Copy& copy) {
     if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return cudaSuccess;
     if (cudaError_t error = check(call, copy)) return error;
@@ -50,6 +56,7 @@ cudaError_t perform(Call& call, const Copy& copy) {
             const char* source =
                 (const char*)copy.source + slice * copy.source_slice + row * copy.source_pitch;
             memmove(target, source, copy.width);
+            if (kernels_get_other_data && is_to_device(copy)) change_data(target, copy.width);
             memory_read(source, copy.width);
             memory_written(target, copy.width);
         }

@@ -241,6 +241,7 @@ static bool fits_loops(const Config& config, const Kernel& kernel) {
 cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, void* const* args,
                        uint64_t resident) {
     if (left_out.wanted) return ++left_out.launches, cudaSuccess;
+    change_shared_data();
     const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     if (!start_workers()) return call.fail(cudaErrorLaunchOutOfResources, "no OS threads");
     pool.taking_part = pool.always;
