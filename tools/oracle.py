@@ -36,15 +36,20 @@ def _of_host(document: Json) -> list[str]:
 
 
 def _faults() -> str:
+    """A table of the planted faults that were looked for."""
     path = STORED / "faults.json"
     if not path.exists():
         return ""
     document = read(path)
-    rows = [[name, f"{kernels}" if kernels else "not found", f"{seconds:.0f}"]
-            for name, kernels, seconds in document["faults"]]  # fmt: skip
-    found = sum(1 for _, kernels, _ in document["faults"] if kernels)
+    hunts = sorted(document["faults"], key=lambda each: each["seconds"])
+    rows = [[each["name"], str(each["seed"] or "not found"), each["shown"], each["machine"],
+             f"{each['date']}, `{each['commit']}`", str(each["kernels"]), f"{each['seconds']:.0f}"]
+            for each in hunts]  # fmt: skip
+    found = sum(1 for each in hunts if each["seed"])
+    columns = ["planted fault", "found by seed", "with", "on", "when", "kernels", "processor, s"]
     return (
-        f"{found} of {len(rows)} planted faults are found ({document['date']}, version"
-        f" {document['version']} of the grammar, {' and '.join(document['ways'])}; each was looked"
-        f" for in {document['limit_s']:.0f} s of a processor's time):\n\n"
-    ) + table(["fault", "found by kernel", "processor, s"], rows, numbers=2)
+        f"{found} of {len(rows)} planted faults are found by kernels of version"
+        f" {document['version']} of the grammar, with {' and '.join(document['ways'])}. Each was"
+        f" looked for in {document['limit_s']:.0f} s of a processor's time, in programs of few"
+        " kernels; a seed counts if it has the host function's answer without the fault.\n\n"
+    ) + table(columns, rows, numbers=2)

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from tests.oracle.draws import VERSION
-from tests.oracle.faults import FAULTS, hunts
-from tests.oracle.faults import store as store_hunts
+from tests.oracle.faults import FAULTS
 from tests.oracle.gpu import compared, documents, measure
+from tests.oracle.hunts import STORED, hunts, store
 from tests.oracle.programs import cuda_program
 from tests.oracle.runner import WAYS, Comparison, batches, compare
 
@@ -71,12 +71,13 @@ def write(folder: Path, first: int, count: int, size: int) -> None:
 @click.argument("first", type=int)
 @click.argument("count", type=int)
 @click.option("--jobs", default=os.cpu_count() or 1, help="Programs at a time.")
-def gpu(folder: Path, first: int, count: int, jobs: int) -> None:
+@click.option("--limit", default=inf, help="Seconds after which no program is begun.")
+def gpu(folder: Path, first: int, count: int, jobs: int, limit: float) -> None:
     """Run COUNT seeds from FIRST on this machine's GPU, and store their answers.
 
     FOLDER keeps the programs.
     """
-    click.echo(measure(folder, first, count, jobs))
+    click.echo(measure(folder, first, count, jobs, limit))
 
 
 @main.command()
@@ -98,20 +99,22 @@ def stored(programs: int) -> None:
 @click.option("--limit", default=300.0, help="The processor's seconds for each.")
 @click.option("--ways", default="loops,fibers", help=f"All: {','.join(WAYS)}.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Faults at a time.")
-def faults(numbers: tuple[int, ...], limit: float, ways: str, jobs: int) -> None:
-    """Plant faults in a copy of the package; say after how many kernels each is found.
+@click.option("--end", default=inf, help="Seconds after which no fault is begun.")
+@click.option("--to", type=click.Path(path_type=Path), default=STORED, help="Where to store it.")
+def faults(
+    numbers: tuple[int, ...], limit: float, ways: str, jobs: int, end: float, to: Path
+) -> None:
+    """Plant faults in a copy of the package; look for each, and store what it took.
 
-    Stores the result if no numbers are given.
+    NUMBERS are places in the list, from 0 on; all of them if none are given.
     """
+    planted = [FAULTS[i] for i in numbers or range(len(FAULTS))]
     found = []
-    for each in hunts([FAULTS[i] for i in numbers or range(len(FAULTS))], ways.split(","), limit,
-                      jobs):  # fmt: skip
+    for each in hunts(planted, ways.split(","), limit, jobs, end):
         found.append(each)
-        result = f"found by kernel {each.kernels}" if each.kernels else "not found"
-        click.echo(f"{each.name}: {result} ({each.seconds:.0f} s)")
-    if not numbers:
-        click.echo(store_hunts(found, ways.split(","), limit))
-    sys.exit(any(each.kernels is None for each in found))
+        store(found, ways.split(","), limit, to)
+        click.echo(each.text())
+    sys.exit(any(each.seed is None for each in found))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@ INTEGERS = ("int", "unsigned", "short", "unsigned short", "signed char", "unsign
             "long long", "unsigned long long")  # fmt: skip
 NARROW = INTEGERS[2:6]
 T = TypeVar("T")
-# From these seeds on kernels have only forms that can be loops over threads, and from the second
-# on also branches and loops by warps, and more conversions and shifts beyond the width.
-PLAIN, BY_WARPS = 1_000_000, 2_000_000
+# From these seeds on kernels have only forms that can be loops over threads, from the second on
+# also branches and loops by warps, and more conversions and shifts beyond the width, and from the
+# third on mostly one operation with the operands at which it goes wrong.
+PLAIN, BY_WARPS, EDGES = 1_000_000, 2_000_000, 3_000_000
 
 
 @dataclass
@@ -51,7 +52,7 @@ class Draws:
         """Begin at the first number of a seed."""
         self.random = random.Random(seed * 7919 + VERSION)  # noqa: S311 -- texts
         self.seed, self.host = seed, side == "host"
-        self.plain, self.has_warps = seed >= PLAIN, seed >= BY_WARPS
+        self.plain, self.has_warps, self.has_edges = seed >= PLAIN, seed >= BY_WARPS, seed >= EDGES
         self.scope = Scope()
         self.count = 0
         self.names = self.random.sample(NAMES, len(NAMES))

@@ -7,23 +7,11 @@ no fault goes stale. `python -m tests.oracle faults` plants them one after anoth
 
 from __future__ import annotations
 
-import json
-import resource
-import shutil
-import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import KW_ONLY, dataclass
-from datetime import UTC, datetime
-from functools import partial
-from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.oracle.draws import BY_WARPS, VERSION
-from tests.oracle.runner import REPOSITORY, RESULTS, batches, differences
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 RUNTIME = "cudalab/backends/cpu/runtime/"
 REGIONS = RUNTIME + "kernels/regions.h"
@@ -33,8 +21,6 @@ NUMBERS = RUNTIME + "kernels/numbers.h"
 WARPS = RUNTIME + "grids/warp_ops.h"
 KERNELS = RUNTIME + "kernels/runtime.h"
 WRITER = "cudalab/backends/cpu/regions/"
-SIZE = 40  # kernels in a program
-STORED = RESULTS / "faults.json"
 
 
 @dataclass
@@ -274,67 +260,3 @@ FAULTS = (
         "",
     ),
 )
-
-
-def copy_of_package(to: Path) -> Path:
-    """Copy the package, so that a fault can be planted in it."""
-    shutil.copytree(REPOSITORY / "cudalab", to / "cudalab",
-                    ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
-    (to / "kernels").symlink_to(REPOSITORY / "kernels")
-    return to
-
-
-def _seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-@dataclass
-class Hunt:
-    """How many kernels it took to find a fault, or None, and the processor's seconds."""
-
-    name: str
-    kernels: int | None
-    seconds: float
-    seed: int | None = None  # the first that shows it
-
-
-def hunt(fault: Fault, ways: list[str], limit: float) -> Hunt:
-    """Look for a planted fault, for so many of the processor's seconds.
-
-    Programs of all forms and of those that can be loops over threads come in turn.
-    """
-    start, tried = _seconds(), 0
-    pairs = zip(batches(BY_WARPS, BY_WARPS, SIZE), batches(0, BY_WARPS, SIZE), strict=True)
-    with tempfile.TemporaryDirectory() as name:
-        package = copy_of_package(Path(name))
-        fault.plant(package)
-        for seeds in chain.from_iterable(pairs):
-            found = differences(seeds, ways, package)
-            wrong = [each.seed for each in found if not each.refused]
-            if wrong:
-                tried += seeds.index(wrong[0]) + 1
-                return Hunt(fault.name, tried, _seconds() - start, wrong[0])
-            tried += len(seeds)
-            if _seconds() - start > limit:
-                return Hunt(fault.name, None, _seconds() - start)
-    raise RuntimeError("no kernels are left")
-
-
-def hunts(faults: list[Fault], ways: list[str], limit: float, jobs: int) -> Iterator[Hunt]:
-    """Look for faults, several at a time, each in a process that counts its own seconds."""
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(hunt, ways=ways, limit=limit), faults)
-
-
-def store(found: list[Hunt], ways: list[str], limit: float) -> Path:
-    """Store which faults were found."""
-    document = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "version": VERSION,
-        "ways": ways,
-        "limit_s": limit,
-        "faults": [[each.name, each.kernels, round(each.seconds, 1), each.seed] for each in found],
-    }
-    STORED.write_text(json.dumps(document, indent=1) + "\n")
-    return STORED

@@ -1,8 +1,8 @@
 """A GPU's answers: measured once, stored by seed, and compared with the host functions.
 
-A file has a line for each program of a hundred seeds: a hash of the program's text, which says
-whether the answers belong to the grammar as it is, and eight digits a seed, the exclusive or of
-both halves of the hash that the program prints.
+A file has a line for a hundred seeds: a hash of the text of their program, which says whether the
+answers belong to the grammar as it is, and eight digits a seed, the exclusive or of both halves of
+the hash that the program prints.
 """
 
 from __future__ import annotations
@@ -13,17 +13,22 @@ import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from itertools import takewhile
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import click
 
+from cudalab.bench.results import commit
 from tests.oracle.draws import VERSION
 from tests.oracle.programs import cuda_program
 from tests.oracle.runner import REPOSITORY, RESULTS, batches, reference
 
 FAILED = "-" * 8
-SIZE = 100  # kernels in a program
+SIZE = 100  # kernels in a line
+COMPILED = 20  # kernels that nvcc compiles at a time
 
 
 def short(line: str) -> str:
@@ -72,43 +77,43 @@ def _ran(seeds: list[int], folder: Path, arch: str) -> dict[int, str]:
     return _ran(seeds[:middle], folder, arch) | _ran(seeds[middle:], folder, arch)
 
 
-def _measured(seeds: list[int], folder: Path, arch: str) -> str:
-    """Give the stored line of a program."""
-    digits = _ran(seeds, folder, arch)
-    return f"{text_hash(seeds)} {''.join(digits[seed] for seed in seeds)}"
+def measure(folder: Path, first: int, count: int, jobs: int, limit: float = inf) -> Path:
+    """Run seeds on the GPU of this machine and store their answers, as many as `limit` allows.
 
-
-def measure(folder: Path, first: int, count: int, jobs: int) -> Path:
-    """Run seeds on the GPU of this machine and store their answers."""
+    No program is compiled after so many seconds; what is stored is a whole number of lines.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     query = ("nvidia-smi", "--format=csv,noheader", "--id=0")
     name, driver, capability = _output(*query, "--query-gpu=name,driver_version,compute_cap").split(
         ", "
     )
-    arch = f"sm_{capability.replace('.', '')}"
+    arch, end = f"sm_{capability.replace('.', '')}", monotonic() + limit
+
+    def ran(seeds: list[int]) -> dict[int, str]:
+        return _ran(seeds, folder, arch) if monotonic() < end else {}
+
     with ThreadPoolExecutor(jobs) as pool:
-        lines = list(pool.map(lambda seeds: _measured(seeds, folder, arch),
-                              batches(first, count, SIZE)))  # fmt: skip
+        parts = list(pool.map(ran, batches(first, count, COMPILED)))
+    digits = {seed: each for part in parts for seed, each in part.items()}
+    whole = takewhile(lambda seeds: digits.keys() >= set(seeds), batches(first, count, SIZE))
+    lines = [f"{text_hash(seeds)} {''.join(digits[seed] for seed in seeds)}" for seeds in whole]
     document = {
         "device": name,
         "driver": driver,
         "compiler": _output("nvcc", "--version").splitlines()[-1],
         "date": datetime.now(UTC).date().isoformat(),
-        "commit": _output("git", "rev-parse", "--short", "HEAD"),
+        "commit": commit(),
         "version": VERSION,
         "first": first,
-        "count": count,
+        "count": min(count, len(lines) * SIZE),
         "failed": sum(line.count(FAILED) for line in lines),
         "differ": list[str](),
         "answers": lines,
     }
+    _, document["differ"] = compared(document, jobs=jobs)
     after = f"-from-{first}" if first else ""
     path = RESULTS / f"{name.lower().replace(' ', '-')}{after}.json"
     RESULTS.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(jobs) as pool:
-        parts = [{**document, "first": first + i * SIZE, "count": SIZE, "answers": [line]}
-                 for i, line in enumerate(lines)]  # fmt: skip
-        document["differ"] = sum((wrong for _, wrong in pool.map(compared, parts)), list[str]())
     path.write_text(json.dumps(document, indent=1) + "\n")
     return path
 
@@ -121,21 +126,27 @@ def documents() -> list[tuple[Path, dict[str, Any]]]:
     return [(path, document) for path, document in stored if document["version"] == VERSION]
 
 
-def compared(document: dict[str, Any], programs: int = 10**6) -> tuple[int, list[str]]:
+def compared(
+    document: dict[str, Any], programs: int = 10**6, jobs: int = 1
+) -> tuple[int, list[str]]:
     """Compare so many of a document's programs with the host functions.
 
     Gives the number of seeds, and a line for each that differs. Stale answers are an error.
     """
     batch = batches(document["first"], document["count"], SIZE)
-    step, wrong, count = max(1, len(batch) // programs), list[str](), 0
-    for seeds, answers in list(zip(batch, document["answers"], strict=True))[::step][:programs]:
-        hashed, digits = answers.split()
-        if hashed != text_hash(seeds):
-            raise ValueError(f"seeds from {seeds[0]} belong to another grammar: measure them anew")
-        with tempfile.TemporaryDirectory() as folder:
-            right = reference(seeds, Path(folder))
-        for i, seed in enumerate(seeds):
-            count += 1
-            if digits[8 * i : 8 * i + 8] != short(right[seed]):
-                wrong.append(f"{seed}: {digits[8 * i : 8 * i + 8]}, host {short(right[seed])}")
-    return count, wrong
+    step = max(1, len(batch) // programs)
+    pairs = list(zip(batch, document["answers"], strict=True))[::step][:programs]
+    with ThreadPoolExecutor(jobs) as pool:
+        wrong = list(pool.map(lambda pair: _differing(*pair), pairs))
+    return sum(len(seeds) for seeds, _ in pairs), sum(wrong, list[str]())
+
+
+def _differing(seeds: list[int], answers: str) -> list[str]:
+    hashed, digits = answers.split()
+    if hashed != text_hash(seeds):
+        raise ValueError(f"seeds from {seeds[0]} belong to another grammar: measure them anew")
+    with tempfile.TemporaryDirectory() as folder:
+        right = {seed: short(line) for seed, line in reference(seeds, Path(folder)).items()}
+    given = {seed: digits[8 * i : 8 * i + 8] for i, seed in enumerate(seeds)}
+    return [f"{seed}: {given[seed]}, host {right[seed]}"
+            for seed in seeds if given[seed] != right[seed]]  # fmt: skip

@@ -10,8 +10,8 @@ import random
 import re
 
 from tests.oracle.draws import INTEGERS, Scope, Variable
+from tests.oracle.edges import Edges
 from tests.oracle.meetings import ATOMICS
-from tests.oracle.scarce import Scarce
 
 BLOCKS = ((1,), (7,), (31,), (32,), (33,), (48,), (64,), (100,), (8, 4), (5, 3, 2))
 QUALIFIERS = (
@@ -28,6 +28,7 @@ PARAMETERS = [
 ]  # fmt: skip
 SIZES = ("micro", "micro", "tiny", "tiny", "large")
 MOSTLY_SCARCE = (*["scarce"] * 4, "micro", "tiny", "tiny", "large")
+MOSTLY_EDGES = (*["edges"] * 3, "micro", "micro", "scarce", "scarce")
 GLOBAL_ATOMICS = (
     *ATOMICS,
     "atomicAdd((unsigned*)&{1}[8], (unsigned)({0}));", "atomicInc((unsigned*)&{1}[12], 9u);",
@@ -41,14 +42,15 @@ GLOBAL_ATOMICS = (
 )  # fmt: skip
 
 
-class Kernel(Scarce):
+class Kernel(Edges):
     """The random kernels of a seed as text for one side, and their launches."""
 
     def __init__(self, seed: int, side: str) -> None:
         """Draw the kernels of a seed."""
         super().__init__(seed, side)
-        self.size = self.choice(MOSTLY_SCARCE if self.has_warps else SIZES[self.plain * 2 :])
-        self.is_small = self.size in ("micro", "scarce")
+        sizes = MOSTLY_SCARCE if self.has_warps else SIZES[self.plain * 2 :]
+        self.size = self.choice(MOSTLY_EDGES if self.has_edges else sizes)
+        self.is_small = self.size in ("micro", "scarce", "edges")
         self.namespace = self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
@@ -75,6 +77,8 @@ class Kernel(Scarce):
         if self.size == "micro":
             self.scope = Scope([], [], [], [self.parameter], "data")
             self.micro()
+        elif self.size == "edges":
+            self.edges()
         else:
             self._body()
         self.texts.append(self._text(name))

@@ -54,6 +54,11 @@ class Difference:
         return self.line.startswith("refused")
 
     @property
+    def kind(self) -> str:
+        """The way, and whether there is no answer."""
+        return f"{self.way}, no answer" if self.refused else self.way
+
+    @property
     def reason(self) -> str:
         """The line of a refusal that says why."""
         lines = [line for line in self.line.splitlines() if line.strip()]
@@ -61,13 +66,32 @@ class Difference:
         return next(said, lines[-1])[:300]
 
 
-def _environment(way: str, package: Path = REPOSITORY) -> dict[str, str]:
-    return {**os.environ, **WAYS[way], "PYTHONPATH": str(package)}
+@dataclass(frozen=True)
+class Package:
+    """The package `cudalab`, or a copy of it that has a cache and a limit of its own."""
+
+    folder: Path = REPOSITORY
+    cache: Path | None = None
+    seconds: int = 0  # of the processor, after which a process is ended
+
+    def environment(self, way: str) -> dict[str, str]:
+        """Give the environment for one of the ways."""
+        cache = {"XDG_CACHE_HOME": str(self.cache)} if self.cache else {}
+        return {**os.environ, **WAYS[way], **cache, "PYTHONPATH": str(self.folder)}
+
+    def run(self, way: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """Run the command `run` with these options."""
+        command = [sys.executable, "-m", "cudalab", "run", *options]
+        if self.seconds:
+            command = ["bash", "-c", f'ulimit -t {self.seconds}; exec "$@"', "bash", *command]
+        return subprocess.run(command, env=self.environment(way), cwd=self.folder, check=False,
+                              capture_output=True, text=True, timeout=SECONDS)  # fmt: skip
 
 
-def _lines(command: list[str], way: str = "loops", package: Path = REPOSITORY) -> dict[int, str]:
-    ran = subprocess.run(command, env=_environment(way, package), cwd=package, capture_output=True,
-                         text=True, timeout=SECONDS, check=False)  # fmt: skip
+OWN = Package()
+
+
+def _lines(ran: subprocess.CompletedProcess[str]) -> dict[int, str]:
     if ran.returncode:
         raise RuntimeError(ran.stderr or f"exit status {ran.returncode}")
     return {int(line.split()[0]): line for line in ran.stdout.splitlines()}
@@ -79,19 +103,15 @@ def reference(seeds: list[int], folder: Path) -> dict[int, str]:
     source.write_text(host_program(seeds))
     flags = ["-O0", "-w", "-fwrapv", "-ffp-contract=off", "-std=c++17"]
     subprocess.run(["g++", *flags, source, "-o", program], check=True)
-    return _lines([str(program)])
+    return _lines(subprocess.run([program], capture_output=True, text=True, check=False))
 
 
-def answers(seeds: list[int], folder: Path, way: str, package: Path = REPOSITORY) -> dict[int, str]:
-    """Compute the lines of these seeds with `cudalab run`; what is refused has its message.
-
-    `package` is the folder of the package `cudalab` that runs them.
-    """
+def answers(seeds: list[int], folder: Path, way: str, package: Package = OWN) -> dict[int, str]:
+    """Compute the lines of these seeds with `cudalab run`; what is refused has its message."""
     source = folder / f"kernels_{seeds[0]}_{len(seeds)}.cu"
     source.write_text(cuda_program(seeds))
-    command = [sys.executable, "-m", "cudalab", "run", "--device", "cpu", str(source)]
     try:
-        return _lines(command, way, package)
+        return _lines(package.run(way, "--device", "cpu", str(source)))
     except subprocess.TimeoutExpired:
         error = f"hangs: more than {SECONDS} s"
     except RuntimeError as failed:
@@ -106,7 +126,7 @@ def answers(seeds: list[int], folder: Path, way: str, package: Path = REPOSITORY
 def differences(
     seeds: list[int],
     ways: Iterable[str],
-    package: Path = REPOSITORY,
+    package: Package = OWN,
     kinds: Counter[str] | None = None,
 ) -> list[Difference]:
     """Compare these seeds, and look again at each that differs, alone in a program.
@@ -133,9 +153,7 @@ def differences(
 def tiers(seeds: list[int], folder: Path, way: str) -> Counter[str]:
     """Count how the kernels of a program run that `answers` has run: loops, fibers and why."""
     source = folder / f"kernels_{seeds[0]}_{len(seeds)}.cu"
-    command = [sys.executable, "-m", "cudalab", "run", "--tier", str(source)]
-    ran = subprocess.run(command, env=_environment(way), cwd=REPOSITORY, capture_output=True,
-                         text=True, check=False)  # fmt: skip
+    ran = OWN.run(way, "--tier", str(source))
     if ran.returncode:
         return Counter({"in a program with a kernel that is refused": len(seeds)})
     ways = (line.partition(": ")[2] for line in ran.stdout.splitlines())

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.oracle.draws import VERSION
-from tests.oracle.faults import FAULTS, hunt
+from tests.oracle.faults import FAULTS
 from tests.oracle.gpu import compared, documents
+from tests.oracle.hunts import hunt, stored
 from tests.oracle.runner import REPOSITORY, differences
 
 
@@ -29,4 +30,8 @@ def test_each_planted_fault_still_applies(fault):
 
 def test_a_planted_fault_is_found():
     fault = next(each for each in FAULTS if each.name == "a wide shift left wraps")
-    assert hunt(fault, ["loops"], limit=60).kernels
+    assert hunt(fault, ["loops"], limit=60).seed
+
+
+def test_stored_hunts_are_for_faults_that_are_planted():
+    assert {each["name"] for each in stored()} <= {each.name for each in FAULTS}

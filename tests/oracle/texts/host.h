@@ -160,6 +160,61 @@ static unsigned __brev(unsigned v) {
 static int __mulhi(int a, int b) {
     return (int)(((long long)a * b) >> 32);
 }
+static unsigned __umulhi(unsigned a, unsigned b) {
+    return (unsigned)((unsigned long long)a * b >> 32);
+}
+static int __mul24(int a, int b) {  // the products of the low 24 bits, with their sign
+    const long long x = (a & 0xffffff) - (a >> 23 & 1) * 0x1000000;
+    const long long y = (b & 0xffffff) - (b >> 23 & 1) * 0x1000000;
+    return (int)(x * y);
+}
+static unsigned __umul24(unsigned a, unsigned b) {
+    return (a & 0xffffff) * (b & 0xffffff);
+}
+static int __popcll(unsigned long long v) {
+    return __popc((unsigned)v) + __popc((unsigned)(v >> 32));
+}
+static int __clzll(long long v) {
+    const int high = __clz((int)(v >> 32));
+    return high < 32 ? high : 32 + __clz((int)v);
+}
+static int __ffsll(long long v) {
+    const int low = __ffs((int)v), high = __ffs((int)(v >> 32));
+    return low ? low : high ? 32 + high : 0;
+}
+static unsigned long long __brevll(unsigned long long v) {
+    unsigned long long r = 0;
+    for (int i = 0; i < 64; ++i) r = r * 2 + (v >> i & 1);
+    return r;
+}
+static unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    const unsigned long long al = a & 0xffffffff, ah = a >> 32, bl = b & 0xffffffff, bh = b >> 32;
+    const unsigned long long middle = ah * bl + (al * bl >> 32), other = al * bh;
+    return ah * bh + (middle >> 32) + (((middle & 0xffffffff) + other) >> 32);
+}
+static unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+    const unsigned long long bytes = (unsigned long long)y << 32 | x;
+    unsigned r = 0;
+    for (int i = 0; i < 4; ++i) r |= (unsigned)(bytes >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
+    return r;
+}
+static unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+    return (unsigned)(((unsigned long long)high << 32 | low) << (shift & 31) >> 32);
+}
+static unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+    return (unsigned)(((unsigned long long)high << 32 | low) >> (shift & 31));
+}
+static unsigned __sad(int a, int b, unsigned c) {
+    return c + (unsigned)(a < b ? (long long)b - a : (long long)a - b);
+}
+static unsigned __usad(unsigned a, unsigned b, unsigned c) {
+    return c + (a < b ? b - a : a - b);
+}
+static int __dp4a(int a, int b, int c) {
+    unsigned r = (unsigned)c;
+    for (int i = 0; i < 32; i += 8) r += (unsigned)((signed char)(a >> i) * (signed char)(b >> i));
+    return (int)r;
+}
 static int min(int a, int b) {
     return b < a ? b : a;
 }
