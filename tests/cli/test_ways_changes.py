@@ -58,6 +58,16 @@ KERNELS = {
         "int a = 3; [&]() -> int& { return a; }() += t; meet(); r = a;",
         "t + 3",
     ),
+    "begun_by_its_class": (
+        "Begun a, b[2]; a.n += t; b[1].n -= t; meet(); r = a.n * 100 + b[0].n + b[1].n;",
+        "(5 + t) * 100 + 10 - t",
+    ),
+    "begun_in_each_turn": (
+        "for (int i = 0; i < 3; ++i) { const Begun c; Begun a; a.n += i; meet(); r += a.n + c.n; }",
+        "33",
+    ),
+    "begun_by_a_constructor": ("Made a; a.n *= 2; meet(); r = a.n;", "2 * t + 10"),
+    "begun_inside": ("Around a; a.at[1].n += t; meet(); r = a.at[0].n + a.at[1].n;", "10 + t"),
     "in_turn": ("s[t] = t, __syncthreads(), r = s[63 - t];", "63 - t"),
     "in_turn_and_in_brackets": ("(s[t] = t, meet(), r = s[63 - t]); (meet(), (void)0);", "63 - t"),
 }
@@ -68,8 +78,18 @@ struct Guard {
     __device__ Guard(int& it) : kept(it) { ++kept; }
     __device__ ~Guard() { kept += threadIdx.x; }
 };
+struct Begun { int n = 5; };
+struct Made { int n; __device__ Made() : n(threadIdx.x + 5) {} };
+struct Around { int first; Begun at[2]; };
 """
 MORE = """
+template <class T> __global__ void begun(int* out, T n) {
+    T a, b;
+    a.n += threadIdx.x;
+    (n.n & 1 ? b : a).n += 1;
+    meet();
+    out[threadIdx.x] = a.n * 100 + b.n;
+}
 template <class std> __global__ void names(int* out, std n) {
     const std w = __shfl_xor_sync(~0u, n + (int)threadIdx.x, 1);
     meet();
@@ -97,8 +117,10 @@ def program(kernels, more=""):
         calls += f'    {name}<<<1, 64>>>(o, 1); look("{name}", o, right_{name});\n'
     if more:
         text += "int right_names(int t) { return (t ^ 1) + 1; }\n"
+        text += "int right_begun(int t) { return (5 + t) * 100 + 6; }\n"
         text += "int right_at(int t) { return 64 - t; }\n"
         calls += '    names<<<1, 64>>>(o, 1); look("names", o, right_names);\n'
+        calls += '    begun<<<1, 64>>>(o, Begun()); look("begun", o, right_begun);\n'
         calls += '    of::at<float><<<1, 64>>>(o, 1.f); look("at", o, right_at);\n'
     return (
         f"{text}void look(const char* name, int* o, int (*right)(int)) {{\n    int h[64];"

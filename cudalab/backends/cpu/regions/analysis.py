@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
-from cudalab.backends.cpu.regions.changes import changes_of
+from cudalab.backends.cpu.regions.changes import INTO, changes_of
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
@@ -32,8 +32,6 @@ _AFTER_PARAMETERS = frozenset({"{", ":", "->", "const", "noexcept", "override", 
 _BRANCHING = frozenset({"if", "for", "while", "switch"})
 _SMALL = 128  # elements of an array that a region copies
 _CHEAP = frozenset({"min", "max", "static_cast", "sizeof"})
-# What program/arithmetic.py puts before the variable of an assignment.
-INTO = ("::", "cudalab", "::", "cudalab_into", "(")
 
 
 class Facts:

@@ -12,6 +12,9 @@ from cudalab.language.tokens import opening as bracket
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# What program/arithmetic.py puts before the target of an assignment.
+INTO = ("::", "cudalab", "::", "cudalab_into", "(")
+
 
 def changes_of(words: Words) -> Iterator[tuple[str, bool, Words]]:
     """What a statement changes other than the variables it declares, in the form of `changed`."""
@@ -62,6 +65,9 @@ def _bases(words: Words, i: int) -> tuple[list[int], bool]:
         if text in ("]", ")"):
             opening = bracket(words, j) or 0
             through |= text == "]"
+            if text == ")" and words[opening - 1].text == INTO[-2]:  # around the target
+                j -= 1
+                continue
             if text == ")" and opening == j - 2 and words[j - 1].kind == "name":
                 return [j - 1], through
             if text == ")" and _is_whole(words, opening):

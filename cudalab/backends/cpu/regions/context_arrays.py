@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Home, by_itself, nearby
-from cudalab.backends.cpu.regions.syntax import locals_of
+from cudalab.backends.cpu.regions.syntax import TYPES, locals_of
 from cudalab.backends.cpu.regions.words import NotCoveredError, spaced, texts
 from cudalab.language.tokens import split
 
@@ -88,8 +88,9 @@ def keep_local(body: Body, local: Local) -> None:
         body.homes[name].nearby = nearby(name, f"{home}[cudalab_t]")
     region.add(f"auto& {name} = {home}[cudalab_t];")
     if not value:
-        return
-    if value[0].text == "=" and not local.array and value[1].text != "{":
+        if not TYPES.issuperset(texts(spec)) and not local.pointer:  # a class, as far as is known
+            region.add(f"::cudalab::begin({name});")
+    elif value[0].text == "=" and not local.array and value[1].text != "{":
         region.add(f"{name}", *value, ";")
     elif value[0].text == "=":
         region.add(f"::cudalab::Kept<{kind}> cudalab_first_{name}", *value, ";")

@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.analysis import INTO
-from cudalab.backends.cpu.regions.changes import changes_of
+from cudalab.backends.cpu.regions.changes import INTO, changes_of
 from cudalab.backends.cpu.regions.syntax import Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import CHANGING, close, of_text, texts

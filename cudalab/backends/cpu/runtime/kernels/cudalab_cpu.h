@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <new>
 #include <type_traits>
 
 #include "conversions.h"

@@ -216,6 +216,16 @@ template <class T>
 CUDALAB_INLINE void construct(T* at, const volatile T& value) {
     *at = value;
 }
+// A variable that is declared without a value: its class may say how it begins.
+template <class T>
+CUDALAB_INLINE void begin(T& object) {
+    ::new ((void*)&object) T;
+}
+template <class T, size_t n>
+CUDALAB_INLINE void begin(T (&objects)[n]) {
+    if (::std::is_trivially_default_constructible<T>::value) return;
+    for (size_t i = 0; i < n; ++i) begin(objects[i]);
+}
 // The threads that are still in a loop whose rounds they do side by side: 1, the others 0.
 template <unsigned most>
 struct Staying {
