@@ -127,14 +127,22 @@ class VariantProfile:
 
     @property
     def worst_meeting(self) -> Access | None:
-        """The atomic with the most lanes in one word; None if no two lanes meet."""
+        """The atomic with the most lanes in one word, in most turns; None if no two lanes meet."""
         atomics = [
             access
             for kernel in self.kernels
             for access in kernel.trace.accesses
             if access.kind == "atomic" and access.same_address_max > 1
         ]
-        return max(atomics, key=lambda a: (a.same_address_max, a.same_address_mean), default=None)
+        return max(
+            atomics,
+            key=lambda a: (
+                a.same_address_max,
+                a.ideal_wavefronts / a.requests,
+                a.same_address_mean,
+            ),
+            default=None,
+        )
 
     @property
     def verdict(self) -> str:
@@ -154,9 +162,11 @@ class VariantProfile:
                 )
         meeting = self.worst_meeting
         if meeting:
+            mean = meeting.wavefronts / meeting.requests
+            turns = f"; {mean:.1f} wavefronts a request" if mean > 1 else ""
             text += (
                 f"; up to {meeting.same_address_max} lanes of an atomic meet in one word "
-                f"(mean {meeting.same_address_mean:.2f})"
+                f"(mean {meeting.same_address_mean:.2f}{turns})"
             )
             at = f" at {meeting.place.file}:{meeting.place.line}"
             text += " there" if at in text else at

@@ -133,6 +133,26 @@ def test_atomics_that_meet():
     assert everyone.buffer == "counts"
 
 
+@pytest.mark.parametrize(
+    ("line", "turns", "degree"),
+    [
+        ("increments", 1, 1),
+        ("increments_of_halves", 1, 1),
+        ("increments_of_one_bank", 32, 32),
+        ("increments_with_results", 32, 1),
+        ("variables", 32, 1),
+        ("threes", 4, 1),
+        ("maxima_of_one_bank", 32, 8),
+        ("floats", 12, 1),
+    ],
+)
+def test_atomics_in_shared_memory_take_turns(line, turns, degree):
+    found = at(trace("turns", 1, 32, zeros(32), zeros(32)), line, "atomic")
+    assert (found.requests, found.wavefronts) == (1, turns)
+    assert found.conflict_degree_max == degree
+    assert found.wavefronts - found.ideal_wavefronts == turns - turns // degree
+
+
 def test_lanes_stay_together_where_some_continue():
     found = trace("continues", 1, 32, zeros(512), zeros(32))
     assert (at(found, "every_iteration").requests, at(found, "every_iteration").lanes) == (8, 256)

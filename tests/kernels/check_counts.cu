@@ -68,6 +68,24 @@ extern "C" __global__ void same_address(int* counts, const int* in) {
     atomicAdd(&counts[0], in[threadIdx.x]);  // @all
 }
 
+// What an H100 has counted for such operations in shared memory.
+extern "C" __global__ void turns(const int* in, int* out) {
+    __shared__ int words[1024];
+    __shared__ float floats[32];
+    const unsigned t = threadIdx.x;
+    for (int i = t; i < 1024; i += 32) words[i] = 0;
+    floats[t] = 0;
+    __syncthreads();
+    atomicAdd(&words[0], 1);             // @increments
+    atomicAdd_block(&words[t / 2], 1);   // @increments_of_halves
+    atomicAdd(&words[32 * t], 1);        // @increments_of_one_bank
+    out[t] = atomicAdd(&words[0], 1);    // @increments_with_results
+    atomicAdd(&words[0], in[t]);         // @variables
+    atomicAdd(&words[t % 8], 3);         // @threes
+    atomicMax(&words[32 * (t % 8)], 3);  // @maxima_of_one_bank
+    atomicAdd(&floats[t % 8], 1.5f);     // @floats
+}
+
 // Lanes skip the second access in different iterations: they must stay together all the same.
 extern "C" __global__ void continues(const int* in, int* out) {
     const unsigned t = threadIdx.x;

@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass, replace
 
 from cudalab.backends.cpu.control_flow import (
+    ADDS_ONE,
     BLOCK_HOOK,
     BOUNDS_HOOK,
     ENTRY_HOOK,
@@ -89,6 +90,9 @@ _OBSERVED |= dict.fromkeys(("malloc", "_Znwm", "_Znam"), "cudalab_heap_allocate"
 _OBSERVED |= dict.fromkeys(("free", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"), "cudalab_heap_free")
 _PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
+# atomicAdd of an int or unsigned; and its second argument, if that is the constant 1.
+_ADDITION = re.compile(r"_Z\d+atomicAdd(?:P([ij])\1|_(?:block|system)I([ij])J[ij]E)")
+_ONE = re.compile(r"movl\s+\$1, %esi(?!.*, ?%[re]si\b)|mov\s+w1, ?#?1\b(?!.*\s[wx]1,)")
 
 
 @dataclass
@@ -136,7 +140,9 @@ class _Listing:
         self._in_block = self._thread_local = self._variables = False
         self._alignment = ""  # the last such row of the section
         self._address = ""  # the instructions since the last call
-        self._exchange: Site | None = None  # one whose result has not been used so far
+        # A call whose result has not been used so far, and the flag that it gets if that is so.
+        self._exchange: Site | None = None
+        self._unused = RESULT_UNUSED
         self._index: _Index | None = None  # a check whose array has not been accessed so far
         self._hooked = 0  # bytes of the next accesses, of which hooks have been told
         # Of the accesses since the last hook: to write a bit field is to read it, too.
@@ -205,13 +211,19 @@ class _Listing:
             self._expect_access(site, called)
         if LOOKS.match(called):
             site.looks = self._address
-        if _EXCHANGE.match(called):
-            self._exchange = site
-        elif called.startswith(BOUNDS_HOOK):
-            self._index = _Index(site, self._column)
+        self._expect_look(site, called)
         self._address = ""
         self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
+
+    def _expect_look(self, site: Site, called: str) -> None:
+        """Note a call of which the instructions behind it tell more."""
+        if _EXCHANGE.match(called):
+            self._exchange, self._unused = site, RESULT_UNUSED
+        elif _ADDITION.match(called) and _ONE.search(self._address):
+            self._exchange, self._unused = site, ADDS_ONE
+        elif called.startswith(BOUNDS_HOOK):
+            self._index = _Index(site, self._column)
 
     def _expect_access(self, site: Site, called: str) -> None:
         """Note that a hook of the user's is called whenever its block is entered."""
@@ -292,9 +304,9 @@ class _Listing:
         block.take(row, called, self._place)
 
     def _look_behind_calls(self, row: str, called: str | None) -> None:
-        """Find out what becomes of an exchange's result, and of a checked index."""
+        """Find out what becomes of the result of an atomic operation, and of a checked index."""
         if self._exchange and (used := _uses_result(row, called)) is not None:
-            self._exchange.flags |= 0 if used else RESULT_UNUSED
+            self._exchange.flags |= 0 if used else self._unused
             self._exchange = None
         if called and called.startswith(BLOCK_HOOK):
             return

@@ -11,6 +11,7 @@ const unsigned SECTOR_BYTES = 32, SECTORS_PER_LINE = 4, MAX_STEPS = 256;
 struct Request {
     unsigned lanes;  // mask
     unsigned bytes;  // per lane
+    unsigned turns;  // of Turns, for atomic operations
     uintptr_t address[32];
 };
 
@@ -72,6 +73,26 @@ static void shared_cost(const Request& r, unsigned kind, Cost& cost) {
         cost.ideal += 1;
         cost.degree = needed > cost.degree ? needed : cost.degree;
     }
+}
+
+// The lanes that the fullest bank serves one after the other, also those at one word.
+static unsigned lanes_at_a_bank(const Request& r) {
+    unsigned lanes[32] = {}, most = 0;
+    for (unsigned left = r.lanes; left; left &= left - 1) {
+        const uintptr_t address = r.address[__builtin_ctz(left)];
+        for (uintptr_t word = address >> 2; word <= (address + r.bytes - 1) >> 2; ++word)
+            if (++lanes[word & 31] > most) most = lanes[word & 31];
+    }
+    return most;
+}
+
+// Atomic operations. A loop loads, and makes two more passes, for each lane; what lanes need that
+// meet in one word is no conflict of banks.
+static void atomic_cost(const Request& r, Cost& cost) {
+    const unsigned each = r.turns == BY_LOOP ? 3 : 1;
+    cost.degree = passes(r, r.lanes);
+    cost.wavefronts = r.turns == AT_ONCE ? cost.degree : each * lanes_at_a_bank(r);
+    cost.ideal = r.turns == AT_ONCE ? 1 : each * cost.same_address;
 }
 
 // Compute capability 1.x, as in the lecture: half-warps on 16 banks. Lanes that read the same
@@ -184,13 +205,15 @@ struct Counts {
     void add(Place place, unsigned region, unsigned kind, unsigned space, const Request& r,
              unsigned interval, bool with_steps, const char* low) {
         Cost cost = {};
+        if (kind == ATOMIC) cost.same_address = most_at_one_address(r);
         if (space == SHARED && banks == 16)
             shared_cost_16_banks(r, cost);
+        else if (space == SHARED && kind == ATOMIC)
+            atomic_cost(r, cost);
         else if (space == SHARED)
             shared_cost(r, kind, cost);
         else
             global_cost(r, cost);
-        if (kind == ATOMIC) cost.same_address = most_at_one_address(r);
 
         uint64_t key =
             (uint64_t)place << 32 | (region & 0xffffff) << 8 | (kind << 5 & 0xe0) | (r.bytes & 31);

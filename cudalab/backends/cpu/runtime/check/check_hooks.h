@@ -36,9 +36,15 @@ static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes,
         size_t width = whole;
         if (by_word) width = 4 - (uintptr_t)address % 4;
         if (width > bytes) width = bytes;
-        run.event[thread] = {
-            site,      depth,          kind, (unsigned)width, address, (unsigned char)flags,
-            is_direct, shape == OBJECT};
+        run.event[thread] = {site,
+                             depth,
+                             kind,
+                             (unsigned)width,
+                             address,
+                             (unsigned char)flags,
+                             is_direct,
+                             shape == OBJECT,
+                             (unsigned short)(flags & (BY_LOOP | AT_ONCE))};
         if (goes_on) {
             ++detector.ordering.request;
             check_access(thread, run.event[thread]);
@@ -127,6 +133,7 @@ static void access_by_header(const volatile void* p, size_t bytes, unsigned kind
     told[thread][1] = told[thread][0];
     told[thread][0] = {address, address + bytes};
     if (run.module->sites[site].flags & RESULT_UNUSED) flags |= IS_UNUSED;
+    if (run.module->sites[site].flags & ADDS_ONE) flags |= AT_ONCE;
     if (kind == ATOMIC) flags |= IS_ATOMIC;
     if (flags & IS_VOLATILE && kind == LOAD) {
         void** own = (void**)(run.stack_top[thread] - depth);

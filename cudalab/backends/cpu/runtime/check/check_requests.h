@@ -297,7 +297,7 @@ static void request(unsigned warp, unsigned group) {
     while (group) {  // for each array, the lanes that access it: nearly always all of them
         unsigned first = __builtin_ctz(group);
         const Event& e = run.event[base + first];
-        r.lanes = 0, r.bytes = e.bytes;
+        r.lanes = 0, r.bytes = e.bytes, r.turns = e.turns;
         for (unsigned left = group; left; left &= left - 1) {
             unsigned lane = __builtin_ctz(left);
             if (regions[lane] == regions[first] && run.event[base + lane].bytes == e.bytes)

@@ -27,6 +27,7 @@ enum SiteFlags : unsigned {
     NO_CALL = 1024,    // where there was a call that is not needed
     IS_BLIND = 2048,   // no call: an access that has no hook, in the block of the site `head`
     IS_ACCESS = 4096,  // the hook of an access that is made whenever the block `head` is entered
+    ADDS_ONE = 8192,   // atomicAdd of the constant 1 to an int, without a use of the result
 };
 
 struct Site {

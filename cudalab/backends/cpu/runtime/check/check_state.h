@@ -34,9 +34,10 @@ struct Event {
     unsigned kind;         // AccessKind
     unsigned bytes;
     char* address;
-    unsigned char flags;  // of MarkFlags
-    bool is_direct;       // not by a library or a built-in function
-    bool is_object;       // which may have padding
+    unsigned char flags;   // of MarkFlags
+    bool is_direct;        // not by a library or a built-in function
+    bool is_object;        // which may have padding
+    unsigned short turns;  // of Turns
 };
 
 // The warp operations in which lanes of a warp wait: whether they are not all the same.

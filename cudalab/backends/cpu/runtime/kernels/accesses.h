@@ -8,6 +8,14 @@
 
 // ------------------------------------------------------------------ atomics
 
+namespace cudalab {
+// Whether a GPU computes in shared memory by a loop of compare-and-swap: BY_LOOP of check mode.
+template <class T>
+constexpr unsigned loop_of(T*) {
+    return std::is_integral<T>::value && sizeof(T) == 4 ? 0 : 256;
+}
+}  // namespace cudalab
+
 // Kernels poll by operations that change nothing, so these may let other threads run.
 template <class T>
 inline T cudalab_atomic_old(const void* p, T old, bool changed) {
@@ -25,7 +33,7 @@ inline T cudalab_swapped_old(T* p, T old, bool done) {
 }
 template <class T, class F>
 inline T cudalab_atomic(T* address, F update) {
-    CUDALAB_UPDATES(address);
+    CUDALAB_COMPUTES(true, address);
     typedef typename std::conditional<sizeof(T) == 2, uint16_t, unsigned>::type UpTo4;
     typedef typename std::conditional<sizeof(T) == 8, uint64_t, UpTo4>::type Bits;
     static_assert(sizeof(T) == sizeof(Bits), "atomics work on 2, 4 or 8 bytes");
@@ -42,23 +50,23 @@ inline T cudalab_atomic(T* address, F update) {
 
 #define CUDALAB_ATOMIC_INTEGER(T)                                                               \
     inline T atomicAdd(T* p, T v) {                                                             \
-        CUDALAB_UPDATES_IF(v != 0, p);                                                          \
+        CUDALAB_COMPUTES(v != 0, p);                                                            \
         return cudalab_atomic_old(p, __atomic_fetch_add(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                           \
     inline T atomicSub(T* p, T v) {                                                             \
-        CUDALAB_UPDATES_IF(v != 0, p);                                                          \
+        CUDALAB_COMPUTES(v != 0, p);                                                            \
         return cudalab_atomic_old(p, __atomic_fetch_sub(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                           \
     inline T atomicAnd(T* p, T v) {                                                             \
-        CUDALAB_UPDATES_IF(v != (T) - 1, p);                                                    \
+        CUDALAB_COMPUTES(v != (T) - 1, p);                                                      \
         return cudalab_atomic_old(p, __atomic_fetch_and(p, v, __ATOMIC_RELAXED), v != (T) - 1); \
     }                                                                                           \
     inline T atomicOr(T* p, T v) {                                                              \
-        CUDALAB_UPDATES_IF(v != 0, p);                                                          \
+        CUDALAB_COMPUTES(v != 0, p);                                                            \
         return cudalab_atomic_old(p, __atomic_fetch_or(p, v, __ATOMIC_RELAXED), v != 0);        \
     }                                                                                           \
     inline T atomicXor(T* p, T v) {                                                             \
-        CUDALAB_UPDATES_IF(v != 0, p);                                                          \
+        CUDALAB_COMPUTES(v != 0, p);                                                            \
         return cudalab_atomic_old(p, __atomic_fetch_xor(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                           \
     inline T atomicMin(T* p, T v) {                                                             \

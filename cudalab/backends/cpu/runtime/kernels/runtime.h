@@ -143,7 +143,9 @@ CUDALAB_BUILTIN(dim3, gridDim);
 #define CUDALAB_LOADS(p) CUDALAB_ACCESS(p, 2, 0)
 #define CUDALAB_STORES(p) CUDALAB_ACCESS(p, 3, 0)
 #define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, 1)
-#define CUDALAB_UPDATES_IF(changes, p) CUDALAB_ACCESS(p, 4, (changes) ? 1 : 1 | 32)
+// An operation that reads what it changes. GPUs have no instruction for some types.
+#define CUDALAB_COMPUTES(changes, p) \
+    CUDALAB_ACCESS(p, 4, ((changes) ? 1 : 1 | 32) | ::cudalab::loop_of(p))
 // Atomic loads and stores, and those that are volatile.
 #define CUDALAB_LOADS_ATOMICALLY(p) CUDALAB_ACCESS(p, 2, 1)
 #define CUDALAB_STORES_ATOMICALLY(p) CUDALAB_ACCESS(p, 3, 1)

@@ -10,6 +10,11 @@ inline void atomic_begins(T* p, int order) {
     CUDALAB_UPDATES(p);
 }
 template <class T>
+inline void atomic_fetch_begins(T* p, int order) {
+    ordered(order);
+    CUDALAB_COMPUTES(true, p);
+}
+template <class T>
 inline void atomic_load_begins(T* p, int order) {
     ordered(order);
     CUDALAB_LOADS_ATOMICALLY(p);
@@ -45,15 +50,15 @@ inline bool swap_ends(T* p, int order, bool done) {
      ::cudalab::swap_ends(p, order,                                           \
                           __atomic_compare_exchange(p, expected, value, weak, order, otherwise)))
 #define __atomic_fetch_add(p, value, order) \
-    (::cudalab::atomic_begins(p, order), __atomic_fetch_add(p, value, order))
+    (::cudalab::atomic_fetch_begins(p, order), __atomic_fetch_add(p, value, order))
 #define __atomic_fetch_sub(p, value, order) \
-    (::cudalab::atomic_begins(p, order), __atomic_fetch_sub(p, value, order))
+    (::cudalab::atomic_fetch_begins(p, order), __atomic_fetch_sub(p, value, order))
 #define __atomic_fetch_and(p, value, order) \
-    (::cudalab::atomic_begins(p, order), __atomic_fetch_and(p, value, order))
+    (::cudalab::atomic_fetch_begins(p, order), __atomic_fetch_and(p, value, order))
 #define __atomic_fetch_or(p, value, order) \
-    (::cudalab::atomic_begins(p, order), __atomic_fetch_or(p, value, order))
+    (::cudalab::atomic_fetch_begins(p, order), __atomic_fetch_or(p, value, order))
 #define __atomic_fetch_xor(p, value, order) \
-    (::cudalab::atomic_begins(p, order), __atomic_fetch_xor(p, value, order))
+    (::cudalab::atomic_fetch_begins(p, order), __atomic_fetch_xor(p, value, order))
 
 #include_next <cuda/std/__atomic/functions/host.h>
 
