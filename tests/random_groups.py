@@ -235,10 +235,11 @@ def text_of(kernels: list[GroupKernel], names: list[str]) -> str:
     return _INCLUDES + HEADER + _MAIN + "".join(each.text for each in kernels) + main
 
 
-def outcome(binary: Path, ways: str) -> tuple[int, str, str]:
+def outcome(binary: Path, ways: str, *arguments: str) -> tuple[int, str, str]:
     """How a program ends and what it prints, with loops ("1") or with fibers ("0")."""
     environment = {**os.environ, "CUDALAB_LOOPS": ways}
-    done = subprocess.run([binary], capture_output=True, text=True, check=False, env=environment)
+    command = [binary, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     return done.returncode, done.stdout, done.stderr
 
 

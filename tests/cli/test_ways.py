@@ -1,5 +1,6 @@
 """Kernels of whole programs as loops: the same output as with fibers, and why some have these."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,22 @@ def test_both_ways_print_the_same():
         *("waits", "lanes"),
     }
     assert len(reasons) == 18
+
+
+@pytest.mark.parametrize("fails_by", ["", "access", "division", "stack", "claim", "host"])
+def test_short_grids_on_the_main_thread_do_what_the_pool_does(fails_by):
+    """Fibers always run on the pool's threads; loops do not once they are known to be short."""
+    binary = executable([str(PROGRAMS / "short_grids.cu")], "cpu")
+    here, there = (outcome(binary, loops, fails_by) for loops in "10")
+    assert here[:2] == there[:2]
+    assert "launch 98\nlaunch 99\n10988800\n" in here[1]
+    unnamed = there[2].replace(", thread (0,0,0): integer division", ": integer division")
+    assert without_addresses(here[2]) == without_addresses(unnamed)
+    assert bool(here[2]) == bool(fails_by)
+
+
+def without_addresses(text):
+    return re.sub("0x[0-9a-f]{9,}", "", text)
 
 
 def test_random_kernels_with_groups_give_the_same_bytes():

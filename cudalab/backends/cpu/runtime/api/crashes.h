@@ -258,9 +258,14 @@ static void host_crashed(int signal, siginfo_t* info, const void* context) {
     if (write(2, text, (size_t)length) < 0) return;
 }
 
+static char main_signal_stack[SIGNAL_STACK];
+static __thread bool is_main_thread;
+static Worker* of_main;  // what the main thread runs blocks with, if it does
+
 // The worker whose stack for signals this is: a wild store may have changed `worker`.
 static Worker* interrupted_worker() {
     const char* const here = (const char*)__builtin_frame_address(0);
+    if ((size_t)(here - main_signal_stack) < SIGNAL_STACK) return of_main;
     for (Worker* w = pool.first; w; w = w->next)
         if ((size_t)(here - w->signal_stack) < SIGNAL_STACK) return w;
     return nullptr;
@@ -318,13 +323,13 @@ void watch_for_crashes() {
 
 // From the program's start, and for the OS thread that runs main() on a stack for signals.
 static const bool watches = [] {
+    is_main_thread = true;
     void* frame;
     backtrace(&frame, 1);  // loads its library now: a signal handler must not
-    static char stack[SIGNAL_STACK];
     stack_t alternate;
     memset(&alternate, 0, sizeof alternate);
-    alternate.ss_sp = stack;
-    alternate.ss_size = sizeof stack;
+    alternate.ss_sp = main_signal_stack;
+    alternate.ss_size = SIGNAL_STACK;
     sigaltstack(&alternate, nullptr);
     watch_for_crashes();
     return true;

@@ -172,6 +172,51 @@ void tell_of_steps(const char* file, int line) {
                 file, line);
 }
 
+// ------------------------------------------------------------------ short grids
+
+// A kernel whose threads are loops waits neither for the host nor for other blocks of its grid, so
+// the main thread can run it as well as the pool, which takes tens of microseconds to wake. It does
+// where the last launch of the kernel says that the grid takes no longer than that.
+const uint64_t SHORT_NS = 20000;
+
+// How long the last launches of kernels took.
+static class Paces {
+  public:
+    // Whether a launch of the kernel is likely to be short.
+    bool promise(BlockFn kernel, uint64_t threads) {
+        const Pace& pace = of(kernel);
+        return pace.kernel == kernel && pace.busy_ns * threads <= SHORT_NS * pace.threads;
+    }
+    void note(BlockFn kernel, uint64_t threads, uint64_t busy_ns) {
+        of(kernel) = {kernel, threads, busy_ns};
+    }
+
+  private:
+    struct Pace {
+        BlockFn kernel;
+        uint64_t threads, busy_ns;
+    } paces[256] = {};
+    Pace& of(BlockFn kernel) { return paces[(uintptr_t)kernel / 16 % 256]; }
+} paces;
+
+// Whether the calling OS thread can run blocks: the main thread, whose stack for signals is known.
+static bool can_run_here() {
+    if (is_main_thread && !of_main) of_main = new_worker(main_signal_stack);
+    return is_main_thread && of_main;
+}
+
+static void run_here(const Kernel& kernel, const unsigned* grid, const unsigned* block,
+                     void* const* args, uint64_t blocks) {
+    Worker& w = *of_main;
+    begin(&kernel, grid, block, args, 0, blocks);
+    w.own_stack = (char*)__builtin_frame_address(0);
+    worker = &w;
+    work_on(w);
+    worker = nullptr;
+    w.kernel = nullptr;
+    fflush(stdout);
+}
+
 // ------------------------------------------------------------------ launches
 
 // What only check mode has: the use of memory, and the order of work (order.h).
@@ -225,7 +270,7 @@ static struct LeftOut {
     }
 } left_out;
 
-static Watch* watch;  // over the grid that runs; null if it is left out
+static Watch* watch;  // over the grid that runs; null if it is left out, or has run at once
 
 // Loops count on small indices of threads, and on blocks that are rows if no kernel asks for more.
 static bool fits_loops(const Config& config, const Kernel& kernel) {
@@ -255,16 +300,21 @@ cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, v
     crash_error = cudaErrorLaunchFailure;
     const unsigned grid[] = {config.grid.x, config.grid.y, config.grid.z};
     const unsigned block[] = {config.block.x, config.block.y, config.block.z};
-    alignas(Watch) static char memory[sizeof(Watch)];
-    watch = new (memory) Watch(config, kernel, resident);
     static Kernel in_loops;
+    watch = nullptr;
     fibers_of_loops = nullptr;
     if (fits_loops(config, kernel)) {
         in_loops = kernel;
         in_loops.thread = nullptr;
         in_loops.block = kernel.loops;
         fibers_of_loops = &kernel;
+        const bool is_short =
+            paces.promise(kernel.loops, blocks * config.block.x * config.block.y * config.block.z);
+        if (is_short && !config.cooperative && can_run_here())
+            return run_here(in_loops, grid, block, args, blocks), cudaSuccess;
     }
+    alignas(Watch) static char memory[sizeof(Watch)];
+    watch = new (memory) Watch(config, kernel, resident);
     cudalab_launch(fibers_of_loops ? &in_loops : &kernel, grid, block, args);
     return cudaSuccess;
 }
@@ -276,6 +326,10 @@ void leave_grid() {
     watch->leave();
 }
 cudaError_t end_grid(Call& call) {
+    const Launch& launch = pool.launch;
+    const uint3& b = launch.block;
+    if (fibers_of_loops)
+        paces.note(fibers_of_loops->loops, launch.blocks * b.x * b.y * b.z, launch.busy_ns);
     return has_failed() ? call.fail_for_good(crash_error, cudalab_error()) : cudaSuccess;
 }
 

@@ -52,9 +52,6 @@ struct Stay {
         clock_ns, crash_ns;
 };
 
-static inline uint64_t now_ns() {
-    return (uint64_t)cudalab_clock();
-}
 static inline uint64_t mixed(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 29;

@@ -22,8 +22,13 @@ static void run_block(Worker& w, uint64_t block) {
     switch_to(&w.main_context, w.block_context);
 }
 
+static inline uint64_t now_ns() {
+    return (uint64_t)cudalab_clock();
+}
+
 static void work_on(Worker& w) {
-    const Launch& launch = pool.launch;
+    Launch& launch = pool.launch;
+    const uint64_t began = now_ns();
     const uint3& b = launch.block;
     w.kernel = launch.kernel;
     w.args = launch.args;
@@ -36,12 +41,13 @@ static void work_on(Worker& w) {
         if (__atomic_load_n(&launch.failed, __ATOMIC_RELAXED) ||
             __atomic_load_n(&launch.cancelled, __ATOMIC_RELAXED))
             break;
-        uint64_t block = claim(&pool.launch.next);
+        uint64_t block = claim(&launch.next);
         if (block >= launch.blocks) break;
         run_block(w, block);
         if (__builtin_expect(w.crashed_in_loops, 0)) pool.on_loops_crash(w, block);
     }
     w.block = NO_BLOCK;
+    __atomic_add_fetch(&launch.busy_ns, now_ns() - began, __ATOMIC_RELAXED);
 }
 
 // Where `extern __shared__` arrays are, for this OS thread.
@@ -54,23 +60,29 @@ static char* dynamic_shared_memory() {
 }
 #endif
 
-static void* worker_main(void* argument) {
-    const int number = (int)(intptr_t)argument;
+// Makes the calling OS thread able to run blocks; null if there is not enough memory.
+static Worker* new_worker(char* signal_stack) {
     Worker* w = (Worker*)calloc(1, sizeof(Worker));
     char *block_stack = map_stacks(BLOCK_STACK + GUARD), *shared = dynamic_shared_memory();
-    char* signal_stack = (char*)malloc(SIGNAL_STACK);
-    bool ready = w && block_stack && shared && signal_stack;
+    if (!w || !block_stack || !shared || !signal_stack) return nullptr;
+    w->signal_stack = signal_stack;
+    w->own_stack = (char*)__builtin_frame_address(0);
+    w->block_stack = block_stack;
+    mprotect(block_stack, GUARD, PROT_NONE);
+    mprotect(block_stack + BLOCK_STACK, GUARD, PROT_NONE);  // for arrays that are too small
+    current.dynamic_shared = shared;
+    current.static_shared = (char*)&current;  // a variable of the program, as its arrays are
+    current.warp_results = w->result;
+    w->os_thread = pthread_self();
+    w->block = NO_BLOCK;
+    return w;
+}
+
+static void* worker_main(void* argument) {
+    const int number = (int)(intptr_t)argument;
+    Worker* w = new_worker((char*)malloc(SIGNAL_STACK));
+    const bool ready = w;
     if (ready) {
-        w->signal_stack = signal_stack;
-        w->own_stack = (char*)__builtin_frame_address(0);
-        w->block_stack = block_stack;
-        mprotect(block_stack, GUARD, PROT_NONE);
-        mprotect(block_stack + BLOCK_STACK, GUARD, PROT_NONE);  // for arrays that are too small
-        current.dynamic_shared = shared;
-        current.static_shared = (char*)&current;  // a variable of the program, as its arrays are
-        current.warp_results = w->result;
-        w->os_thread = pthread_self();
-        w->block = NO_BLOCK;
         worker = w;
         stack_t alternate;
         memset(&alternate, 0, sizeof alternate);

@@ -36,11 +36,8 @@ EXPORT int cudalab_start(int workers, int crash_fd) {
     return pool.workers > 0 ? 0 : errno ? errno : EAGAIN;
 }
 
-// Starts the blocks `first` to `end` - 1 of a grid; the caller has checked its limits and keeps
-// `args` until cudalab_wait says done.
-EXPORT void cudalab_launch_blocks(const Kernel* kernel, const unsigned* grid, const unsigned* block,
-                                  void* const* args, uint64_t first, uint64_t end) {
-    pthread_mutex_lock(&pool.mutex);
+static void begin(const Kernel* kernel, const unsigned* grid, const unsigned* block,
+                  void* const* args, uint64_t first, uint64_t end) {
     Launch& launch = pool.launch;
     launch.kernel = kernel;
     launch.args = args;
@@ -48,7 +45,17 @@ EXPORT void cudalab_launch_blocks(const Kernel* kernel, const unsigned* grid, co
     launch.block = {block[0], block[1], block[2]};
     launch.blocks = end;
     launch.next = first;
+    launch.busy_ns = 0;
     launch.failed = launch.cancelled = 0;
+}
+
+// Starts the blocks `first` to `end` - 1 of a grid; the caller has checked its limits and keeps
+// `args` until cudalab_wait says done.
+EXPORT void cudalab_launch_blocks(const Kernel* kernel, const unsigned* grid, const unsigned* block,
+                                  void* const* args, uint64_t first, uint64_t end) {
+    pthread_mutex_lock(&pool.mutex);
+    begin(kernel, grid, block, args, first, end);
+    Launch& launch = pool.launch;
     if (pool.workers == 0) {  // a forked child
         add_workers(pool.always);
         pool.taking_part = pool.workers;

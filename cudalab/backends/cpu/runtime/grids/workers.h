@@ -94,8 +94,9 @@ struct Launch {  // the one launch in progress
     const Kernel* kernel;
     void* const* args;
     uint3 grid, block;
-    uint64_t blocks;  // where they end
-    uint64_t next;    // block to start
+    uint64_t blocks;   // where they end
+    uint64_t next;     // block to start
+    uint64_t busy_ns;  // of all OS threads together
     int failed, cancelled;
     char error[1024];
 };
