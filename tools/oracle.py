@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tools.results import ROOT, read, table
@@ -17,7 +18,8 @@ def compared() -> str:
     gpus = [_of_gpu(read(path)) for path in sorted(STORED.glob("nvidia-*.json"))]
     hosts = [_of_host(read(path)) for path in sorted(STORED.glob("host-*.json"))]
     columns = ["compared", "grammar", "date", "kernels", "differ", "refused"]
-    return "\n".join([table(columns, gpus + hosts, numbers=3), _faults()]).rstrip()
+    parts = [table(columns, gpus + hosts, numbers=3), _foreign(), _tiers(), _faults()]
+    return "\n".join(part for part in parts if part).rstrip()
 
 
 def _of_gpu(document: Json) -> list[str]:
@@ -33,6 +35,55 @@ def _of_host(document: Json) -> list[str]:
     refused = {seed for _, seed, _ in document["refused"]}
     return [f"the CPU device ({ways}) with plain C++", str(document["version"]), document["date"],
             f"{document['count']:,}", str(len(differ)), str(len(refused))]  # fmt: skip
+
+
+def _foreign() -> str:
+    """Tables of the kernels of another generator."""
+    path = STORED / "foreign.json"
+    if not path.exists():
+        return ""
+    document = read(path)
+    rows = [[verdict, str(count)] for verdict, count in document["verdicts"].items()]
+    return (
+        f"{document['count']} kernels of {document['generator']}, on the CPU device"
+        f" ({', '.join(document['ways'])}) and as plain C++ with an OS thread for each thread of a"
+        f" block ({document['machine']}, {document['date']}, commit `{document['commit']}`):\n\n"
+    ) + table(["verdict", "kernels"], rows, numbers=1)
+
+
+REASONS = (  # how kernels run, as they are counted: what a reason begins with, and its row
+    ("refused", r"in a program with a kernel that is refused"),
+    ("loops over the threads of a block", r"loops over"),
+    ("one thread after another", r"one thread after another"),
+    ("fibers: loops that the compiler refuses", r"fibers: the compiler refuses"),
+    ("fibers: a warp's operation in a branch that not all lanes may take",
+     r"fibers: __\w+ in a branch that not all lanes may take"),
+    ("fibers: a function with a barrier where no statement is", r"fibers: pass\w+ in a region"),
+)  # fmt: skip
+
+
+def _tiers() -> str:
+    """A table of how the kernels of each comparison have run where they may be loops."""
+    documents = [read(path) for path in sorted(STORED.glob("host-*.json"))]
+    counted: dict[str, dict[int, int]] = {}
+    for column, document in enumerate(documents):
+        for text, number in document["kernels"].items():
+            way, _, kind = text.partition(": ")
+            if way == "loops":
+                row = counted.setdefault(_row(kind), {})
+                row[column] = row.get(column, 0) + number
+    if not counted:
+        return ""
+    rows = sorted(counted.items(), key=lambda row: -sum(row[1].values()))
+    columns = [f"from {document['first']:,}" for document in documents]
+    cells = [[kind, *(str(by.get(i, 0)) for i in range(len(documents)))] for kind, by in rows]
+    return ("How the kernels of these seeds run where they may be loops, and why some do not:\n\n"
+            + table(["kernels run as", *columns], cells, numbers=len(columns)))  # fmt: skip
+
+
+def _row(kind: str) -> str:
+    """The row in which a way to run is counted."""
+    return next((row for row, pattern in REASONS if re.match(pattern, kind)), kind)
 
 
 def _faults() -> str:

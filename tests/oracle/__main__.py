@@ -11,6 +11,8 @@ import click
 
 from tests.oracle.draws import VERSION
 from tests.oracle.faults import FAULTS
+from tests.oracle.foreign import compare as compare_foreign
+from tests.oracle.foreign import store as store_foreign
 from tests.oracle.gpu import compared, documents, measure
 from tests.oracle.hunts import STORED, hunts, store
 from tests.oracle.programs import cuda_program
@@ -115,6 +117,22 @@ def faults(
         store(found, ways.split(","), limit, to)
         click.echo(each.text())
     sys.exit(any(each.seed is None for each in found))
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True))
+@click.option("--ways", default="loops,fibers", help=f"All: {','.join(WAYS)}.")
+@click.option("--jobs", default=os.cpu_count() or 1, help="Programs at a time.")
+@click.option("--store", "generator", default="", help="Stores the result: the generator's name.")
+def foreign(folder: Path, ways: str, jobs: int, generator: str) -> None:
+    """Compare kernels of another generator with plain C++ that has OS threads."""
+    verdicts = dict[str, str]()
+    for name, verdict, messages in compare_foreign(folder, ways.split(","), jobs):
+        verdicts[name] = verdict
+        click.echo(f"{name}: {verdict}{messages and ': '}{messages[:500]}")
+    if generator:
+        click.echo(store_foreign(verdicts, generator, ways.split(",")))
+    sys.exit(any(each.startswith("differs") for each in verdicts.values()))
 
 
 if __name__ == "__main__":

@@ -12,17 +12,14 @@ import shutil
 import tempfile
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from itertools import chain
 from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from cudalab.bench.results import commit
-from cudalab.system.machine import processor_name, usable_cores
 from tests.oracle.draws import BY_WARPS, EDGES, VERSION
-from tests.oracle.runner import REPOSITORY, RESULTS, Package, batches, differences
+from tests.oracle.runner import REPOSITORY, RESULTS, Package, batches, differences, measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,9 +42,6 @@ class Hunt:
     seed: int | None = None  # the first that shows it
     shown: str = ""  # in which way, and how
     already: list[int] = field(default_factory=list)  # seeds that differ without the fault
-    date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
-    commit: str = field(default_factory=commit)
-    machine: str = field(default_factory=lambda: f"{processor_name()}, {usable_cores()} cores")
 
     def text(self) -> str:
         """Say what became of it."""
@@ -131,7 +125,7 @@ def _hunt_before(end: float, fault: Fault, ways: list[str], limit: float) -> Hun
 def store(found: Iterable[Hunt], ways: list[str], limit: float, path: Path) -> None:
     """Store what became of these faults, beside what is stored of others."""
     rows = {each["name"]: each for each in stored(path)}
-    rows |= {each.name: asdict(each) for each in found}
+    rows |= {each.name: {**asdict(each), **measured()} for each in found}
     document = {"version": VERSION, "ways": ways, "limit_s": limit, "faults": list(rows.values())}
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

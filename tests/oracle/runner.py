@@ -18,6 +18,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from cudalab.bench.results import commit
+from cudalab.system.machine import processor_name, usable_cores
 from tests.oracle.draws import VERSION
 from tests.oracle.programs import cuda_program, host_program
 
@@ -183,6 +185,15 @@ def compare(
         yield from (found for found in pool.map(look, work) if found)
 
 
+def measured() -> dict[str, str]:
+    """Say when, of which commit and on what machine something is measured."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit(),
+        "machine": f"{processor_name()}, {usable_cores()} cores",
+    }
+
+
 @dataclass
 class Comparison:
     """What became of many seeds: those that differ, and those that are refused."""
@@ -204,7 +215,7 @@ class Comparison:
         """Store it beside other comparisons."""
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         document = {
-            "date": datetime.now(UTC).date().isoformat(),
+            **measured(),
             "version": VERSION,
             "first": first,
             "count": self.seeds,
