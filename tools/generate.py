@@ -321,13 +321,13 @@ def attacked() -> str:
 
 def mutated() -> str:
     """How many mutants the public tests reject, from docs/results/mutants."""
-    columns = [*mutants.WORDS, "rejected of those that differ"]
+    columns = [*mutants.WORDS, "rejected of those that differ in a check", "of all that differ"]
     run = results.read(mutants.VERDICTS)
     return "\n".join(
         [
             (
                 f"The latest were judged on {run['date']} at commit `{run['commit']}`, on "
-                f"{run['device']}; a variant keeps its verdicts until it is judged again.\n"
+                f"{run['device']}: {mutants.commits()}.\n"
             ),
             table(["lab", *columns], mutants.lines(by_rule=False), numbers=len(columns)),
             table(["rule", *columns], mutants.lines(by_rule=True), numbers=len(columns)),

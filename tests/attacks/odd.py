@@ -134,7 +134,7 @@ def main() -> int:
     dirty = {
         letter for text in texts for letter in text if not (letter.isprintable() or letter == "\n")
     }
-    silent = [row["name"] for row in rows if not (float(row["points"]) or row["cause"])]
+    silent = [row["name"] for row in rows if not (float(row["points"] or 0) or row["cause"])]
     print(  # noqa: T201 - a command
         f"status {done.returncode}, {len(rows)} of {ENTRIES} entries, of which without a cause: "
         f"{silent}; control characters: {sorted(dirty)}; most points "

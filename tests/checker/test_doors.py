@@ -122,6 +122,12 @@ def test_code_that_the_sanitizer_would_not_see(tmp_path, condition):
     [
         ('if (i < half) asm volatile("incl %0" : "+m"(out[i]));', "x[i] - 1", "", "assembly"),
         ('asm volatile("syscall");', "x[i]", "", "assembly"),
+        (
+            'int z; asm("mov.s32 %0, 0;" : "=r"(z));',
+            "x[i] + z",
+            "",
+            "a GPU's cannot run on the CPU",
+        ),
         ("", "x[i]", '#define HIDE a##s##m\n__device__ void f() { as\\\nm("nop"); }\n', "assembly"),
         ("", "__atomic_load_n(&x[i], 0)", "", "__atomic_load_n is a function of a host's"),
         ("if (__builtin_constant_p(n)) return;", "x[i]", "", "__builtin_constant_p"),

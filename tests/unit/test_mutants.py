@@ -143,10 +143,32 @@ def test_every_reason_is_that_of_a_survivor():
     assert set(tables.reasons()) <= lines
 
 
+def test_shares_leave_out_what_cannot_differ(tmp_path, monkeypatch):
+    """In the first, what no run of a check shows; in both, what equals the original."""
+    monkeypatch.setattr(tables, "VERDICTS", tmp_path / "cpu.json")
+    kinds = {("scan", f"b{line}"): ("why", kind) for line, kind in enumerate(tables.KINDS)}
+    monkeypatch.setattr(tables, "reasons", lambda: kinds)
+    made = [
+        rules.Mutant("scan", "one", "tail", line=line, before="a", after=f"b{line}", text="")
+        for line in range(len(tables.KINDS) + 6)
+    ]
+    words = ["survived"] * len(tables.KINDS) + ["rejected"] * 6
+    head = {"device": "a machine", "commit": "first"}
+    tables.store(head, "scan", "one", list(zip(made, words, strict=True)))
+    *_, in_checks, at_all = list(tables.lines(by_rule=True))[-1]
+    assert (in_checks, at_all) == ("66.7 %", "54.5 %")  # 6 of 9, 6 of 11
+    assert {line for *_, line, _ in tables.known_survivors()} == {0, 1, 2}
+    tables.update({"device": "another", "commit": "second"}, "scan", "one", [(made[0], "rejected")])
+    assert len(tables.known_survivors()) == 2
+    assert tables.commits() == (
+        "1 variants at `first`; survivors of 1 at `second` once more, where only tests were added"
+    )
+
+
 def test_further_verdicts_are_added(tmp_path, monkeypatch):
     """A run that was stopped goes on: what has a verdict keeps it and is not judged again."""
     monkeypatch.setattr(tables, "VERDICTS", tmp_path / "cpu.json")
-    machine = {"device": "a machine"}
+    machine = {"device": "a machine", "commit": "first"}
 
     def made(line, rule="bound"):
         return rules.Mutant("scan", "one", rule, line=line, before="a", after=f"b{line}", text="")

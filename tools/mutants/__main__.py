@@ -4,6 +4,7 @@ python -m tools.mutants [LAB[/VARIANT]...]               all, or these; keeps th
 python -m tools.mutants --survivors [LAB[/VARIANT]...]   only survivors whose answers can be wrong
 python -m tools.mutants --sometimes 6 [LAB[/VARIANT]...] only mistakes that show sometimes, 6 each
 python -m tools.mutants --sometimes 6 --rest             of these, those without a verdict; goes on
+python -m tools.mutants --witness 20 [LAB[/VARIANT]...]  looks for inputs that show survivors
 
 A mutant is a kernel with one small change, made by a rule (rules.py): another operator, a constant
 off by one, no barrier; or such a change in some blocks, for some sizes, one operator or one type
@@ -11,6 +12,8 @@ alone (sometimes.py). It is rejected if the public tests or the sanitizer reject
 A mutant whose machine code is that of the original is equivalent; one that does not compile is
 invalid. Neither counts.
 
+--witness stores nothing: it spends so many seconds of the processor on each survivor without a
+proof that it equals its original, and prints the first input on which it is wrong (witness.py).
 Stores docs/results/mutants/cpu.json, with the machine of the last run; tools/generate.py makes the
 tables of docs/checking.md from it.
 """
@@ -31,7 +34,7 @@ from cudalab.backends import open_device
 from cudalab.labs import registry
 from cudalab.system.machine import usable_cores
 from tools import results
-from tools.mutants import rules, sometimes, tables
+from tools.mutants import rules, sometimes, tables, witness
 from tools.mutants.verdicts import verdict
 
 if TYPE_CHECKING:
@@ -52,11 +55,15 @@ def main() -> None:
     parser.add_argument("--survivors", action="store_true", help="only what survived last time")
     parser.add_argument("--sometimes", type=int, metavar="N", help="N of these kinds, no others")
     parser.add_argument("--rest", action="store_true", help="only those without a verdict")
+    parser.add_argument("--witness", type=float, metavar="SECONDS", help="look for such inputs")
     parser.add_argument("--jobs", type=int, default=usable_cores(), metavar="N", help="at a time")
     parser.add_argument("chosen", nargs="*", metavar="LAB[/VARIANT]")
     options = parser.parse_args()
     if options.rest and options.sometimes is None:
         parser.error("--rest goes with --sometimes")
+    if options.witness is not None:
+        look_for_witnesses(options.chosen, options.witness)
+        return
     again, chosen = options.survivors, options.chosen
     store = tables.update if again else tables.add if options.rest else tables.store
     machine = results.machine("cpu")
@@ -90,6 +97,17 @@ def main() -> None:
                 print(*key, *(f"{count} {each}" for each, count in counts.items()), flush=True)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def look_for_witnesses(chosen: Sequence[str], seconds: float) -> None:
+    """Print the survivors, and an input on which each is wrong if one is found."""
+    known = tables.known_survivors()
+    for lab, variant in variants(chosen):
+        for one in mutants(lab, variant, None):
+            if (one.lab, one.variant, one.line, one.after) in known:
+                found = witness.witness(one, seconds)
+                print(f"{lab.name} {variant.name}:{one.line} {one.after}", flush=True)
+                print(f"    {found or 'no input shows it'}", flush=True)
 
 
 def mutants(lab: Lab, variant: Variant, sometimes_only: int | None) -> list[Mutant]:

@@ -21,16 +21,21 @@ WORDS = ("rejected", "survived", "equivalent", "invalid")
 KINDS = {  # of reasons
     "": "not examined yet",
     "hidden": "wrong answers where neither the tests nor the sanitizer look",
-    "large": "wrong answers to inputs that take more time or memory than a check has",
+    "large": "wrong answers to inputs that take more time than a check has",
+    "beyond": "wrong answers only to inputs of 16 GB or more, which no check can hold",
+    "order": "an order of accesses that the processor of the CPU device keeps by itself",
     "same": "the same answers as the original, or others that the lab accepts, too",
 }
+UNSEEN = ("same", "beyond", "order")  # of which no run of a check could differ
 Verdicts = list[tuple["Mutant", str]]
 
 
 def stored() -> list[results.Json]:
-    """The results of each variant."""
-    rows: list[results.Json] = results.read(VERDICTS)["variants"] if VERDICTS.exists() else []
-    return rows
+    """The results of each variant, and the commit at which it was judged."""
+    if not VERDICTS.exists():
+        return []
+    document = results.read(VERDICTS)
+    return [{"commit": document["commit"], **row} for row in document["variants"]]
 
 
 def store(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> None:
@@ -56,10 +61,20 @@ def write(machine: dict[str, str], row: results.Json, verdicts: Verdicts) -> Non
             keys = ("rule", "line", "before", "after")
             row["survivors"].append({key: getattr(one, key) for key in keys})
     row["rules"] = {rule: dict(words) for rule, words in counts.items()}
+    row["commit"] = machine["commit"]
     key = row["lab"], row["variant"]
     kept = [each for each in stored() if (each["lab"], each["variant"]) != key]
     rows = sorted([*kept, row], key=lambda each: (each["lab"], each["variant"]))
     results.write(VERDICTS, {**machine, "variants": rows})
+
+
+def commits() -> str:
+    """How many variants were judged at which commits, and the survivors of how many again."""
+    rows = stored()
+    first, again = (Counter(row[key] for row in rows if key in row) for key in ("commit", "again"))
+    words = ", ".join(f"{count} variants at `{commit}`" for commit, count in first.items())
+    more = ", ".join(f"{count} at `{commit}`" for commit, count in again.items())
+    return f"{words}; survivors of {more} once more, where only tests were added" if more else words
 
 
 def row_of(lab: str, variant: str) -> results.Json:
@@ -85,9 +100,10 @@ def update(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) 
         counts.subtract(["survived"])
         counts.update([word])
         row["rules"][one.rule] = {key: count for key, count in counts.items() if count}
+    row["again"] = machine["commit"]  # of the survivors alone
     dead = {(one.line, one.after) for one, word in verdicts if word != "survived"}
     row["survivors"] = [one for one in row["survivors"] if (one["line"], one["after"]) not in dead]
-    results.write(VERDICTS, {**machine, "variants": rows})
+    results.write(VERDICTS, {**results.read(VERDICTS), "variants": rows})
 
 
 def known_survivors() -> set[tuple[str, str, int, str]]:
@@ -95,7 +111,7 @@ def known_survivors() -> set[tuple[str, str, int, str]]:
     return {
         (row["lab"], row["variant"], one["line"], one["after"])
         for row, one in survivors()
-        if reasons().get((row["lab"], one["after"]), ("", ""))[1] != "same"
+        if kind_of(row, one) not in UNSEEN
     }
 
 
@@ -107,17 +123,32 @@ def survivors() -> Iterator[tuple[results.Json, results.Json]]:
 
 
 def lines(*, by_rule: bool) -> Iterable[list[str]]:
-    """The rows of a table: a lab or a rule, and its mutants by verdict; the sum comes last."""
+    """The rows of a table: a lab or a rule, and its mutants by verdict; the sum comes last.
+
+    The last two columns are the shares of rejected ones: of those that can differ in a check, and
+    of those that can differ at all.
+    """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in stored():
         for rule, words in row["rules"].items():
             for key in (rule if by_rule else row["lab"], "all"):
                 counts[key].update(words)
+    for row, one in survivors():
+        for key in (one["rule"] if by_rule else row["lab"], "all"):
+            counts[key][kind_of(row, one)] += 1
     counts["all"] = counts.pop("all", Counter())
     for key, of in counts.items():
         judged = of["rejected"] + of["survived"]
-        share = f"{100 * of['rejected'] / judged:.1f} %" if judged else ""
-        yield [key, *(f"{of[word]:,}" for word in WORDS), share]
+        shares = (
+            100 * of["rejected"] / max(1, judged - sum(of[kind] for kind in kinds))
+            for kinds in (UNSEEN, ("same",))
+        )
+        yield [key, *(f"{of[word]:,}" for word in WORDS), *(f"{one:.1f} %" for one in shares)]
+
+
+def kind_of(row: results.Json, survivor: results.Json) -> str:
+    """The kind of a survivor's reason: one of KINDS."""
+    return reasons().get((row["lab"], survivor["after"]), ("", ""))[1]
 
 
 @cache
@@ -137,8 +168,7 @@ def reasons() -> dict[tuple[str, str], tuple[str, str]]:
 
 def kinds() -> Iterable[list[str]]:
     """The rows of the table of kinds: how many survivors there are of each."""
-    keys = [(row["lab"], one["after"]) for row, one in survivors()]
-    counts = Counter(reasons().get(key, ("", ""))[1] for key in keys)
+    counts = Counter(kind_of(row, one) for row, one in survivors())
     for kind, text in KINDS.items():
         if counts[kind]:
             yield [text, f"{counts[kind]:,}"]

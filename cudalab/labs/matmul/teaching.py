@@ -81,7 +81,7 @@ class Teaching(Base):
         PublicTest("sums of 69,916 terms", (1, 69_916, 1), "positive", large=True),
     )
     symmetric_tests = (
-        PublicTest("tall", (191, 33), "uniform"),
+        PublicTest("tall", (319, 33), "uniform"),
         PublicTest("wide, one less than whole warps", (63, 127), "integers"),
         PublicTest("a thousand rows", (1200, 1), "uniform"),
         PublicTest("a thousand rows, no whole vectors", (1201, 2), "integers"),

@@ -87,6 +87,7 @@ class Teaching(Base):
         PublicTest("a wide range", 3000, "wide-range"),
         PublicTest("one less than whole warps", 5055, "bits"),  # exact for floats, too
         PublicTest("many blocks and one", 65_537, "all-ones"),
+        PublicTest("many whole blocks", 65_536, "uniform"),
         PublicTest("blocks of blocks", 70_001, "uniform"),
         PublicTest("more than 20 bits count", (1 << 20) + 70_001, "bits", large=True),
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
