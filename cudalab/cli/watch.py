@@ -28,7 +28,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "": {},
 }
 LIMITS = (
-    "It looks at inputs with n up to 4,096 on the CPU device; `cudalab check` has the last word. "
+    "It looks at inputs with n up to 4,096, for matrices 65, on the CPU device; `cudalab check` "
+    "has the last word. "
     "Exit status with --once: that of `check`."
 )
 MARGIN = 10  # of what follows a verdict's time

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from cudalab.checker import cases, judge
 from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.settings import Settings
-from cudalab.checker.submit import commands, sanitizing
+from cudalab.checker.submit import sanitizing
 from cudalab.checker.verdicts import OUT_OF_TIME
 from cudalab.errors import HeaderError
 from cudalab.watch.resident import NO_SANDBOX, Desk, ResidentKernel
-from cudalab.watch.worker import MAX_ELEMENTS
+from cudalab.watch.sizes import MAX_ELEMENTS, MAX_ORDER, is_small
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cudalab.checker.cases import Plan
+    from cudalab.checker.cases import Plan, Test
     from cudalab.checker.verdicts import Report, Stage
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case
@@ -61,7 +61,7 @@ def kernel(
     except HeaderError as error:
         return Judgement(judge.refused(lab.name, label, "kernel", DEVICE, NO_SANDBOX, SEED, error))
     options = cases.case_for(lab, case_options, submission.variant)
-    plan = small(cases.public(lab, options, submission.variant, quick=False))
+    plan = small(lab, cases.public(lab, options, submission.variant, quick=False))
     report = judge.check(lab, submission, plan, NO_SANDBOX, settings)
     if any(test.why in OUT_OF_TIME for test in report.tests):
         report.stages = [stage for stage in report.stages if stage.name != "sanitize"]
@@ -75,10 +75,18 @@ def _endless(submission: ResidentKernel, case: Case) -> Stage:
     return sanitizing.stage(submission, case, "", seed=SEED, failed=True)
 
 
-def small(plan: Plan) -> Plan:
+def small(lab: Lab, plan: Plan) -> Plan:
     """The tests that take no time: those with small inputs, or the first if there are none."""
-    tests = [
-        test for test in plan.tests if not test.large and commands.elements(test) <= MAX_ELEMENTS
-    ]
-    words = f"the {len(tests)} of {len(plan.tests)} public tests with n up to {MAX_ELEMENTS:,}"
+    tests = [test for test in plan.tests if not test.large and _is_small(lab, test)]
+    matrices = any(_is_order(lab, test) for test in plan.tests)
+    largest = MAX_ORDER if matrices else MAX_ELEMENTS
+    words = f"the {len(tests)} of {len(plan.tests)} public tests with n up to {largest:,}"
     return replace(plan, tests=tuple(tests) or plan.tests[:1], source=words)
+
+
+def _is_small(lab: Lab, test: Test) -> bool:
+    return is_small(test.size, is_order=_is_order(lab, test))
+
+
+def _is_order(lab: Lab, test: Test) -> bool:
+    return lab.teaching.sizes(lab.complete(dict(test.options))).is_order

@@ -26,35 +26,18 @@ from cudalab.labs import registry
 from cudalab.microscope import profile, sanitize
 from cudalab.system.machine import processor_name
 from cudalab.watch.costs import COSTS, FINDINGS, Costs, costs_of
+from cudalab.watch.sizes import small_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
+    from cudalab.labs.inputs import Case
     from cudalab.microscope.profile import Data
 
-MAX_ELEMENTS = 4096  # of an input
 BANKS = 32
 BUDGET_S = 2.0  # for counting
-
-
-def small_sizes(lab: Lab, case: Case) -> tuple[Size, ...]:
-    """The sizes that a watcher looks at: the first is sanitized, the last is counted.
-
-    They are the sanitizer's own, as far as they are small, and for most labs a larger one.
-    Orders of matrices are left as they are, for the work grows faster than they do.
-    """
-    sizes = lab.teaching.sizes(case)
-    small = [one for one in sizes.sanitized if _elements(one) <= MAX_ELEMENTS]
-    if not sizes.is_order and len(small) < len(sizes.sanitized):
-        small.append(MAX_ELEMENTS)
-    return tuple(small or sizes.sanitized[:1])
-
-
-def _elements(size: Size) -> int:
-    return size if isinstance(size, int) else size[0] * size[-1]
 
 
 def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:

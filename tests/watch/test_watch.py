@@ -14,8 +14,10 @@ import command
 import pytest
 
 from cudalab import labs
+from cudalab.checker import cases
+from cudalab.watch import judging
 from cudalab.watch.ladder import Place, distance, place_of, rungs_for
-from cudalab.watch.worker import MAX_ELEMENTS, small_sizes
+from cudalab.watch.sizes import MAX_ELEMENTS, MAX_ORDER, small_sizes
 
 ROOT = Path(labs.__file__).parents[2]
 BROKEN = ROOT / "tests" / "broken" / "reduce"
@@ -94,7 +96,7 @@ def test_from_an_empty_file_to_the_ladder(watching, tmp_path):
         "8 of 8 tests", "bank conflict, line 40", "next idea: a stride that halves"
     )
     assert "gone: data race, line 26; wrong answer" in seen
-    assert "it counts like `interleaved_strided`, rung 3 of 9" in seen
+    assert "it counts like `interleaved_strided`, rung 3 of 10" in seen
 
     path.unlink()
     time.sleep(0.3)
@@ -123,7 +125,7 @@ def test_a_kernel_that_kills_its_process_leaves_the_watcher_alive(watching, tmp_
     watcher.until("crash, line 31", "gone: access out of bounds")
 
     path.write_text(good)
-    watcher.until("8 of 8 tests", "rung 4 of 9")
+    watcher.until("8 of 8 tests", "rung 4 of 10")
 
 
 def test_once_has_the_exit_status_of_check(tmp_path):
@@ -164,7 +166,7 @@ def test_the_place_is_that_of_the_closest_counts():
     near = {"barriers": 900.0, "global requests": 520.0}
     place = place_of(near, rungs, counted)
     assert place == Place(
-        "sequential", 4, 9, next_rung="first_add_on_load", idea="the first level while loading"
+        "sequential", 4, 10, next_rung="first_add_on_load", idea="the first level while loading"
     )
     far = {"barriers": 1e6, "global requests": 1e6}
     assert not place_of(far, rungs, counted).exact
@@ -182,9 +184,12 @@ def test_the_top_of_a_ladder_has_no_next_idea():
 
 
 @pytest.mark.parametrize("name", labs.names())
-def test_sizes_are_small(name):
+def test_inputs_are_small(name):
     lab = labs.get(name)
-    sizes = small_sizes(lab, lab.complete({}))
-    elements = [one if isinstance(one, int) else one[0] * one[-1] for one in sizes]
-    assert elements
-    assert all(0 < one <= MAX_ELEMENTS for one in elements)
+    is_order = lab.teaching.sizes(lab.complete({})).is_order
+    plan = judging.small(lab, cases.public(lab, {}, None, quick=False))
+    sizes = [*small_sizes(lab, lab.complete({})), *(test.size for test in plan.tests)]
+    assert sizes
+    for one in sizes:
+        rows, columns = (one[0], one[-1]) if isinstance(one, tuple) else (one, one * is_order or 1)
+        assert 0 <= rows * columns <= max(MAX_ELEMENTS, MAX_ORDER**2 * is_order)

@@ -128,15 +128,15 @@ class CheckDevice(CpuDevice):
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
     ) -> CheckModule:
         """Compile both builds, or load them from the cache."""
-        fast = super().compile(source, defines, arch)
-        checked = compiler.check_library(parts(source, defines), source.label)
+        fast, file = super().compile(source, defines, arch), parts(source, defines)
+        checked = compiler.check_library(file, source.label)
         try:
-            return CheckModule(source, fast.library, checked, self._load_checker())
+            return CheckModule(source, fast.library, checked, self._load_checker(), file.text)
         except OSError:  # a damaged cache entry: rebuild it and its runtime
             checked.unlink(missing_ok=True)
             compiler.check_runtime_library().unlink()
-            checked = compiler.check_library(parts(source, defines), source.label)
-            return CheckModule(source, fast.library, checked, self._load_checker())
+            checked = compiler.check_library(file, source.label)
+            return CheckModule(source, fast.library, checked, self._load_checker(), file.text)
 
     def build(
         self, source: Source, defines: Mapping[str, str | int], *, loops: bool | None = None

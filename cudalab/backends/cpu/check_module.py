@@ -31,15 +31,15 @@ class CheckModule(CpuModule):
     """A .cu file in both builds."""
 
     def __init__(
-        self, source: Source, fast: ctypes.CDLL, checked: Path, runtime: ctypes.CDLL
+        self, source: Source, fast: ctypes.CDLL, checked: Path, runtime: ctypes.CDLL, text: str
     ) -> None:
-        """Load the instrumented build and register its contents with the instrument."""
+        """Load the instrumented build of `text`, and register its contents with the instrument."""
         super().__init__(source, fast)
         self.checked = ctypes.CDLL(str(checked))
         code = sources.blank_comments(source.text)
         self.may_wait = _WAITS.search(code) is not None
         self.parameters = sources.parameter_names(source.text)
-        file = kernel_file.read(source.text)
+        file = kernel_file.read(text)
         self.tables = check_rows.Tables(checked, self.checked, runtime, file.dynamic)
         self.variables = [
             _Variable(name, self.library, self.checked, runtime, is_constant=is_constant)

@@ -119,9 +119,9 @@ def _runtime(
     def steps(folder: Path) -> tuple[Step, ...]:
         return (*compile_and_link(folder), lambda: _precompile(kernels, folder))
 
+    text, what = (RUNTIME / name).read_text(encoding="utf-8"), "the CPU device's runtime, once"
     try:
-        with stage("compiling the CPU device's runtime, once", once=True):
-            return _built(stem, (RUNTIME / name).read_text(encoding="utf-8"), flags, steps)
+        return _built(stem, text, flags, steps, what, once=True)
     except KernelCompileError as error:
         raise runtime_failure(error.message) from None
 
@@ -144,8 +144,7 @@ def kernel_library(
         check_it = partial(check, folder / "library.so")
         return (partial(compile_it, ready, folder, command), link, check_it)
 
-    with stage(f"compiling {label}"):
-        return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps)
+    return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps, label)
 
 
 def _compile_fibers(
@@ -201,13 +200,13 @@ def check_files(
         )
 
     depends = [word for _, more in files for word in (*check_flags(more), "")]
-    with stage(f"compiling {label}, instrumented"):
-        return _built(
-            f"{Path(label).stem[:LONGEST_NAME]}-check",
-            "\0".join(texts),
-            (*depends, runtime, *libraries),
-            steps,
-        )
+    return _built(
+        f"{Path(label).stem[:LONGEST_NAME]}-check",
+        "\0".join(texts),
+        (*depends, runtime, *libraries),
+        steps,
+        f"{label}, instrumented",
+    )
 
 
 def _compile_checked(
@@ -318,12 +317,15 @@ def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
             made.replace(target)
 
 
-def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path:
-    """The cached library for `text`, made by `steps` when there is none."""
+def _built(
+    stem: str, text: str, depends: tuple[str, ...], steps: Steps, what: str, *, once: bool = False
+) -> Path:
+    """The cached library for `text`; `steps` compile it, which is said of `what`, if it is new."""
     library = cached("cpu", stem, find_compiler().identity, text, *depends, suffix=".so")
     if not library.exists():
         library = place_of(library)
-        _build(find_compiler(), text, steps, library)
+        with stage(f"compiling {what}", once=once):
+            _build(find_compiler(), text, steps, library)
     return library
 
 

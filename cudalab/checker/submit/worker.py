@@ -18,6 +18,7 @@ that loads the submission confines itself before (confine.py), so none can reach
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Params = dict[str, Any]
 RAISED = 1  # Python's exit status after an uncaught exception
+COLLECT_EVERY = 50_000  # new objects: a child ends soon, and a look at all of them copies pages
 
 
 class Channel:
@@ -109,6 +111,8 @@ class Channel:
 
 def main(more: Mapping[str, Mode] = MappingProxyType({})) -> int:
     """Fork a child for each specification; `more` are modes besides those above, by name."""
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY)
     channel = Channel()
     confine.hide()
     probe = forked(lambda _: 0 if confine.confine() else 1)
