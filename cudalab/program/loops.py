@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MOST_INSTANCES = 8  # of a template's loops
 _GROUPS = "cudalab/group_regions.h"  # for loops with cooperative groups
 _USES_GROUPS = re.compile(r"\b__(?:cg|grid)_|\bcudalab_mask\b")
+_PLANE = re.compile(r"\bdim3\b[^;]*,")  # a block of several dimensions, perhaps
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*$", re.MULTILINE)
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
 _LABEL = re.compile(r'^#line \d+ "(.*)"$', re.MULTILINE)
@@ -229,7 +230,8 @@ def _weave(
 
     Templates that are launched often keep their fibers.
     """
-    flat = all(each.flat for each in written.values())
+    planes = any(_PLANE.search(each.file.text) for each in files)
+    flat = all(each.flat for each in written.values()) and not planes
     head = [f"#undef {name}" for name in sorted({*macros, *BLOCK_VOTES})]  # they are expanded
     head += ["#define CUDALAB_PROGRAM", *["#define CUDALAB_FLAT"] * flat]
     head += ['#include "../kernels/regions.h"']

@@ -459,3 +459,16 @@ def test_templates_that_are_launched_often_hand_over_their_numbers(
     assert ("two_ways" in text) == ways.any_loops == has_loops
     is_handed = "k_cudalab_all<int>(cudalab_b, 5, " if types else "k_cudalab_all(cudalab_b, 5, "
     assert (is_handed in text) == (has_loops and launches > 8)
+
+
+@pytest.mark.parametrize(
+    ("block", "has_rows"),
+    [("64", False), ("dim3(64)", False), ("dim3(32, 2)", True), ("dim3{8, 4, 2}", True)],
+)
+def test_blocks_of_several_dimensions_have_loops_over_rows(block, has_rows):
+    """Also of a kernel that only asks for threadIdx.x: its loops would else be left unused."""
+    kernel = "__global__ void k(int* p) { p[threadIdx.x] = 1; }"
+    file = File("a.cu", "a.cu", f"{kernel}\nvoid f(int* p) {{ k<<<1, {block}>>>(p); }}\n")
+    parsed = edited([file], ["0-a.cpp"])
+    loops.add(parsed, ["0-a.cpp"], [0], AsItIs())
+    assert ("#define CUDALAB_FLAT" not in parsed[0].tail) == has_rows

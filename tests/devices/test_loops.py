@@ -1,5 +1,6 @@
 """Kernels as loops over the threads of a block: the same bytes as with fibers."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -176,6 +177,16 @@ extern "C" __global__ void product_in_branch(const float* a, const float* b, flo
         out[y * n + x] = sum / greatest;
     }
 }
+extern "C" __global__ void product_of_its_time(const float* a, const float* b, float* out, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    int turn, k;
+    if (x < n && y < n) {
+        for (turn = n - 1; turn < n; turn++) {
+            for (k = 0; k < 100; k++) out[y * n + x] += a[y * n + k] * b[k * n + x];
+            for (k = 99; k >= 0; --k) out[y * n + x] += k * b[k * n + x];
+        }
+    }
+}
 __device__ float weight(const float* a, int i) { return 1 + a[i + threadIdx.x]; }
 extern "C" __global__ void sweeps(const float* a, const float* b, float* out, int n) {
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -188,6 +199,7 @@ extern "C" __global__ void sweeps(const float* a, const float* b, float* out, in
     }
 }
 """
+NAMES = re.findall(r"(\w+)\(const float\* a, const float\* b", IN_STEP)
 
 
 @pytest.mark.parametrize("block", [(16, 16), (32, 3), (8, 8), (48, 1), (7, 1, 3)])
@@ -199,7 +211,7 @@ def test_threads_go_through_loops_in_step(block):
     for with_loops in (True, False):
         with CpuDevice(1, loops=with_loops) as device:
             module = device.compile(source(IN_STEP), {})
-            for name in ("product", "product_in_branch", "sweeps"):
+            for name in NAMES:
                 assert module[name].has_loops == with_loops
                 out = device.to_device(np.ones_like(a))
                 number = np.uint32(n) if "branch" in name else np.int32(n)
@@ -207,7 +219,7 @@ def test_threads_go_through_loops_in_step(block):
                     module[name], grid, block, device.to_device(a), device.to_device(b), out, number
                 )
                 answers.append(device.to_host(out))
-    for in_step, alone in zip(answers[:3], answers[3:], strict=True):
+    for in_step, alone in zip(answers[: len(NAMES)], answers[len(NAMES) :], strict=True):
         assert in_step.tobytes() == alone.tobytes()
         assert (in_step != 1).any()
 
@@ -227,6 +239,11 @@ def test_threads_go_through_loops_in_step(block):
         'for (int k = 0; k < n; ++k) printf("%d", k);',
         "out[t] = 1; if (t > n) return; for (int k = 0; k < n; ++k) out[t] += k;",
         "int own[9]; for (int k = 0; k < n; ++k) own[k] = k; out[t] = own[n - 1];",
+        "int k; for (k = 0; k < n; ++k) out[t] += k; out[t] += k;",  # what a loop leaves is used
+        "int k; if (n > 9) k = n; for (k = 0; k < n; ++k) out[t] += k;",
+        "int k, i = 0; for (k = 0; k < n; ++k) out[t] += i;",
+        "int k, i; for (i = 0; i < n; ++i) { out[t] += k; for (k = 0; k < n; ++k) out[t] += k; }",
+        "int k, i; for (k = 0, i = 1; k < n; ++k) out[t] += i;",
         "while (n-- > 0) out[t] += n;",
         "int flag; flag = t; if (flag) while (n-- > 0) out[t] += n;",
     ],

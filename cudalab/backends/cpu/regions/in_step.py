@@ -8,6 +8,7 @@ elements, or the same ones. The threads of other kernels without barriers run on
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Facts
@@ -16,16 +17,19 @@ from cudalab.backends.cpu.regions.syntax import Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, texts
+from cudalab.language.scopes import BASIC
 from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.syntax import Function, Local
     from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
 ALONE = "no barriers; "  # in reasons why the threads of a kernel run one after another
 NEEDLESS = f"{ALONE}each thread has loops of its own"
+
+LONG = 64  # rounds that the compiler does not unroll
 
 _LOOPS = frozenset({"for", "while", "do"})
 _LEAVING = frozenset({"break", "continue", "return"})
@@ -48,7 +52,7 @@ def settle_loops(unit: Unit, functions: list[Function]) -> None:
     if unit.is_collective(kernel.body) or not any(_LOOPS & body for body in bodies):
         return
     own = parsed(kernel).statements
-    kernel.statements = _returning_early(own)
+    kernel.statements = _with_own_indices(_returning_early(own))
     unit.in_step.add(kernel.name)
     facts = Facts(unit, kernel, {})
     facts.look()
@@ -94,6 +98,53 @@ def _returning_early(statements: list[Statement]) -> list[Statement]:
     leave = Statement("simple", [place._replace(text=text) for text in ("return", ";")])
     guard = Statement("if", last.own, opposite, parts=[leave])
     return [*statements[:-1], guard, *last.parts[0].inside]
+
+
+def _with_own_indices(statements: list[Statement]) -> list[Statement]:
+    """The statements with `for (int i = 0; …)` instead of `int i;` and loops that first set it."""
+    for at, statement in enumerate(statements):
+        before, after = statements[:at], statements[at + 1 :]
+        indices = {local.name for local in statement.declared if _is_unset_number(local)}
+        if not indices or len(indices) < len(statement.declared) or statement.kind != "simple":
+            continue
+        if all(_is_set_by_loops(name, after) for name in indices):
+            spec = statement.declared[0].spec
+            declaring = [_declaring(indices, spec, each) for each in after]
+            return _with_own_indices([*before, *declaring])
+    return [replace(each, parts=_with_own_indices(each.parts)) for each in statements]
+
+
+def _is_unset_number(local: Local) -> bool:
+    is_number = all(word in BASIC or word.endswith("_t") for word in texts(local.spec))
+    return is_number and not (local.pointer or local.array or local.value)
+
+
+def _is_set_by_loops(name: str, statements: list[Statement]) -> bool:
+    """Whether a variable is used only in loops that first set it."""
+    return all(
+        name not in texts(each.words)
+        or _first_sets(each, {name})
+        or (name not in _head(each) and bool(each.parts) and _is_set_by_loops(name, each.parts))
+        for each in statements
+    )
+
+
+def _first_sets(statement: Statement, names: set[str]) -> bool:
+    words = texts(statement.first)
+    return words[1:2] == ["="] and words[0] in names and "," not in words
+
+
+def _head(statement: Statement) -> list[str]:
+    """The words of a statement that are not in the statements inside it."""
+    own, first, step = statement.own, statement.first, statement.step
+    return texts([*own, *first, *statement.condition, *step])
+
+
+def _declaring(names: set[str], spec: Words, statement: Statement) -> Statement:
+    """A statement whose loops declare the variables that they first set."""
+    first = [*spec, *statement.first] if _first_sets(statement, names) else statement.first
+    parts = [_declaring(names, spec, part) for part in statement.parts]
+    return replace(statement, first=first, parts=parts)
 
 
 class _Kernel:
@@ -163,7 +214,9 @@ class _Kernel:
         )
 
     def _is_long(self, loop: Statement) -> bool:
-        """Whether the number of rounds is unknown to the compiler."""
+        """Whether the number of rounds is unknown to the compiler, or too large to be unrolled."""
         names = self._parameters | self._facts.levels.names.keys()
         names -= {local.name for local in loop.declared}
-        return any(word.text in names for word in loop.condition)
+        ends = [*loop.first, *loop.condition]
+        bounds = [int(word.text) for word in ends if word.text.isdecimal()]
+        return any(word.text in names for word in loop.condition) or max(bounds, default=0) >= LONG
