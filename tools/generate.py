@@ -24,6 +24,7 @@ from tools.results import table
 from tools.right import __main__ as right
 from tools.studies import accuracy as errors_of_answers
 from tools.studies import (
+    atomics,
     ladders,
     loops,
     multiprocessors,
@@ -390,6 +391,7 @@ PARTS = {
     "repeats": false_verdicts,
     "accuracy": accuracy,
     "sanitizers": sanitized,
+    "atomics": atomics.tables,
     "suites": judged_suites.tables,
     "programs": programs,
     "selftest": selftests,

@@ -158,11 +158,12 @@ def page() -> Iterator[Part]:
         further: with one double per pair of lanes they took 1 wavefront, with one float4 per four
         lanes 2. Stores are not merged.)
 
-        Atomic additions of ints take as many wavefronts as lanes meet at the fullest word: 32 if
-        all add to one, 1 for 32 words in 32 banks; and 32 for 32 words in one bank. Only an
-        addition of the constant 1 whose result is unused is merged: 1 wavefront for one word. A
-        float is added by a loop of compare-and-swap, three wavefronts for each lane that meets: 96
-        if all add to one word.
+        Atomic operations take a wavefront for each lane that the fullest bank serves, also if the
+        lanes meet in one word: 32 if all add to one, 1 for 32 words in 32 banks, 32 for 32 words
+        in one bank. Only an addition of the constant 1 whose result is unused is merged: 1
+        wavefront for one word. A compare-and-swap takes two for each lane. A float is added by a
+        loop of compare-and-swap: 96 wavefronts if all lanes add to one word, 592 for 32 words in
+        one bank.
 
         Padding needs room in the declaration, and parentheses in a macro: i + i >> 5 means
         (i + i) >> 5.

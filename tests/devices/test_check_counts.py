@@ -137,6 +137,7 @@ def test_atomics_that_meet():
     ("line", "turns", "degree"),
     [
         ("increments", 1, 1),
+        ("swaps", 8, 1),
         ("increments_of_halves", 1, 1),
         ("increments_of_one_bank", 32, 32),
         ("increments_with_results", 32, 1),
@@ -144,13 +145,17 @@ def test_atomics_that_meet():
         ("threes", 4, 1),
         ("maxima_of_one_bank", 32, 8),
         ("floats", 12, 1),
+        ("floats_of_one_bank", 592, 32),
+        ("longs", 128, 1),
+        ("exchanges_of_longs", 2, 2),
     ],
 )
 def test_atomics_in_shared_memory_take_turns(line, turns, degree):
     found = at(trace("turns", 1, 32, zeros(32), zeros(32)), line, "atomic")
     assert (found.requests, found.wavefronts) == (1, turns)
     assert found.conflict_degree_max == degree
-    assert found.wavefronts - found.ideal_wavefronts == turns - turns // degree
+    ideal = {"increments_of_one_bank": 1, "maxima_of_one_bank": 4, "floats_of_one_bank": 3}
+    assert found.ideal_wavefronts == ideal.get(line, turns)
 
 
 def test_lanes_stay_together_where_some_continue():

@@ -71,10 +71,12 @@ extern "C" __global__ void same_address(int* counts, const int* in) {
 // What an H100 has counted for such operations in shared memory.
 extern "C" __global__ void turns(const int* in, int* out) {
     __shared__ int words[1024];
-    __shared__ float floats[32];
+    __shared__ float floats[1024];
+    __shared__ unsigned long long longs[32];
     const unsigned t = threadIdx.x;
     for (int i = t; i < 1024; i += 32) words[i] = 0;
-    floats[t] = 0;
+    for (int i = t; i < 1024; i += 32) floats[i] = 0;
+    longs[t] = 0;
     __syncthreads();
     atomicAdd(&words[0], 1);             // @increments
     atomicAdd_block(&words[t / 2], 1);   // @increments_of_halves
@@ -84,6 +86,10 @@ extern "C" __global__ void turns(const int* in, int* out) {
     atomicAdd(&words[t % 8], 3);         // @threes
     atomicMax(&words[32 * (t % 8)], 3);  // @maxima_of_one_bank
     atomicAdd(&floats[t % 8], 1.5f);     // @floats
+    atomicAdd(&floats[32 * t], 1.5f);    // @floats_of_one_bank
+    atomicAdd(&longs[0], 1ull);          // @longs
+    atomicExch(&longs[t], 1ull);         // @exchanges_of_longs
+    atomicCAS(&words[t % 8], 0, 3);      // @swaps
 }
 
 // Lanes skip the second access in different iterations: they must stay together all the same.

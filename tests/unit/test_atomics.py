@@ -32,4 +32,4 @@ def test_loads_around_the_operation_do_not_count(monkeypatch, tmp_path, used):
     atomics.store(rows, {"device": "A GPU", "driver": "1.0", "date": "2026-01-31"})
     line = atomics.tables().splitlines()[-1]
     costs = " | ".join(["64 + 32 | 32 + 16 | 16 + 8 | 8 + 4 | 4 + 2"] * 2)
-    assert line == f"| `add_float` | unused | ATOMS.CAST.SPIN | {costs} |"
+    assert line == f"| `add_float` (unused) | {costs} |"

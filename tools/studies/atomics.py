@@ -47,7 +47,7 @@ SHOWN = {
     "on 17 addresses, half of the lanes on one": "17, one for 16 lanes",
     "on 1 address, 16 lanes of 32": "1, 16 lanes",
 }
-COLUMNS = ["operation", "result", "instruction", *SHOWN.values()]
+COLUMNS = ["operation", *SHOWN.values()]
 _LAUNCH = re.compile(r"shared_atomic<(?:\w+::)?(?P<name>\w+), ?(?:\(bool\))?(?P<used>\w+)>")
 _MANGLED = re.compile(r"shared_atomicI\d+(?P<name>[a-z0-9_]+)Lb(?P<used>[01])")
 _HEADS = re.compile(r'^(?="ID")', re.MULTILINE)
@@ -114,23 +114,30 @@ def store(counted: Iterable[Json], machine: Json) -> None:
 
 
 def tables() -> str:
-    """Wavefronts by operation and number of addresses; operations of the same cost in one row."""
+    """Wavefronts by number of addresses; operations of the same cost in one row."""
     parts = []
     for stored in results.read_all("atomics"):
-        costs: dict[tuple[str, ...], list[str]] = {}
         by_kernel: dict[tuple[str, bool], dict[str, str]] = {}
         for row in stored["rows"]:
             cost = f"{row['wavefronts']}" + (f" + {row['loads']}" if row["loads"] else "")
             kernel = row["operation"], row["used"]
             by_kernel.setdefault(kernel, {"code": row["instruction"]})[row["pattern"]] = cost
+        costs: dict[tuple[str, ...], dict[str, list[bool]]] = {}
         for (name, used), found in by_kernel.items():
             if found["code"]:
-                key = ("used" if used else "unused", found["code"], *(found[m] for m in SHOWN))
-                costs.setdefault(key, []).append(f"`{name}`")
-        lines = [[", ".join(names), *key] for key, names in costs.items()]
+                key = tuple(found[m] for m in SHOWN)
+                costs.setdefault(key, {}).setdefault(name, []).append(used)
+        lines = [
+            [", ".join(_operation(*one) for one in of.items()), *key] for key, of in costs.items()
+        ]
         head = f"{stored['device']}, driver {stored['driver']}, {stored['date']}:\n\n"
         parts.append(head + results.table(COLUMNS, lines, numbers=len(SHOWN)))
     return "\n".join(parts) or "No counts are stored yet.\n"
+
+
+def _operation(name: str, used: list[bool]) -> str:
+    """An operation, and whether the row is about its result being used or not."""
+    return f"`{name}`" + ("" if len(used) == 2 else " (used)" if used[0] else " (unused)")
 
 
 def main(command: str = "", *paths: str) -> None:

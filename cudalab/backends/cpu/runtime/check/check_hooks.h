@@ -44,7 +44,7 @@ static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes,
                              (unsigned char)flags,
                              is_direct,
                              shape == OBJECT,
-                             (unsigned short)(flags & (BY_LOOP | AT_ONCE))};
+                             (unsigned short)(flags & TURNS)};
         if (goes_on) {
             ++detector.ordering.request;
             check_access(thread, run.event[thread]);

@@ -21,10 +21,6 @@ enum MarkFlags : unsigned char {
     IS_CHECKED =
         128,  // of a plain load: its thread has gone on with a compare-and-swap of the word
 };
-// How a GPU carries out an atomic operation in shared memory: an instruction serves one lane after
-// the other; there is only a loop of compare-and-swap; or it adds 1 for all lanes at a word at
-// once.
-enum Turns : unsigned { BY_LANE = 0, BY_LOOP = 256, AT_ONCE = 512 };
 
 // An access to a word. Requests are numbered over all blocks and launches, so the number says when
 // it was, and in which block; lanes of one instruction have the same. 0: no access.

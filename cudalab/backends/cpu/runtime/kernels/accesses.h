@@ -9,10 +9,11 @@
 // ------------------------------------------------------------------ atomics
 
 namespace cudalab {
-// Whether a GPU computes in shared memory by a loop of compare-and-swap: BY_LOOP of check mode.
 template <class T>
-constexpr unsigned loop_of(T*) {
-    return std::is_integral<T>::value && sizeof(T) == 4 ? 0 : 256;
+constexpr Turns turns_of(T*) {
+    if (std::is_integral<T>::value && sizeof(T) == 4) return BY_LANE;
+    if (sizeof(T) == 2) return LOOP_OF_HALF;
+    return std::is_arithmetic<T>::value ? LOOP : LOOP_OF_TWO;
 }
 }  // namespace cudalab
 
@@ -81,7 +82,7 @@ inline T cudalab_atomic(T* address, F update) {
         return cudalab_atomic_old(p, old, old != v);                                            \
     }                                                                                           \
     inline T atomicCAS(T* p, T expected, T v) {                                                 \
-        CUDALAB_UPDATES(p);                                                                     \
+        CUDALAB_SWAPS(p);                                                                       \
         bool done = __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL,       \
                                                 __ATOMIC_ACQUIRE);                              \
         return cudalab_swapped_old(p, expected, done);                                          \

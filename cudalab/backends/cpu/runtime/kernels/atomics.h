@@ -7,7 +7,7 @@
 // ------------------------------------------------------------------ more types
 
 inline unsigned short atomicCAS(unsigned short* p, unsigned short expected, unsigned short v) {
-    CUDALAB_UPDATES(p);
+    CUDALAB_SWAPS(p);
     const bool done =
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     return cudalab_swapped_old(p, expected, done);
@@ -108,7 +108,7 @@ inline bool __nv_atomic_compare_exchange(T* p, T* expected, T* value, bool, int 
                                          int scope = __NV_THREAD_SCOPE_SYSTEM) {
     ::cudalab::ordered(order, scope);
     ::cudalab::scoped(scope);
-    CUDALAB_UPDATES(p);
+    CUDALAB_SWAPS(p);
     const bool done =
         __atomic_compare_exchange(p, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     CUDALAB_SWAPPED(p, done);

@@ -143,15 +143,29 @@ CUDALAB_BUILTIN(dim3, gridDim);
 #define CUDALAB_LOADS(p) CUDALAB_ACCESS(p, 2, 0)
 #define CUDALAB_STORES(p) CUDALAB_ACCESS(p, 3, 0)
 #define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, 1)
-// An operation that reads what it changes. GPUs have no instruction for some types.
+// The others say how a GPU does them in shared memory, too.
+#define CUDALAB_SWAPS(p) CUDALAB_ACCESS(p, 4, 1 | ::cudalab::SWAP)
 #define CUDALAB_COMPUTES(changes, p) \
-    CUDALAB_ACCESS(p, 4, ((changes) ? 1 : 1 | 32) | ::cudalab::loop_of(p))
+    CUDALAB_ACCESS(p, 4, ((changes) ? 1 : 1 | 32) | ::cudalab::turns_of(p))
 // Atomic loads and stores, and those that are volatile.
 #define CUDALAB_LOADS_ATOMICALLY(p) CUDALAB_ACCESS(p, 2, 1)
 #define CUDALAB_STORES_ATOMICALLY(p) CUDALAB_ACCESS(p, 3, 1)
 #define CUDALAB_LOADS_VOLATILE(p) CUDALAB_ACCESS(p, 2, 2)
 
 namespace cudalab {
+
+// How a GPU carries out an atomic operation in shared memory: one lane after the other; by compare
+// and swap; in a loop of these, for one number, two of 16 bits, or one of 16 bits; or at once for
+// all lanes at a word.
+enum Turns : unsigned {
+    TURNS = 7 << 8,
+    BY_LANE = 0,
+    SWAP = 1 << 8,
+    LOOP = 2 << 8,
+    LOOP_OF_TWO = 3 << 8,
+    LOOP_OF_HALF = 4 << 8,
+    AT_ONCE = 5 << 8
+};
 
 typedef void (*ThreadFn)(void* const* args);
 typedef void (*BlockFn)(void* const* args, unsigned threads, const uint3* indices,

@@ -15,6 +15,11 @@ inline void atomic_fetch_begins(T* p, int order) {
     CUDALAB_COMPUTES(true, p);
 }
 template <class T>
+inline void atomic_swap_begins(T* p, int order) {
+    ordered(order);
+    CUDALAB_SWAPS(p);
+}
+template <class T>
 inline void atomic_load_begins(T* p, int order) {
     ordered(order);
     CUDALAB_LOADS_ATOMICALLY(p);
@@ -46,7 +51,7 @@ inline bool swap_ends(T* p, int order, bool done) {
     (::cudalab::atomic_begins(p, order), __atomic_exchange(p, value, result, order), \
      ::cudalab::atomic_ends(order, true))
 #define __atomic_compare_exchange(p, expected, value, weak, order, otherwise) \
-    (::cudalab::atomic_begins(p, order),                                      \
+    (::cudalab::atomic_swap_begins(p, order),                                 \
      ::cudalab::swap_ends(p, order,                                           \
                           __atomic_compare_exchange(p, expected, value, weak, order, otherwise)))
 #define __atomic_fetch_add(p, value, order) \
