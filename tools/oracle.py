@@ -46,8 +46,8 @@ def _foreign() -> str:
     rows = [[verdict, str(count)] for verdict, count in document["verdicts"].items()]
     return (
         f"{document['count']} kernels of {document['generator']}, on the CPU device"
-        f" ({', '.join(document['ways'])}) and as plain C++ with an OS thread for each thread of a"
-        f" block ({document['machine']}, {document['date']}, commit `{document['commit']}`):\n\n"
+        f" ({', '.join(document['ways'])}) and as plain C++ in which one thread runs at a time"
+        f" ({document['machine']}, {document['date']}, commit `{document['commit']}`):\n\n"
     ) + table(["verdict", "kernels"], rows, numbers=1)
 
 

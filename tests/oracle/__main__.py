@@ -121,11 +121,11 @@ def faults(
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True))
-@click.option("--ways", default="loops,fibers", help=f"All: {','.join(WAYS)}.")
+@click.option("--ways", default="loops,fibers", help=f"All: {','.join(WAYS)},nvcc.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Programs at a time.")
 @click.option("--store", "generator", default="", help="Stores the result: the generator's name.")
 def foreign(folder: Path, ways: str, jobs: int, generator: str) -> None:
-    """Compare kernels of another generator with plain C++ that has OS threads."""
+    """Compare kernels of another generator with plain C++."""
     verdicts = dict[str, str]()
     for name, verdict, messages in compare_foreign(folder, ways.split(","), jobs):
         verdicts[name] = verdict

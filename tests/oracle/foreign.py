@@ -1,9 +1,9 @@
 """Kernels of another generator, which shares nothing with ours: CUDAsmith's.
 
 `python -m tests.oracle foreign FOLDER` runs each of the folder's kernels on the CPU device in our
-ways, and as plain C++ with an OS thread for each thread of a block (texts/threads.h), and compares
-a hash of all that a kernel computes. Neither the generator nor its kernels are a part of this
-repository; a kernel begins with a comment that says its threads, and has the function `entry`.
+ways, and as plain C++ in which one thread runs at a time (texts/threads.h), and compares a hash of
+all that a kernel computes. Neither the generator nor its kernels are a part of this repository; a
+kernel begins with a comment that says its threads, and has the function `entry`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STORED = RESULTS / "foreign.json"
-HEADERS = ("cuda.h", "cuda_runtime.h", "device_launch_parameters.h", "sm_35_atomic_functions.h")
-FLAGS = ("-std=c++17", "-O0", "-w", "-fpermissive", "-fwrapv", "-pthread")
+HEADERS = ("cuda.h", "cuda_runtime.h", "device_launch_parameters.h")  # of CUDA
+OF_DEVICE = "sm_35_atomic_functions.h"  # CUDA includes it by itself
+PLAIN = ("g++", "-std=c++17", "-O0", "-w", "-fpermissive", "-fwrapv")
+NVCC = ("nvcc", "-std=c++17", "-arch=native", "-w")
 SECONDS = 120  # at which a kernel hangs
 
 
@@ -88,30 +90,42 @@ LAUNCH = "#define LAUNCH(kernel, grid, block, ...) kernel<<<grid, block>>>(__VA_
 
 
 def answers(program: Program, ways: list[str]) -> dict[str, str]:
-    """Give what the program prints as plain C++ and in our ways; a refusal has its message."""
+    """Give what the program prints as plain C++, in our ways, and perhaps on a GPU (way "nvcc").
+
+    A refusal has its message.
+    """
     with tempfile.TemporaryDirectory() as name:
-        folder, given = Path(name), dict[str, str]()
+        folder = Path(name)
         for header in program.path.parent.glob("*.h"):
             copyfile(header, folder / header.name)
+        (folder / OF_DEVICE).write_text("")
         source = folder / f"{program.path.stem}.cu"
         source.write_text(LAUNCH + program.main(), encoding="utf-8")
+        given = dict[str, str]()
         for way in ways:
-            ran = OWN.run(way, "--device", "cpu", str(source))
-            given[way] = ran.stdout.strip() if not ran.returncode else f"refused: {ran.stderr}"
+            if way == "nvcc":
+                given[way] = _made([*NVCC, source], folder / "gpu")
+            else:
+                ran = OWN.run(way, "--device", "cpu", str(source))
+                given[way] = ran.stdout.strip() if not ran.returncode else f"refused: {ran.stderr}"
         return {"plain": _plain(program, folder), **given}
 
 
 def _plain(program: Program, folder: Path) -> str:
-    """Run it as plain C++; what g++ or the time limit refuses has no answer."""
+    """Run it as plain C++."""
     for header in HEADERS:
         (folder / header).write_text("")
     copyfile(TEXTS / "threads.h", folder / "threads.h")
-    source, made = folder / "plain.cpp", folder / "plain"
+    source = folder / "plain.cpp"
     source.write_text(f'#include "threads.h"\n{program.main()}', encoding="utf-8")
+    return _made([*PLAIN, "-I", folder, source], folder / "plain")
+
+
+def _made(command: list[str | Path], program: Path) -> str:
+    """Compile and run; what the compiler or the time limit refuses has its message."""
     try:
-        subprocess.run(["g++", *FLAGS, "-I", folder, source, "-o", made], check=True,
-                       capture_output=True, timeout=SECONDS)  # fmt: skip
-        ran = subprocess.run([made], check=True, capture_output=True, text=True, timeout=SECONDS)
+        subprocess.run([*command, "-o", program], check=True, capture_output=True, timeout=SECONDS)
+        ran = subprocess.run([program], check=True, capture_output=True, text=True, timeout=SECONDS)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         return f"refused: {error} {str(error.stderr)[-300:]}"
     return ran.stdout.strip()

@@ -1,13 +1,13 @@
-// CUDA's words for plain C++, with an OS thread for each thread of a block: for kernels that others
-// have written. Blocks run one after another, so that shared memory is static.
-#include <pthread.h>
+// CUDA's words for plain C++, for kernels that others have written. One thread runs at a time, until
+// it meets a barrier or ends, and blocks run one after another, so that shared memory is static.
+#include <ucontext.h>
 
 #include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
+#include <functional>
 #include <vector>
 #define __global__
 #define __device__
@@ -21,62 +21,41 @@ struct dim3 {
     unsigned x, y, z;
 };
 static dim3 gridDim, blockDim, blockIdx;
-static thread_local dim3 threadIdx;
-static pthread_barrier_t everyone;
+static dim3 threadIdx;
+struct Thread {
+    ucontext_t here;
+    std::vector<char> stack;
+    bool ended;
+};
+static ucontext_t turns;
+static Thread* now;
 static void __syncthreads() {
-    pthread_barrier_wait(&everyone);
+    swapcontext(&now->here, &turns);
 }
-static void __threadfence() {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
+static void __threadfence() {}
 static void __threadfence_block() {
     __threadfence();
 }
 
-template <class T, class V>
-T atomicAdd(T* at, V by) {
-    return __atomic_fetch_add(at, (T)by, __ATOMIC_SEQ_CST);
-}
-template <class T, class V>
-T atomicSub(T* at, V by) {
-    return __atomic_fetch_sub(at, (T)by, __ATOMIC_SEQ_CST);
-}
-template <class T, class V>
-T atomicAnd(T* at, V by) {
-    return __atomic_fetch_and(at, (T)by, __ATOMIC_SEQ_CST);
-}
-template <class T, class V>
-T atomicOr(T* at, V by) {
-    return __atomic_fetch_or(at, (T)by, __ATOMIC_SEQ_CST);
-}
-template <class T, class V>
-T atomicXor(T* at, V by) {
-    return __atomic_fetch_xor(at, (T)by, __ATOMIC_SEQ_CST);
-}
-template <class T, class V>
-T atomicExch(T* at, V by) {
-    return __atomic_exchange_n(at, (T)by, __ATOMIC_SEQ_CST);
-}
+#define ATOMIC(name, next)  \
+    template <class T, class V> \
+    T name(T* at, V by) {    \
+        const T old = *at;   \
+        *at = (T)(next);     \
+        return old;          \
+    }
+ATOMIC(atomicAdd, old + (T)by)
+ATOMIC(atomicSub, old - (T)by)
+ATOMIC(atomicAnd, old & (T)by)
+ATOMIC(atomicOr, old | (T)by)
+ATOMIC(atomicXor, old ^ (T)by)
+ATOMIC(atomicExch, (T)by)
+ATOMIC(atomicMin, old < (T)by ? old : (T)by)
+ATOMIC(atomicMax, old > (T)by ? old : (T)by)
 template <class T, class V>
 T atomicCAS(T* at, V seen, V by) {
-    T old = (T)seen;
-    __atomic_compare_exchange_n(at, &old, (T)by, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    return old;
-}
-template <class T, class V>
-T atomicMin(T* at, V by) {
-    T old = *at;
-    while (!__atomic_compare_exchange_n(at, &old, old < (T)by ? old : (T)by, false,
-                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-    }
-    return old;
-}
-template <class T, class V>
-T atomicMax(T* at, V by) {
-    T old = *at;
-    while (!__atomic_compare_exchange_n(at, &old, old > (T)by ? old : (T)by, false,
-                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-    }
+    const T old = *at;
+    if (old == (T)seen) *at = (T)by;
     return old;
 }
 
@@ -115,20 +94,34 @@ static void cudaMallocManaged(void* at, size_t bytes) {
 static int cudaDeviceSynchronize() {
     return 0;
 }
-template <class Kernel>
-void run(Kernel kernel, dim3 grid, dim3 block) {
-    gridDim = grid, blockDim = block;
-    const unsigned threads = block.x * block.y * block.z;
-    pthread_barrier_init(&everyone, nullptr, threads);
+static std::function<void()> kernel_of_all;
+static void begin() {
+    kernel_of_all();
+    now->ended = true;
+    swapcontext(&now->here, &turns);
+}
+static void run(std::function<void()> kernel, dim3 grid, dim3 block) {
+    gridDim = grid, blockDim = block, kernel_of_all = kernel;
+    std::vector<Thread> all(block.x * block.y * block.z);
+    for (Thread& one : all) one.stack.resize(1 << 18);
     for (unsigned b = 0; b < grid.x * grid.y * grid.z; ++b) {
         blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
-        std::vector<std::thread> all;
-        for (unsigned t = 0; t < threads; ++t)
-            all.emplace_back([=] {
+        for (Thread& one : all) {
+            getcontext(&one.here);
+            one.here.uc_stack.ss_sp = one.stack.data();
+            one.here.uc_stack.ss_size = one.stack.size();
+            makecontext(&one.here, begin, 0);
+            one.ended = false;
+        }
+        for (bool some = true; some;) {
+            some = false;
+            for (unsigned t = 0; t < all.size(); ++t) {
+                if (all[t].ended) continue;
                 threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
-                kernel();
-            });
-        for (std::thread& one : all) one.join();
+                now = &all[t], some = true;
+                swapcontext(&turns, &now->here);
+            }
+        }
     }
 }
 #define LAUNCH(kernel, grid, block, ...) run([=] { kernel(__VA_ARGS__); }, grid, block)
