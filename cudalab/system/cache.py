@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 READ_ONLY = "CUDALAB_CACHE_READ_ONLY"  # set if a grader has filled the cache
+CLOSED = "closed"  # its value once a process cannot compile any more
 ADDITIONS = "CUDALAB_CACHE_ADDITIONS"  # the folder for what such a cache is found to lack
 MIN_BYTES = 1 << 20  # free space that a folder must have to be of use
 _DISK_FULL = re.compile(  # in the words of the system, and of zig
@@ -57,15 +58,17 @@ def cache_dir(device: str) -> Path:
 
 
 def place_of(entry: Path) -> Path:
-    """Where to put an entry that a cache lacks: into it, or beside one that is only read.
+    """The place of an entry that a cache lacks: in it, or beside one that is only read.
 
-    NotBuiltError where nothing may be added at all.
+    NotBuiltError where it is not there, and nothing may be added.
     """
     if not os.environ.get(READ_ONLY):
         return entry
-    if ADDITIONS not in os.environ:
+    folder = os.environ.get(ADDITIONS)
+    added = Path(folder, entry.name) if folder else None
+    if added is None or (os.environ[READ_ONLY] == CLOSED and not added.exists()):
         raise NotBuiltError(f"{entry.name} has not been compiled beforehand")
-    return Path(os.environ[ADDITIONS], entry.name)
+    return added
 
 
 def disk_full(messages: str) -> ToolchainError | None:

@@ -324,8 +324,9 @@ def _built(
     library = cached("cpu", stem, find_compiler().identity, text, *depends, suffix=".so")
     if not library.exists():
         library = place_of(library)
-        with stage(f"compiling {what}", once=once):
-            _build(find_compiler(), text, steps, library)
+        if not library.exists():
+            with stage(f"compiling {what}", once=once):
+                _build(find_compiler(), text, steps, library)
     return library
 
 

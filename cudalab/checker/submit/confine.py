@@ -19,7 +19,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING
 
-from cudalab.system.cache import READ_ONLY
+from cudalab.system.cache import CLOSED, READ_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ def confine() -> bool:
     filter_ = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
     confined = int(libc.syscall(number, SET_FILTER, ALL_THREADS, filter_)) == 0
     if confined:
-        os.environ[READ_ONLY] = "1"
+        os.environ[READ_ONLY] = CLOSED
     return confined
 
 

@@ -30,7 +30,6 @@ from cudalab.checker.sandbox.reading import (
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import check_disk, remove
 from cudalab.checker.submit import host_code, reports, views
-from cudalab.checker.submit.confine import CONFINE
 from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply
 from cudalab.checker.submit.session import Session
 from cudalab.checker.submit.sources import CompileFailure, copy_sources
@@ -175,7 +174,7 @@ class Kernel(Compiled):
         Whether there are such launches is known when the plan makes one. What is compiled goes to
         the cache as all that was compiled before: inspected, and protected from the runs.
         """
-        spec = self._spec("compile", cases=[case], builds=None, fibers=True)
+        spec = self._spec("compile", cases=[case], builds=None, fibers=True, adds=True)
         session.work({**spec, "read_only": not self.trusted}, COMPILE_LIMITS)
         if self.trusted:
             return
@@ -204,22 +203,26 @@ class Kernel(Compiled):
     ) -> tuple[Outcome, Findings | None]:
         """Run `cudalab sanitize` on it, with the input `source` if there is one.
 
-        Its findings, unless there is no report.
+        Its findings, unless there is no report. It takes the kernels as they were compiled for the
+        tests, and compiles the instrumented ones beside its report.
         """
-        with self.box() as box:
-            words = [self.sandbox.imports.python, "-m", "cudalab", "sanitize", self.lab.name]
-            words += [*options, "--kernel", str(self.source), "--json", FINDINGS]
+        if not self.trusted:
+            copy_runtime(self.built / "cache", check=True)
+            protect(self.built / "cache", self._group)
+        with self._turn, self._worker() as session:
+            folder, copy = session.box.path / OUT, session.box.path / "input.bin"
+            words = ["sanitize", self.lab.name, *options, "--kernel", str(self.source)]
+            words += ["--json", f"{OUT}/{FINDINGS}"]
             if source is not None:
-                words += ["--data", shutil.copyfile(source, box.path / "input.bin").name]
-            if not self.trusted:
-                copy_runtime(_own_cache(box), check=True)
-            if self._confines:
-                box.extra_env[CONFINE] = "1"
-            outcome, _ = self.sandbox.capture(words, box, limits)
+                words += ["--data", copy_input(source, copy).name]
+            outcome, _ = session.work(self._spec("program", words=words, adds=True), limits)
+            findings = None
             with suppress(UnreadableError):
-                data = read_regular(box.path / FINDINGS, MAX_FINDINGS_BYTES)
-                return outcome, parse_record(Findings, data, FINDINGS)
-        return outcome, None
+                data = read_regular(folder / FINDINGS, MAX_FINDINGS_BYTES)
+                findings = parse_record(Findings, data, FINDINGS)
+            copy.unlink(missing_ok=True)
+            _empty(folder)
+            return outcome, findings
 
     def predicted(self, options: Sequence[str], gpu: str, limits: Limits) -> bytes:
         """The JSON that `cudalab predict` writes of it, for the GPU of a file with that text."""

@@ -362,6 +362,8 @@ def copy_made(files: Sequence[Path], kind: str, cache: Path) -> None:
     for path in files:
         target = cache / "cudalab" / kind / path.relative_to(cache_dir(kind))
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            continue
         try:
             shutil.copyfile(path, target)
         except OSError:

@@ -14,6 +14,7 @@ that loads the submission confines itself before (confine.py), so none can reach
     cases    for each input: a report, a file for each different answer, and one with a bit for
              each element that no run has written
     time     computes on command; see `serve`
+    program  runs a command of cudalab, which confines itself
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import hashlib
 import json
 import os
 import resource
+import runpy
 import sys
 import traceback
 from contextlib import ExitStack, suppress
@@ -173,8 +175,10 @@ def limit(spec: Json) -> None:
         confine.hide(hidden=False)
     if spec["read_only"]:  # so is the box, but for its folder of outputs
         os.environ |= {READ_ONLY: "1", "TMPDIR": str(Path(OUT).absolute())}
-    if spec.get("fibers"):  # which come beside what has been compiled before
-        os.environ |= {ADDITIONS: str(Path(OUT).absolute()), LOOPS: "0"}
+    if spec.get("adds"):  # beside what has been compiled before
+        os.environ[ADDITIONS] = str(Path(OUT).absolute())
+    if spec.get("fibers"):
+        os.environ[LOOPS] = "0"
     if spec.get("kernels_dir"):
         source.use_kernels_dir(Path(spec["kernels_dir"]))
 
@@ -182,6 +186,8 @@ def limit(spec: Json) -> None:
 def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
     """Do in a child what the specification describes."""
     limit(spec)
+    if spec["mode"] == "program":
+        return program(spec)
     lab, mode = labs.get(spec["lab"]), spec["mode"]
     outputs = Outputs(spec)
     with ExitStack() as stack:
@@ -200,6 +206,18 @@ def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
             run_cases(lab, variant, device, spec, outputs)
         else:
             serve(lab, variant, device, spec, channel, outputs)
+    return 0
+
+
+def program(spec: Json) -> int:
+    """Run `cudalab` with the words of the specification, as `python -m` does."""
+    if spec["confine"]:
+        os.environ[confine.CONFINE] = "1"
+    sys.argv[1:] = spec["words"]
+    try:
+        runpy.run_module("cudalab", run_name="__main__")
+    except SystemExit as ended:
+        return int(ended.code or 0)
     return 0
 
 
