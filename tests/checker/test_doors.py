@@ -340,6 +340,8 @@ def test_odd_entries_of_a_class(tmp_path):
         archive.writestr("my.cu", "no kernel")
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("my.cu", "no kernel either")
+    (entries / "zipped.cu").write_bytes((entries / "twice.zip").read_bytes())
+    (entries / "none.cu").write_text("")
     (entries / "several").mkdir()
     for name in ("a.cu", "b.cu"):
         (entries / "several" / name).write_text("// /// cudalab\n// ///\n")
@@ -348,9 +350,11 @@ def test_odd_entries_of_a_class(tmp_path):
     assert "\u202e" not in done.stdout + done.stderr
     with (out / "results.csv").open() as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
-    assert len(rows) == 6
+    assert len(rows) == 8
     assert {row["max_points"] for row in rows.values()} == {rows["twice"]["max_points"]} != {"0"}
     assert rows["everything"]["cause"] == "everything is a link"
+    assert rows["zipped"]["cause"] == "zipped.cu is a zip"
+    assert rows["none"]["cause"] == "none.cu is empty"
     assert rows["twice"]["cause"] == "it has two files of one name: my.cu"
     assert rows["several"]["cause"].startswith("several kernel files: a.cu, b.cu")
     assert str(tmp_path) not in (out / "summary.html").read_text()

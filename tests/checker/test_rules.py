@@ -19,6 +19,7 @@ from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import necessity
+from cudalab.checker.submit.judged_run import JudgedRun
 from cudalab.checker.submit.kernel import own_kernel
 from cudalab.checker.submit.submission import Attempt, Trial
 from cudalab.checker.verdicts import Stage, Status, Why
@@ -174,6 +175,13 @@ def test_a_program_that_asks_a_kernel_whether_it_ran(tmp_path, begin, asks):
             kernel["details"][0] == "its kernels had other data, and every answer is right even so"
         )
         assert report["points"] == 0
+
+
+def test_the_environment_of_a_run_does_not_tell_what_it_is_for():
+    drawn = [(run, run.environment()) for run in JudgedRun for _ in range(50)]
+    assert {tuple(one) for _, one in drawn} == {("CUDALAB_RUN",)}
+    assert {len(one["CUDALAB_RUN"]) for _, one in drawn} == {16}
+    assert len({one["CUDALAB_RUN"] for _, one in drawn}) == len(drawn)
 
 
 class Answers:

@@ -27,7 +27,13 @@ TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 ENDINGS = (".zip", *TAR_ENDINGS)
 UNSUPPORTED = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst", ".lz", ".cab", ".arj")
 SOURCES = (".cu", ".py")  # what can be judged
-UTF16 = (b"\xff\xfe", b"\xfe\xff")  # what a file in UTF-16 begins with
+NOT_TEXT = {  # what a file begins with, what that is, and what helps
+    b"\xff\xfe": ("in UTF-16", "save it as UTF-8"),
+    b"\xfe\xff": ("in UTF-16", "save it as UTF-8"),
+    b"PK\3\4": ("a zip", "hand in the file that is in it, or give it the ending .zip"),
+    b"\x1f\x8b": ("packed by gzip", "hand in the file that is in it"),
+    b"\x7fELF": ("a compiled program", "hand in its source"),
+}
 IGNORED = {"__MACOSX", "__pycache__", ".git", ".DS_Store"}
 
 
@@ -131,11 +137,16 @@ def place(entry: Entry, folder: Path) -> Path:
 
 
 def _checked(folder: Path) -> Path:
-    """A folder whose sources are text that compilers read."""
-    for path in sources(folder):
+    """A folder whose sources are text that compilers read, and not all empty."""
+    some = list(sources(folder))
+    for path in some:
         with path.open("rb") as file:
-            if file.read(2) in UTF16:
-                raise BadSubmissionError(f"{path.name} is in UTF-16", "save it as UTF-8")
+            begins = file.read(4)
+        for mark, (what, hint) in NOT_TEXT.items():
+            if begins.startswith(mark):
+                raise BadSubmissionError(f"{path.name} is {what}", hint)
+    if some and not any(path.stat().st_size for path in some):
+        raise BadSubmissionError(f"{some[0].name} is empty")
     return folder
 
 

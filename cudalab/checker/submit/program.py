@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends import facts
 from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_regular
 from cudalab.checker.submit import views
+from cudalab.checker.submit.judged_run import JudgedRun
 from cudalab.checker.submit.reports import BUILDS, BUILT
 from cudalab.checker.submit.sources import copy_sources
 from cudalab.checker.submit.submission import (
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case
 
 FINDINGS, MAX_FINDINGS_BYTES = "findings.json", 1 << 22
-WITHOUT_KERNELS = "CUDALAB_WITHOUT_KERNELS"  # an instruction to the runtime, or its stand-in
-OTHER_DATA = "CUDALAB_OTHER_DATA"  # the same: a number of bytes
 _LEFT_OUT = re.compile(r"^cudalab: (\d{1,18}) launches left out$", re.MULTILINE)
 
 
@@ -82,7 +81,7 @@ class Program(Compiled):
 
     def without_kernels(self, trial: Trial) -> tuple[Attempt, int]:
         """Run with every launch left out; the number of launches, if the program told it."""
-        attempt = self._run(trial, {WITHOUT_KERNELS: "1"})
+        attempt = self._run(trial, JudgedRun.WITHOUT_KERNELS)
         counts = _LEFT_OUT.findall(attempt.outcome.stderr)
         return attempt, int(counts[-1]) if counts else 0
 
@@ -93,11 +92,11 @@ class Program(Compiled):
 
     def with_other_data(self, trial: Trial) -> Attempt:
         """Run with other data for the kernels than the program gives them."""
-        return self._run(trial, {OTHER_DATA: str(trial.path.stat().st_size // 2)})
+        return self._run(trial, JudgedRun.WITH_OTHER_DATA)
 
-    def _run(self, trial: Trial, environment: dict[str, str] | None = None) -> Attempt:
+    def _run(self, trial: Trial, run: JudgedRun = JudgedRun.AS_IT_IS) -> Attempt:
         command = [str(self.built / "program")]
-        made = self.box(own_code=False, extra_env=environment or {})
+        made = self.box(own_code=False, extra_env=run.environment())
         with made as box, trial.opened() as stdin:
             outcome, answer = self.sandbox.capture(command, box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
@@ -113,7 +112,8 @@ class Program(Compiled):
         sources = [str(self.built / "source" / one.name) for one in self.files]
         options = ["--device", "cpu", "--sanitize", "--json", FINDINGS]
         command = ["cudalab", "run", *options, *sources]
-        with self.box() as box, private_copy(path) as file:
+        made = self.box(extra_env=JudgedRun.AS_IT_IS.environment())
+        with made as box, private_copy(path) as file:
             copy_runtime(box.path / "cache", check=True)
             copy_made(runtime.files(check=True), "programs", box.path / "cache")
             box.readable += (compiler.check_runtime_library(),)  # that library names its path

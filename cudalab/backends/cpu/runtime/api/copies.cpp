@@ -56,7 +56,8 @@ cudaError_t perform(Call& call, const Copy& copy) {
             const char* source =
                 (const char*)copy.source + slice * copy.source_slice + row * copy.source_pitch;
             memmove(target, source, copy.width);
-            if (kernels_get_other_data && is_to_device(copy)) change_data(target, copy.width);
+            if (kernels_get_other_data && is_to_device(copy))
+                change_copied_data(target, source, copy.width);
             memory_read(source, copy.width);
             memory_written(target, copy.width);
         }

@@ -198,7 +198,7 @@ void unwatch_memory(const Allocation& memory);
 void memory_written(const void* address, size_t bytes);
 // Other data for kernels than the program gives them, where a judge wants that: memory.cpp.
 extern const bool kernels_get_other_data;
-void change_data(void* data, size_t bytes);
+void change_copied_data(void* target, const void* source, size_t bytes);
 void change_shared_data();                    // before a launch
 void library_writes(bool begins);             // what host code writes until it ends
 void heap_grows(void* memory, size_t bytes);  // in a kernel; only in check mode

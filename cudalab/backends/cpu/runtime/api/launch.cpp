@@ -11,6 +11,7 @@
 // clang-format on
 
 #include "crashes.h"
+#include "cudalab/judged_run.h"
 #include "order.h"
 
 namespace cudalab {
@@ -262,9 +263,8 @@ void stop_kernel(const char* why) {
 // A course's judge runs a program without its kernels, too: an answer that is right then was
 // computed elsewhere.
 static struct LeftOut {
-    const bool wanted = getenv("CUDALAB_WITHOUT_KERNELS");
+    const bool wanted = judged_run() == JudgedRun::WITHOUT_KERNELS;
     unsigned long long launches = 0;
-    LeftOut() { unsetenv("CUDALAB_WITHOUT_KERNELS"); }
     ~LeftOut() {
         if (wanted) fprintf(stderr, "cudalab: %llu launches left out\n", launches);
     }

@@ -1,6 +1,7 @@
 // Memory: the functions of the API that allocate, free and describe it.
 
 #include "allocations.h"
+#include "cudalab/judged_run.h"
 #include "cudalab/library_access.h"
 #include "hints.h"
 
@@ -34,25 +35,26 @@ void close_for_library() {
 
 // A course's judge lets kernels see other data than the program gives them, too: an answer that is
 // right then was computed elsewhere. Bytes are others again at each launch, and never the old ones.
-static const char* const bytes_of_others = getenv("CUDALAB_OTHER_DATA");
-const bool kernels_get_other_data = bytes_of_others && !unsetenv("CUDALAB_OTHER_DATA");
-static unsigned long long changed_bytes;
+const bool kernels_get_other_data = judged_run() == JudgedRun::WITH_OTHER_DATA;
+static bool pinned_is_source;  // of copies to the device, from which the host may compute, too
 
-void change_data(void* data, size_t bytes) {
+static void change(const void* data, size_t bytes) {
     for (size_t i = 0; i < bytes; ++i) ((unsigned char*)data)[i] += 85;
-    changed_bytes += bytes;
 }
-// What kernels share with the host. Pinned memory is often a mere source of copies, from which the
-// host may compute, so it stays as it is where there were as many copies as the judge expects.
+void change_copied_data(void* target, const void* source, size_t bytes) {
+    change(target, bytes);
+    pinned_is_source |= find_allocation(source) != nullptr;
+}
+// What kernels share with the host.
 void change_shared_data() {
     if (!kernels_get_other_data) return;
-    const bool copied = changed_bytes >= strtoull(bytes_of_others, nullptr, 10);
     const Section& variables = memory.managed;
-    change_data((void*)variables.begin, (size_t)(variables.end - variables.begin));
+    change(variables.begin, (size_t)(variables.end - variables.begin));
     for (const auto& each : memory.live) {
         const Kind kind = each.value.kind;
-        if (kind == Kind::MANAGED || (!copied && kind != Kind::DEVICE && kind != Kind::VARIABLE))
-            change_data((void*)each.value.begin, each.value.bytes);
+        const bool pinned = kind == Kind::PINNED || kind == Kind::REGISTERED;
+        if (kind == Kind::MANAGED || (pinned && !pinned_is_source))
+            change((const void*)each.value.begin, each.value.bytes);
     }
 }
 
