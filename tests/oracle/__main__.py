@@ -130,8 +130,8 @@ def foreign(folder: Path, ways: str, jobs: int, generator: str) -> None:
     for name, verdict, messages in compare_foreign(folder, ways.split(","), jobs):
         verdicts[name] = verdict
         click.echo(f"{name}: {verdict}{messages and ': '}{messages[:500]}")
-    if generator:
-        click.echo(store_foreign(verdicts, generator, ways.split(",")))
+        if generator:
+            store_foreign(verdicts, generator, ways.split(","))
     sys.exit(any(each.startswith("differs") for each in verdicts.values()))
 
 

@@ -152,7 +152,7 @@ def compare(folder: Path, ways: list[str], jobs: int) -> Iterator[tuple[str, str
             yield path.stem, verdict(given), "\n".join(said)
 
 
-def store(verdicts: dict[str, str], generator: str, ways: list[str]) -> Path:
+def store(verdicts: dict[str, str], generator: str, ways: list[str]) -> None:
     """Store how many programs there are of each verdict, and the names of those that differ."""
     document = {
         **measured(),
@@ -163,4 +163,3 @@ def store(verdicts: dict[str, str], generator: str, ways: list[str]) -> Path:
         "differ": [name for name, each in verdicts.items() if each.startswith("differs")],
     }
     STORED.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return STORED

@@ -66,7 +66,15 @@ class Scarce(Micro):
 
     def of_choices(self, a: str, b: str, value: str, q: str, condition: str) -> list[str]:
         """Give statements that change one of several variables."""
+        inside = [  # another expression
+            f"(({condition} ? {a} : {b})) ^= 5;",
+            f"{b} ^= 3, ({condition} ? {a} : {b}) ^= {value};",
+            f"{{ const int {q} = 7 & (({condition} ? {a} : {b}) ^= {value}); {b} ^= {q}; }}",
+            f"if ((({condition} ? {a} : {b}) ^= {value}) & 1) {b} ^= 2;",
+            f"{{ const int {q} = 3 & ({condition} ? {a} : {b})++; {b} ^= {q}; }}",
+        ]
         return [
+            *(inside if self.has_edges else []),
             f"({condition} ? {a} : {b}) ^= 21;",
             f"({condition} ? {a} : {b}) = {value};",
             f"*({condition} ? &{a} : &{b}) ^= 5;",
