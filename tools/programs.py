@@ -52,6 +52,7 @@ LARGER = {  # than the samples, for each lab
     "radixsort": "1000000",
     "reduce": "1000000",
     "scan": "200000",
+    "softmax": "300x500",
     "solve": "100",
     "table": "100000",
     "transpose": "300x500",

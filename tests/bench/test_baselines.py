@@ -31,7 +31,7 @@ from cudalab.errors import (
 )
 from cudalab.labs.histogram.lab import classes_of_bytes
 
-SIZES = {"matmul": 70, "solve": 40, "transpose": 50, "reduce": 1000}
+SIZES = {"matmul": 70, "solve": 40, "transpose": 50, "softmax": 50, "reduce": 1000}
 CUDA = pytest.mark.cuda
 
 

@@ -27,7 +27,7 @@ from cudalab.labs.base import Job
 from cudalab.labs.solve.spectrum import RefusalError
 from cudalab.language import source
 
-MATRIX_LABS = {"matmul", "solve", "transpose"}  # their size is an order, not a length
+MATRIX_LABS = {"matmul", "softmax", "solve", "transpose"}  # their size is an order, not a length
 EDGES = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257)
 ORDERS = (*EDGES[:-3], 100, 129)
 LENGTHS = (*EDGES, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 65_537)

@@ -58,7 +58,7 @@ def planned(lab, variant, dtype=None):
     if dtype or given.get("classes") == "many":  # bytes have but 256
         given["dtype"] = dtype or "uint32"
     case = lab.complete(given)
-    shaped = lab.name == "transpose" or case.get("along") in ("rows", "cols")
+    shaped = lab.name in ("softmax", "transpose") or case.get("along") in ("rows", "cols")
     n = (40, 25) if shaped else 40 if lab.name in ("matmul", "solve") else 1000
     inputs = inputs_of(lab.name, n, *sorted(case.items()))
     device = LaunchesNothing()

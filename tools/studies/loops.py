@@ -91,7 +91,7 @@ class Measured:
 
 def items(lab: Lab, n: int) -> int:
     """The number of fused multiply-adds of a product, or of the input's elements."""
-    return {"matmul": n**3, "transpose": n * n}.get(lab.name, n)
+    return {"matmul": n**3, "softmax": n * n, "transpose": n * n}.get(lab.name, n)
 
 
 def time_of(run: Callable[[], None], items: int) -> float:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 STORED = results.FOLDER / "tiers" / "cpu.json"
 # Sizes at which tiles and blocks end, and beyond them: an order, or a length.
 ORDERS, LENGTHS = (1, 33, 100, 129), (1, 257, 2049, 20_001)
-MATRICES = frozenset({"matmul", "solve", "transpose"})
+MATRICES = frozenset({"matmul", "softmax", "solve", "transpose"})
 
 
 def variants() -> Iterator[tuple[Lab, Variant]]:

@@ -1,0 +1,165 @@
+"""Turns each row of a matrix into probabilities: exp(x) divided by the row's sum of them"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from cudalab.errors import UsageError
+from cudalab.formats import as_bytes
+from cudalab.labs.base import Lab
+from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.inputs import (
+    Array,
+    Case,
+    HostInputs,
+    Inputs,
+    Size,
+    StreamInputs,
+    uniform,
+    with_nans,
+)
+from cudalab.labs.softmax import plans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.formats import InputStream
+
+PIECE_ITEMS = 1 << 20  # elements drawn or compared at a time
+MAX_CHAIN = 4096  # additions, one after another, whose roundings an answer may have
+UNIT = 2.0**-24  # half the distance from 1 to the next float32
+FLUSHED = 2.0**-126  # below this, an exponential may become 0
+
+
+class Softmax(Lab):
+    """Stream: int32 rows, int32 cols, then rows x cols elements. Answer: as many, without a header.
+
+    Element c of a row becomes exp(x[c] - m) / sum of exp(x[i] - m), m = the row's maximum. A row
+    with a NaN or an infinity becomes NaNs, and so does one of nothing but -infinities; among other
+    numbers, -infinity becomes 0.
+    """
+
+    name = "softmax"
+    plans: ClassVar = plans
+    axes: ClassVar = {"dtype": ("float32",)}
+    example_size = "500"
+    distributions = ("uniform", "wide", "shifted", "masked", "rising", "nan")
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Read the header, int32 rows, cols ≥ 0; the matrix follows row by row."""
+        rows, cols = stream.header("rows", "cols")
+        matrix = stream.payload("matrix", case["dtype"], rows, cols)
+        return StreamInputs({"x": matrix}, {"rows": rows, "cols": cols})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """Read a rows x cols matrix, without a header."""
+        rows, cols = inputs.params["rows"], inputs.params["cols"]
+        return stream.payload("probabilities", case["dtype"], rows, cols).array()
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """An empty matrix if there are no rows or no columns."""
+        rows, cols = inputs.params["rows"], inputs.params["cols"]
+        return None if rows and cols else np.empty((rows, cols), case["dtype"])
+
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """Generate an n x n or rows x cols matrix.
+
+        uniform: multiples of 2^-23 in [-1, 1).
+        wide: 64 times as far apart: most exponentials are near 0.
+        shifted: uniform + 1024: exp(x) overflows unless the maximum is subtracted.
+        masked: uniform, but about every fourth is -infinity.
+        rising: column / 64: each item of a row is its maximum so far.
+        nan: uniform, but about one in 512 is a NaN.
+        """
+        rows, cols, *others = (n, n) if isinstance(n, int) else n
+        if others or dist not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no data of size {n} with distribution {dist}",
+                hint="--n ORDER or ROWSxCOLS, and a distribution of "
+                + ", ".join(self.distributions),
+            )
+        yield np.array([rows, cols], "<i4").tobytes()
+        raw, dtype = np.random.PCG64(seed), np.dtype(case["dtype"])
+        for start in range(0, rows * cols, PIECE_ITEMS):
+            count = min(PIECE_ITEMS, rows * cols - start)
+            bits = raw.random_raw(count).astype("<u8")
+            items = uniform(bits, dtype)
+            match dist:
+                case "wide":
+                    items *= dtype.type(64)
+                case "shifted":
+                    items += dtype.type(1024)
+                case "masked":
+                    items[bits & np.uint64(3) == 0] = -np.inf
+                case "rising":
+                    items = (np.arange(start, start + count) % cols / 64).astype(dtype)
+                case "nan":
+                    items = with_nans(items, bits)
+            yield as_bytes(items)
+
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
+        """Each row in float64, rounded at the end."""
+        x = inputs.arrays["x"]
+        answer = np.empty(x.shape, case["dtype"])
+        for piece, expected, _ in expected_pieces(x):
+            answer[piece] = expected
+        return answer
+
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
+        """Compare within the bound of `expected_pieces`; name the row of the first mistake."""
+        del case
+        x = inputs.arrays["x"]
+        got = got.reshape(x.shape)
+        cols, count = x.shape[1], 0
+        first: list[tuple[int, str, str]] = []
+        for piece, expected, bound in expected_pieces(x):
+            ours = got[piece].astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                right = np.abs(ours - expected) <= bound
+            wrong = np.flatnonzero(~(right | np.isnan(ours) & np.isnan(expected)))
+            count += len(wrong)
+            first += [
+                (piece.start * cols + int(i), show(expected.flat[i]), show(got[piece].flat[i]))
+                for i in wrong[: SHOWN - len(first)]
+            ]
+        if count == 0:
+            return None
+        row, col = divmod(first[0][0], cols)
+        return Mismatches(count, x.size, first, [f"first in row {row}, column {col}"])
+
+    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
+        """The probabilities in float64, and the bounds of `expected_pieces`."""
+        del case
+        pieces = [(expected, bound) for _, expected, bound in expected_pieces(inputs.arrays["x"])]
+        expected, bound = zip(*pieces, strict=True)
+        return np.concatenate(expected), np.concatenate(bound)
+
+
+LAB = Softmax()
+
+
+def expected_pieces(x: Array) -> Iterator[tuple[slice, Array, Array]]:
+    """The answer some rows at a time: their slice, the values in float64, and the error bounds.
+
+    u = 2^-24, d = m - x[c]. The difference is rounded, and an exponential is off by a few units in
+    the last place, with intrinsics by one more for each unit of d: 4 (1 + d) u at most. Each term
+    of the sum has that error, too, and min(cols, MAX_CHAIN) additions round; if a running maximum
+    grows before each of them, the sum is multiplied by another exponential: 6 u altogether. The
+    quotient rounds twice. What is less than FLUSHED may be lost.
+    """
+    rows, cols = x.shape
+    at_once = max(PIECE_ITEMS // max(cols, 1), 1)
+    for start in range(0, rows, at_once):
+        piece = slice(start, min(start + at_once, rows))
+        with np.errstate(invalid="ignore", over="ignore"):
+            below = x[piece].astype(np.float64)
+            below = below.max(axis=1, keepdims=True) - below
+            terms = np.exp(-below)
+            expected = terms / terms.sum(axis=1, keepdims=True)
+            far = np.minimum(below, 200)  # beyond that, terms are 0
+            off = 4 * (1 + far)
+            of_sum = (expected * off).sum(axis=1, keepdims=True) + 6 * min(cols, MAX_CHAIN)
+            bound = expected * (off + of_sum + 2) * UNIT * 1.01 + FLUSHED
+        yield piece, expected, bound
