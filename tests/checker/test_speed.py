@@ -257,3 +257,23 @@ def test_a_reply_that_nobody_asked_for(served, forged):
     with pytest.raises(speed._Failed, match="in the place of the grader's own") as failed:
         speed._kernels(ours.lab, ours, theirs, ours.lab.complete({}), 3000, settings, 5.0)
     assert failed.value.why is Why.FOREIGN
+
+
+def test_a_reply_needs_the_key_of_its_command(served):
+    """One that comes in time, in the place of the worker's own, has none or another."""
+
+    class Forges:
+        def has_reply(self):
+            return False
+
+        def send(self, line):
+            self.key = line.partition(" ")[0]
+
+        def reply(self, _):
+            return f"ok {self.key[::-1]} 1.5"
+
+    ours = served("kernels/reduce/serial.cu")
+    worker = speed._Worker(ours, ours.lab.complete({}), ours.lab)
+    worker._session = Forges()
+    with pytest.raises(speed._Failed, match="in the place of the grader's own"):
+        worker._command("run")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from cudalab.backends.choice import host_device
+from cudalab.checker.submit.judged_run import JudgedRun
 from cudalab.errors import CudalabError
 from cudalab.program import loops
 from cudalab.program.build import executable
@@ -150,7 +151,7 @@ def measured(program: Program) -> Row | None:
     host_s = fibers_s = loops_s = 0.0
     stopped, same = False, True
     if in_loops:
-        _, host_s = run(binary, program, CUDALAB_WITHOUT_KERNELS="1")
+        _, host_s = run(binary, program, **JudgedRun.WITHOUT_KERNELS.environment())
         for _ in range(TIMES):
             (fibers, fibers_s), (as_loops, loops_s) = (
                 run(binary, program, CUDALAB_LOOPS=ways) for ways in "01"
