@@ -52,6 +52,10 @@ _OURS = (
         "a launch needs a grid and a block: kernel<<<grid, block>>>(arguments)",
     ),
     (
+        re.compile(r"^(?:use of|.* to) deleted .*\bConfig\b.*"),
+        "a launch has at most four values: kernel<<<grid, block, shared memory, stream>>>",
+    ),
+    (
         re.compile(r"^no matching function for call to [\u2018']cudalab_kernel\((.*?) \(&\).*"),
         r"a kernel returns void, not \1",
     ),

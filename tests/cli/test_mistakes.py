@@ -35,6 +35,7 @@ def lines(*files):
     ("names", "does_not"),
     [
         (["host.cu"], "compile"),
+        (["launches.cu"], "compile"),
         (["device.cu"], "compile"),
         (["linked.cu", "again.cu", "linked.h"], "link"),
     ],

@@ -27,12 +27,4 @@ void synchronization() {
     cudaStream stream;                 //~ unknown: cudaStream; did you mean cudaStream_t?
 }
 
-void launches(int* d) {
-    fill<<<>>>(d, 4);                  //~ a launch needs a grid and a block
-    fil<<<1, 32>>>(d, 4);              //~ ‘fil’ was not declared in this scope; did you mean ‘fill’?
-    fill<<<1, 32>>>(d);                //~ the arguments (int*&) do not match the kernel's parameters (int*, int)
-    fill<<<1, 32>>>(4, d);             //~ do not match the kernel's parameters (int*, int)
-    fill<<<"one", 32>>>(d, 4);         //~ invalid conversion from ‘const char*’ to ‘unsigned int’
-}
-
 int main() {}

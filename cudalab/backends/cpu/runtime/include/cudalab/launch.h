@@ -36,6 +36,8 @@ struct Config {
     Config(dim3 grid_, dim3 block_ = 1, size_t shared_ = 0, cudaStream_t stream_ = nullptr,
            CUDALAB_HERE)
         : grid(grid_), block(block_), shared(shared_), stream(stream_), file(file), line(line) {}
+    template <class Fifth, class... More>
+    Config(dim3, dim3, size_t, cudaStream_t, Fifth, More...) = delete;
 };
 typedef Config cudalab_config;
 
