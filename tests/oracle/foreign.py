@@ -30,6 +30,7 @@ HEADERS = ("cuda.h", "cuda_runtime.h", "device_launch_parameters.h")  # of CUDA
 OF_DEVICE = "sm_35_atomic_functions.h"  # CUDA includes it by itself
 PLAIN = ("g++", "-std=c++17", "-O0", "-w", "-fpermissive", "-fwrapv")
 NVCC = ("nvcc", "-std=c++17", "-arch=native", "-w")
+EMPTY = "    int ;\n"  # which CUDAsmith declares at times, and g++ refuses
 SECONDS = 120  # at which a kernel hangs
 
 
@@ -41,7 +42,7 @@ class Program:
 
     def __post_init__(self) -> None:
         """Read the comment that says its threads, and the parameters."""
-        self.text = self.path.read_text(encoding="utf-8")
+        self.text = self.path.read_text(encoding="utf-8").replace(EMPTY, "")
         first = self.text.splitlines()[0]
         self.counters = int((re.findall(r"--atomics (\d+)", first) or [0])[0])
         self.all = self._sizes(first, "-g")
