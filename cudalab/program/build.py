@@ -193,13 +193,13 @@ def _compile(
 
 def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
     """Run the commands, which may read the precompiled header; the errors of those that fail."""
-    from cudalab.backends.cpu.compiler import reads_damage
+    from cudalab.backends.cpu.compiler import reads_damage, without_damaged
     from cudalab.program.runtime import PRECOMPILED, run_all
 
     failed = run_all(commands)
-    if reads_damage(failed):  # the text will do
-        (runtime / f"{PRECOMPILED}.gch").unlink(missing_ok=True)
-        failed = run_all(commands)
+    if reads_damage(failed):
+        header = runtime / f"{PRECOMPILED}.gch"
+        failed = without_damaged([header], lambda: run_all(commands), str)
     if "internal compiler error" in failed:  # g++ 12.2 for ARM, at a maximum of doubles
         failed = run_all([[*each, "-fno-tree-loop-vectorize"] for each in commands])
     return failed

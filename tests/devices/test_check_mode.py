@@ -131,12 +131,18 @@ def test_a_damaged_cache_entry_is_built_again(tmp_path, monkeypatch):
         cache_dir.cache_clear()
 
 
-def test_a_damaged_header_of_programs_is_not_read_again(tmp_path):
-    header = tmp_path / "programs" / "observed-1" / "cudalab_program.h.gch"
-    header.parent.mkdir(parents=True)
+@pytest.mark.parametrize("is_damaged", [True, False])
+def test_only_a_damaged_header_is_removed(tmp_path, monkeypatch, is_damaged):
+    """A compiler that crashes on something else leaves it for those that follow."""
+    monkeypatch.setattr(compiler, "cache_dir", tmp_path.joinpath)
+    header = tmp_path / "observed-1" / "cudalab_program.h.gch"
+    header.parent.mkdir()
     header.touch()
-    reading = f"[ ! -e '{header}' ] || {{ echo 'not a PCH file' >&2; exit 1; }}"
-    assert compiler._run_compiler(("sh", "-c", reading), tmp_path / "cpu").returncode == 0
+    crashes = f"[ ! -e '{header}' ]" if is_damaged else "false"
+    command = f"{crashes} || {{ echo 'internal compiler error' >&2; exit 1; }}"
+    done = compiler._run_compiler(("sh", "-c", command, "-I", str(header.parent)))
+    assert done.returncode == (not is_damaged)
+    assert [path.name for path in header.parent.iterdir()] == [header.name] * (not is_damaged)
 
 
 def test_a_program_is_instrumented_with_the_precompiled_header(tmp_path, monkeypatch):

@@ -8,12 +8,13 @@ the rest of a small kernel.
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from contextlib import suppress
 from functools import cache, partial
-from glob import glob
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,11 @@ from cudalab.errors import (
     install_command,
 )
 from cudalab.output.progress import stage
-from cudalab.system.cache import disk_full, explain_full_disk, place_of
+from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
 
     from cudalab.backends.cpu.toolchain import Compiler, Done
 
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     # turn source.cpp into library.so, in a folder of their own.
     Step = tuple[str, ...] | Callable[[], Done | None]
     Steps = Callable[[Path], tuple[Step, ...]]
+    Result = TypeVar("Result")  # of a compiler
 
 _HEADER = RUNTIME / "kernels" / "cudalab_cpu.h"
 
@@ -153,7 +156,7 @@ def _compile_fibers(
     """Compile kernels whose threads are fibers, for a reason."""
     text = tiers.with_fibers(parts, reason)
     (folder / "source.cpp").write_text(text, encoding="utf-8")
-    return _run_compiler(command, folder.parent)
+    return _run_compiler(command)
 
 
 def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -> Done:
@@ -168,7 +171,7 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
     while True:
         text, places = tiers.with_loops(parts, done.stdout, refused)
         source.write_text(text, encoding="utf-8")
-        compiled = _run_compiler(command, folder.parent)
+        compiled = _run_compiler(command)
         if compiled.returncode == 0 or not places:
             return compiled
         if not refused and (plain := _compile_fibers(parts, folder, command)).returncode != 0:
@@ -358,21 +361,43 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
         folder = Path(name)
         (folder / "source.cpp").write_text(text, encoding="utf-8")
         for step in steps(folder):
-            done = step() if callable(step) else _run_compiler(step, library.parent)
+            done = step() if callable(step) else _run_compiler(step)
             if done and done.returncode != 0:
                 raise _compile_error(done.stderr or done.stdout, compiler, text)
         (folder / "library.so").replace(library)
 
 
-def _run_compiler(command: Sequence[str], cache: Path) -> Done:
-    """Run a compiler that may read a precompiled header from `cache`."""
+def _run_compiler(command: Sequence[str]) -> Done:
+    """Run a compiler, which may read a precompiled header in a folder that it searches."""
     done = run(command)
-    if reads_damage(done.stderr):  # the text will do
-        # glob passes over folders that another process removes, which Path.glob stumbles on.
-        for damaged in glob(str(cache.parent / "*" / "*" / "*.gch")):  # noqa: PTH207 - as said
-            Path(damaged).unlink(missing_ok=True)
-        done = run(command)
-    return done
+    if not reads_damage(done.stderr):
+        return done
+    searched = [Path(word) for before, word in pairwise(command) if before == "-I"]
+    own = [folder for folder in searched if folder.is_relative_to(cache_dir("cpu").parent)]
+    headers = [header for folder in own for header in folder.glob("*.gch")]
+    return without_damaged(headers, partial(run, command), lambda done: done.stderr)
+
+
+def without_damaged(
+    headers: Iterable[Path], attempt: Callable[[], Result], messages: Callable[[Result], str]
+) -> Result:
+    """Compile without precompiled headers that may be damaged: the text will do.
+
+    If the compiler still complains as before, they are not at fault, and stay.
+    """
+    moved: list[tuple[Path, Path]] = []
+    for header in headers:
+        aside = header.with_name(f"aside-{os.getpid()}")
+        with suppress(OSError):  # another process has moved it
+            moved.append((header, header.replace(aside)))
+    is_damaged = False
+    try:
+        result = attempt()
+        is_damaged = not reads_damage(messages(result))
+    finally:
+        for header, aside in moved:
+            aside.unlink() if is_damaged else aside.replace(header)
+    return result
 
 
 def reads_damage(messages: str) -> bool:
