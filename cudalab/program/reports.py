@@ -20,7 +20,7 @@ from cudalab.program import unchecked
 from cudalab.program.naming import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from cudalab.backends.trace import Place
     from cudalab.microscope.findings import FindingRow
@@ -45,6 +45,8 @@ LEAK = Rule(
     "memory of the device is used up.",
     "Free what each cudaMalloc has given, by cudaFree, on every way out.",
 )
+OWN = "local memory behind a pointer or a reference"
+VALUES = "whether local arrays have a value"
 _PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 
 
@@ -131,7 +133,10 @@ def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
         follows=found.follows,
         leaks=found.leaks,
         lines_observed=len(seen.looks.at),
-        not_looked_at=[f"{where(place)}: {why}" for place, why in _missed(seen)],
+        not_looked_at=[
+            *(f"{where(place)}: {why}" for place, why in _missed(seen)),
+            *(f"{where(place)}: {OWN}" for place in _in_order(seen.looks.own)),
+        ],
     )
 
 
@@ -165,19 +170,36 @@ def _covered(names: Names, seen: Observed) -> None:
     )
     looked = f"{accesses}; the order of kernels, copies, fills and host code"
     missed = [f"   {names.short(where(place))}: {why}" for place, why in _missed(seen)]
+    own = [OWN + f" ({names.short(_lines(seen.looks.own))})"] if seen.looks.own else []
+    own += [VALUES] if seen.looks.local else []
     terminal.lines(
         [
             "",
             f"Looked at: {looked}; {_share(seen)}.",
             *(["Not looked at: the accesses of these lines:", *missed] if missed else []),
-            f"{'Nor' if missed else 'Not looked at:'} {', '.join(seen.unobserved)}.",
+            f"{'Nor' if missed else 'Not looked at:'} {', '.join((*seen.unobserved, *own))}.",
         ]
     )
 
 
 def _missed(seen: Observed) -> list[tuple[Place, str]]:
     """The lines whose accesses were not looked at, and why."""
-    return sorted(seen.looks.missed.items(), key=lambda one: (one[0].file, one[0].line))
+    return [(place, seen.looks.missed[place]) for place in _in_order(seen.looks.missed)]
+
+
+def _lines(places: Iterable[Place]) -> str:
+    """Places, with the file before the first line of each."""
+    ordered = _in_order(places)
+    files = [None, *(place.file for place in ordered)]
+    return ", ".join(
+        str(place.line) if place.file == before else where(place)
+        for before, place in zip(files, ordered, strict=False)
+    )
+
+
+def _in_order(places: Iterable[Place]) -> list[Place]:
+    """Places by file and line."""
+    return sorted(places, key=lambda place: (place.file, place.line))
 
 
 def _share(seen: Observed) -> str:

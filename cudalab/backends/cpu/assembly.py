@@ -19,6 +19,7 @@ from cudalab.backends.cpu.control_flow import (
     BLOCK_HOOK,
     BOUNDS_HOOK,
     ENTRY_HOOK,
+    IN_FRAME,
     IS_ACCESS,
     IS_BLIND,
     IS_BLOCK,
@@ -217,13 +218,15 @@ class _Listing:
         self.sites.append(site)
 
     def _expect_look(self, site: Site, called: str) -> None:
-        """Note a call of which the instructions behind it tell more."""
+        """Note a call of which the instructions before or behind it tell more."""
         if _EXCHANGE.match(called):
             self._exchange, self._unused = site, RESULT_UNUSED
         elif _ADDITION.match(called) and _ONE.search(self._address):
             self._exchange, self._unused = site, ADDS_ONE
         elif called.startswith(BOUNDS_HOOK):
             self._index = _Index(site, self._column)
+        elif _HOOK.match(called) and _OF_FRAME.search(self._address):
+            site.flags |= IN_FRAME  # and not what a pointer leads to
 
     def _expect_access(self, site: Site, called: str) -> None:
         """Note that a hook of the user's is called whenever its block is entered."""

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from cudalab.backends.trace import Kind, Space
 
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
-IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS = 1, 2, 4, 2048, 4096  # flags of a site
-LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN = 1, 2, 4, 8  # cudalab::Looks of check_sites.h
+# Flags of a site.
+IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS, IN_FRAME = 1, 2, 4, 2048, 4096, 16384
+# cudalab::Looks of check_sites.h
+LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN, LOCAL_MEMORY = 1, 2, 4, 8, 16
 FIRST_SHARED_REGION = 1 << 20
 NO_REGION = NO_THREAD = 2**32 - 1
 
@@ -162,10 +164,14 @@ class Looks:
 
     at: set[Place] = field(default_factory=set)
     missed: dict[Place, str] = field(default_factory=dict)
+    local: set[Place] = field(default_factory=set)  # with an access to a thread's own memory,
+    own: set[Place] = field(default_factory=set)  # to which a pointer has led
 
     def add(self, more: Looks) -> None:
         """Add what another launch has shown."""
         self.missed |= more.missed
+        self.local |= more.local
+        self.own |= more.own
         self.at = (self.at | more.at) - self.missed.keys()
 
 
@@ -186,6 +192,10 @@ def looks(
         place = Place(tables.files[site.file], site.line)
         if look & LOOKED_AT:
             lines.at.add(place)
+        if look & LOCAL_MEMORY and not site.flags & IS_HEADER:
+            lines.local.add(place)
+            if not site.flags & IN_FRAME:
+                lines.own.add(place)
         if look & NOT_LOOKED_AT:
             lines.missed[place] = "made in a header of cudalab"
         elif site.head and site.flags & (IS_BLIND | IS_ACCESS) and known[site.head - 1] & ENTERED:

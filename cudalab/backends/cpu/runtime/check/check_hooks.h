@@ -111,6 +111,30 @@ static inline void checked_by_host(const volatile void* p) {
 
 // ------------------------------------------------------------------ accesses
 
+static inline bool is_on_stack(const volatile void* p) {
+    return (size_t)((char*)p - stack_low(current.thread)) < FIBER_STACK;
+}
+// Whether memory is the thread's own, or the instrument's.
+static inline bool is_own(const volatile void* p) {
+    return is_on_stack(p) || (size_t)((char*)p - (char*)&current) < sizeof current;
+}
+static __attribute__((noinline)) void report_misaligned(unsigned site, size_t bytes,
+                                                        unsigned kind) {
+    bool fresh;
+    FindingRow& row =
+        findings.report(MISALIGNED, run.module->sites.place(site), 0, NO_REGION, fresh);
+    if (!fresh) return;
+    row.thread = current.thread, row.block = run.block;
+    row.access = kind, row.space = LOCAL, row.bytes = (unsigned)bytes;
+}
+// Of the thread's own memory only the alignment is looked at; indices are elsewhere.
+static inline void note_own(unsigned site, const volatile void* p, size_t bytes, unsigned kind) {
+    run.module->sites.looks[site] |= is_on_stack(p) ? OWN | LOCAL_MEMORY : OWN;
+    const bool is_scalar = shape_of(bytes, p) == SCALAR && bytes <= 16 && !(bytes & (bytes - 1));
+    if (is_scalar && (uintptr_t)p & (bytes - 1) && run.detects)
+        report_misaligned(site, bytes, kind);
+}
+
 // What a header has told of last: of a copy both ends.
 struct Told {
     const char *low, *high;
@@ -127,9 +151,9 @@ static void access_by_header(const volatile void* p, size_t bytes, unsigned kind
     char* address = (char*)p;
     unsigned thread = current.thread, depth;
     if ((size_t)(address - (char*)&current) < sizeof current) return;
-    if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
     unsigned site = site_of_frame(frame, thread, depth);
     if (!site) return;
+    if (is_on_stack(address)) return note_own(site, address, 1, kind);
     told[thread][1] = told[thread][0];
     told[thread][0] = {address, address + bytes};
     if (run.module->sites[site].flags & RESULT_UNUSED) flags |= IS_UNUSED;
@@ -170,21 +194,14 @@ static inline bool is_observed(const volatile void* p, size_t bytes, unsigned ki
     }
     return true;
 }
-// Whether memory is the thread's own, or the instrument's.
-static inline bool is_own(const volatile void* p) {
-    return (size_t)((char*)p - stack_low(current.thread)) < FIBER_STACK ||
-           (size_t)((char*)p - (char*)&current) < sizeof current;
-}
-static inline void note_own(unsigned site) {
-    run.module->sites.looks[site] |= OWN;
-}
 static __attribute__((noinline)) void access(const volatile void* p, size_t bytes, Shape shape,
                                              unsigned kind, bool is_volatile, void* return_address,
                                              void** frame) {
     if (!is_observed(p, bytes, kind, is_volatile, return_address, frame)) return;
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
-    if (is_own(p)) return note_own(site);
+    if (is_own(p))
+        return shape == SCALAR ? note_own(site, p, bytes, kind) : note_own(site, p, 1, kind);
     unsigned how = is_volatile ? IS_VOLATILE : 0;
     if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, frame, shape);
     if (flags & IS_HEADER) return;
@@ -196,7 +213,7 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
 static __attribute__((noinline)) void access_at(unsigned site, void* p, size_t bytes, unsigned kind,
                                                 void* return_address, void** frame) {
     if (!is_observed(p, bytes, kind, false, return_address, frame)) return;
-    if (is_own(p)) return note_own(site);
+    if (is_own(p)) return note_own(site, p, bytes, kind);
     const unsigned depth = (unsigned)(run.stack_top[current.thread] - (char*)frame);
     stop_for(site, depth, (char*)p, bytes, shape_of(bytes, p), kind, 0, true);
 }
@@ -382,28 +399,25 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
 
 // Plain accesses, for which assembly.py chooses the hook: by the kernel's own code, at a site that
 // it names, and by headers of cudalab's, which matter only where the host's code calls them.
-static inline bool is_on_stack(const void* p) {
-    return (size_t)((char*)p - stack_low(current.thread)) < FIBER_STACK;
-}
-#define HOOKS_AT(n)                                                \
-    EXPORT void cudalab_read##n(void* p, unsigned site) {          \
-        if (last_block && !run.attention) {                        \
-            if (is_on_stack(p)) return note_own(site);             \
-            if (just_loads(site, (char*)p, n)) return;             \
-        }                                                          \
-        access_at(site, p, n, LOAD, CALLER);                       \
-    }                                                              \
-    EXPORT void cudalab_write##n(void* p, unsigned site) {         \
-        if (last_block && is_on_stack(p)) return note_own(site);   \
-        access_at(site, p, n, STORE, CALLER);                      \
-    }                                                              \
-    EXPORT void cudalab_header_read##n(void* p) {                  \
-        if (runs_kernels) return access_by_unobserved(p, n, HERE); \
-        access(p, n, shape_of(n, p), LOAD, false, CALLER);         \
-    }                                                              \
-    EXPORT void cudalab_header_write##n(void* p) {                 \
-        if (runs_kernels) return access_by_unobserved(p, n, HERE); \
-        access(p, n, shape_of(n, p), STORE, false, CALLER);        \
+#define HOOKS_AT(n)                                                           \
+    EXPORT void cudalab_read##n(void* p, unsigned site) {                     \
+        if (last_block && !run.attention) {                                   \
+            if (is_on_stack(p)) return note_own(site, p, n, LOAD);            \
+            if (just_loads(site, (char*)p, n)) return;                        \
+        }                                                                     \
+        access_at(site, p, n, LOAD, CALLER);                                  \
+    }                                                                         \
+    EXPORT void cudalab_write##n(void* p, unsigned site) {                    \
+        if (last_block && is_on_stack(p)) return note_own(site, p, n, STORE); \
+        access_at(site, p, n, STORE, CALLER);                                 \
+    }                                                                         \
+    EXPORT void cudalab_header_read##n(void* p) {                             \
+        if (runs_kernels) return access_by_unobserved(p, n, HERE);            \
+        access(p, n, shape_of(n, p), LOAD, false, CALLER);                    \
+    }                                                                         \
+    EXPORT void cudalab_header_write##n(void* p) {                            \
+        if (runs_kernels) return access_by_unobserved(p, n, HERE);            \
+        access(p, n, shape_of(n, p), STORE, false, CALLER);                   \
     }
 HOOKS_AT(1)
 HOOKS_AT(2)

@@ -28,6 +28,7 @@ enum SiteFlags : unsigned {
     IS_BLIND = 2048,   // no call: an access that has no hook, in the block of the site `head`
     IS_ACCESS = 4096,  // the hook of an access that is made whenever the block `head` is entered
     ADDS_ONE = 8192,   // atomicAdd of the constant 1 to an int, without a use of the result
+    IN_FRAME = 16384,  // an access to a variable of its own function, at an index that is checked
 };
 
 struct Site {
@@ -47,8 +48,14 @@ static inline Place place_of(unsigned file, unsigned line) {
 
 // What is known of the accesses at a site: they have been looked at, or were made where the
 // instrument does not look.
-// ENTERED: of a block; OWN: the memory is the thread's, or the instrument's.
-enum Looks : unsigned char { LOOKED_AT = 1, NOT_LOOKED_AT = 2, ENTERED = 4, OWN = 8 };
+// ENTERED: of a block; OWN: the memory is the thread's (LOCAL_MEMORY), or the instrument's.
+enum Looks : unsigned char {
+    LOOKED_AT = 1,
+    NOT_LOOKED_AT = 2,
+    ENTERED = 4,
+    OWN = 8,
+    LOCAL_MEMORY = 16
+};
 
 // A list that grows. The runtime is linked without a C++ library.
 template <class T>
