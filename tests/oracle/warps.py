@@ -69,20 +69,24 @@ class Warps(Meetings):
             )
             count = "for (int i = H_w; i < H_w + 32 && i < 128; ++i) H_n += H_in[i] && H_got[i];"
             texts = [self.fold(name, f"{OPERATIONS[o][1]}({given} + H_w, H_in + H_w, 1, H_l)")
-                     for o in folds]  # fmt: skip
+                     + self._counting(f"{given}[H_t]") for o in folds]  # fmt: skip
             start = f"0; {count}" if vote else "H_w / 32;"
             body = form.format(*texts, w="H_n", r=r, at=at, leave=leave)
             self.lanes(f"int& {name} = H_s[H_t].{name}; int H_n = {start} {body}")
             return
         w, v = self.new("w"), self.new("v")
         texts = [self.fold(name, OPERATIONS[o][0].format(m=self.alive, v=v, l="(tid & 31)"))
-                 for o in folds]  # fmt: skip
+                 + self._counting(v) for o in folds]  # fmt: skip
         start = f"__popc(__ballot_sync({self.alive}, {condition}))" if vote else which
         body = form.format(*texts, w=w, r=r, at=at, leave=leave)
         self.lines.append(
             f"{{ const int {w} = {start}; const {kind} {v} = ({kind})({value}); (void){v};"
             f" {body} }}"
         )
+
+    def _counting(self, value: str) -> str:
+        """Give a statement that shows how many threads have come there, and which."""
+        return f" atomicAdd(total, ((int){value} & 63) + 1);" if self.has_edges else ""
 
     def _value(self, kind: str) -> str:
         return self.given(kind) if kind != "int" else self.value(1)
