@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 LAUNCHES_SHOWN = 24  # those that are alike count as one
 NUMBERS_SHOWN = 3
+FAILED = Rule(
+    "failed_launch",
+    "launch that failed",
+    "A kernel that ends with an error has not done its work, and every later call fails, too.",
+    "Look for what the error names in the kernel, and at its launch.",
+)
 IGNORED = Rule(
     "ignored_failure",
     "failure that the program ignores",
@@ -65,6 +71,7 @@ class Verdict:
     rows: list[FindingRow]
     ignored: list[str]  # failures that the program ignores
     _: KW_ONLY
+    ended: list[str]  # launches that failed, where no finding says why
     follows: list[str]  # failures that the findings have caused
     leaks: list[str]  # memory that is never freed
     leaks_count: bool  # as errors
@@ -75,7 +82,7 @@ class Verdict:
     def errors(self) -> int:
         """The number of errors."""
         leaks = len(self.leaks) if self.leaks_count else 0
-        return errors(grouped(self.rows)) + len(self.ignored) + leaks
+        return errors(grouped(self.rows)) + len(self.ended) + len(self.ignored) + leaks
 
     @property
     def clean(self) -> bool:
@@ -103,13 +110,13 @@ def verdict(
         of.setdefault(kind, []).append(text)
     ended = of.get("failed kernel", [])
     is_explained = bool(ignored) or any(not row.note for row in rows)
-    ignored += [] if is_explained else ended
     ignored += [*of.get("unread error", []), *of.get("overrun", [])]
-    told = {_PLACE.sub(r"\g<file>:\g<line>", text) for text in (*ignored, *follows)}
+    told = {_PLACE.sub(r"\g<file>:\g<line>", text) for text in (*ended, *ignored, *follows)}
     failed = dict.fromkeys(of.get("failed call", []))
     return Verdict(
         rows,
         ignored,
+        ended=[] if is_explained else ended,
         follows=[*follows, *(ended if is_explained else [])],
         leaks=of.get("leak", []),
         leaks_count=leaks and not ended,
@@ -129,13 +136,13 @@ def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
         clean=found.clean,
         findings=found.rows,
         launches=len(seen.launches),
-        ignored=found.ignored,
+        ignored=[*found.ended, *found.ignored],
         follows=found.follows,
         leaks=found.leaks,
         lines_observed=len(seen.looks.at),
         not_looked_at=[
             *(f"{where(place)}: {why}" for place, why in _missed(seen)),
-            *(f"{where(place)}: {OWN}" for place in _in_order(seen.looks.own)),
+            *(f"{where(place)}: {OWN}" for place in _in_kernels(seen, seen.looks.own)),
         ],
     )
 
@@ -170,8 +177,9 @@ def _covered(names: Names, seen: Observed) -> None:
     )
     looked = f"{accesses}; the order of kernels, copies, fills and host code"
     missed = [f"   {names.short(where(place))}: {why}" for place, why in _missed(seen)]
-    own = [OWN + f" ({names.short(_lines(seen.looks.own))})"] if seen.looks.own else []
-    own += [VALUES] if seen.looks.local else []
+    lines = _lines(_in_kernels(seen, seen.looks.own))
+    own = [f"{OWN} ({names.short(lines)})"] if lines else []
+    own += [VALUES] if _in_kernels(seen, seen.looks.local) else []
     terminal.lines(
         [
             "",
@@ -187,9 +195,14 @@ def _missed(seen: Observed) -> list[tuple[Place, str]]:
     return [(place, seen.looks.missed[place]) for place in _in_order(seen.looks.missed)]
 
 
-def _lines(places: Iterable[Place]) -> str:
+def _in_kernels(seen: Observed, places: Iterable[Place]) -> list[Place]:
+    """Places by file and line, but for launches, which pass their arguments by pointers."""
+    launches = {launch.place for launch in seen.launches}
+    return [place for place in _in_order(places) if where(place) not in launches]
+
+
+def _lines(ordered: list[Place]) -> str:
     """Places, with the file before the first line of each."""
-    ordered = _in_order(places)
     files = [None, *(place.file for place in ordered)]
     return ", ".join(
         str(place.line) if place.file == before else where(place)
@@ -213,6 +226,7 @@ def remarks(found: Verdict, file: str) -> list[Annotation]:
     level: Level = "error" if found.leaks_count else "warning"
     return [
         *of_findings(found.rows, file),
+        *(_remark(FAILED, "error", text, file) for text in found.ended),
         *(_remark(IGNORED, "error", text, file) for text in found.ignored),
         *(_remark(LEAK, level, text, file) for text in found.leaks),
     ]
@@ -298,6 +312,7 @@ def _failures(names: Names, found: Verdict) -> None:
     leaks = "Memory that the program never frees"
     leaks += ":" if found.leaks_count else " (a note; --leaks makes it an error):"
     for head, lines in (
+        ("Launches that failed:", found.ended),
         ("Failures that the program ignores:", found.ignored),
         ("What follows from the findings above:", found.follows),
         (leaks, found.leaks),
