@@ -268,7 +268,7 @@ class Declarations:
         if found.type is None or (text in KEYWORDS):
             return False
         k, signs = found.last, 0
-        while texts[k] in POINTERS:
+        while texts[k] in POINTERS or (texts[k] == "&&" and found.is_certain):
             k, signs = k + 1, signs + 1
         if texts[k] == "[" and (found.type or UNKNOWN).is_auto:
             return True

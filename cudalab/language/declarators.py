@@ -74,9 +74,9 @@ class Declarators:
         """Read one declared name with its initializer; the index behind it."""
         words, texts, first = self.words, self.words.texts, i
         type_, reference = found.type or UNKNOWN, False
-        while texts[i] in POINTERS or texts[i] in ATTRIBUTES or texts[i] in QUALIFIERS:
+        while texts[i] in POINTERS | ATTRIBUTES | QUALIFIERS | {"&&"}:
             type_ = pointer_to(type_) if texts[i] == "*" else type_
-            reference |= texts[i] == "&"
+            reference |= texts[i] in ("&", "&&")
             attribute = texts[i] in ATTRIBUTES and texts[i + 1] == "("
             i = words.behind(i + 1, end) if attribute else i + 1
         if reference:

@@ -26,6 +26,7 @@ from cudalab.backends.cpu.regions.control import construct
 from cudalab.backends.cpu.regions.cuts import cut
 from cudalab.backends.cpu.regions.definition import definition
 from cudalab.backends.cpu.regions.gathering import gathered
+from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.hidden import note_meetings_elsewhere, refuse_hidden_meetings
 from cudalab.backends.cpu.regions.in_step import ALONE, settle_loops
 from cudalab.backends.cpu.regions.instances import hand_over_numbers
@@ -108,7 +109,9 @@ def loops(
             for name, words in spaces(read(preprocessed))
         ]
         note_meetings_elsewhere(units)
+        given = Given.of([(unit.root, unit.words) for unit in units])
         for unit in units:
+            unit.given = given
             unit.refused |= {name: NotCoveredError(why) for name, why in refused.items()}
             for kernel in unit.kernels():
                 if kernel.name in often:

@@ -7,8 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
-from cudalab.backends.cpu.regions.changes import INTO, changes_of
 from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, calls, close, spaced, texts
@@ -44,6 +44,7 @@ class Facts:
         """
         self.unit, self.function, self.results = unit, function, results
         self.statements = unit.normalized(function)
+        self.places = unit.places(function)
         self.in_step = function.name in unit.in_step
         self.meets = unit.is_collective(function.body) or self.in_step  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]
@@ -83,7 +84,7 @@ class Facts:
     def look(self) -> None:
         """Find the levels and scalars, given what is known about the parameters so far."""
         self.levels = Levels(
-            self.unit, self.function, self.statements, self.parameters, self.results
+            self.unit, self.places, self.function, self.statements, self.parameters, self.results
         )
         self.loose = set(self.own)
         before = None
@@ -175,13 +176,15 @@ class Facts:
             return False
         if local.name in self.lambdas:
             return lambdas.refers(value)
+        if not self.unit.effects.makes(self.places.type_of(local.name)):
+            return False
         if self.levels.reads_memory(value) or any(word.text in ("{", "&") for word in value):
             return False
         for i, word in enumerate(value):
             if word.kind != "name" or (i and value[i - 1].text in (".", "->", "::")):
                 continue
             if texts(value[i + 1 : i + 2]) == ["("] and word.text not in _CHEAP:
-                if not self.unit.by_name.get(word.text) or word.text in self.unit.collective:
+                if word.text in self.unit.collective or not self.unit.effects.computes(word.text):
                     return False
             elif word.text in self.levels.names:
                 kept = word.text not in computed and not self.is_scalar_name(word.text)
@@ -196,13 +199,13 @@ class Facts:
     def _find_pointed(self, statement: Statement) -> Iterator[str]:
         """The arrays to which pointers, references or objects may refer beyond a region."""
         together = self.unit.is_collective(statement.words)
-        for words in (statement.own, statement.first, statement.condition, statement.step):
+        for words in statement.pieces:
             for call in calls(words, self.unit.collective & self.unit.by_name.keys()):
                 callee = self.unit.by_name[words[call.name].text][0]
                 arguments = split(words[call.opening + 1 : call.closing])
                 for parameter, argument in zip(callee.parameters, arguments, strict=False):
                     yield from self._places(argument, elements=parameter.is_reference)
-            for name, _, changed in changes_of(words):
+            for name, _, changed, _ in self.places.of(words).changes:
                 at = next((i for i, word in enumerate(changed) if word.text in CHANGING), 0)
                 if name in self.pointers or {".", "->"} & set(texts(changed[:at])):
                     yield from self._places(changed[at:])
@@ -237,12 +240,14 @@ class Facts:
         """The variables that a statement changes, not those that it declares or points to."""
         return {
             name
-            for name, through, _ in changes_of(words)
+            for name, through, *_ in self.places.of(words).changes
             if not (through and name in self.pointers)
         }
 
     def _may_be_scalar(self, local: Local) -> bool:
         if local.is_reference or local.name in self.lambdas or local.array:
+            return False
+        if not self.unit.effects.makes(self.places.type_of(local.name)):
             return False
         return self.is_scalar_value(local.initializer, memory=self.meets)
 
@@ -257,7 +262,7 @@ class Facts:
                 self.loose |= self._changes(statement.own)
         elif not self.is_cut(statement) or statement.kind == "other":
             for each in statement.walk():
-                for words in (each.own, each.first, each.condition, each.step):
+                for words in each.pieces:
                     self.loose |= self._changes(words)
         else:
             self.loose |= self._changes(statement.condition)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.changes import INTO
+from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.words import CHANGING, texts
 

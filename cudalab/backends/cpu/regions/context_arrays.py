@@ -80,6 +80,8 @@ def keep_local(body: Body, local: Local) -> None:
         kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(local.initializer))})>"
     else:
         kind = spaced([*spec, *local.pointer, *_extents(local)])
+    if body.unit.given.referring or "decltype" in texts(spec):
+        body.writer.add(f"static_assert(::cudalab::is_copied<{kind}>);")
     home = body.keep(name, f"::cudalab::Kept<{kind}>")
     if local.align:  # of each thread's value
         size = spaced(local.align[2:-1])

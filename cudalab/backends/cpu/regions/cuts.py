@@ -21,18 +21,20 @@ from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
 from cudalab.language.lockstep import STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cudalab.backends.cpu.regions.body import Body
+    from cudalab.backends.cpu.regions.syntax import Local
 
 
 def cut(body: Body, statements: list[Statement], last: bool) -> list[Part]:
     """The parts of a list of statements; `last`: nothing follows them in the function."""
     parts = [part for statement in statements for part in _pieces(body, statement)]
+    _refuse_ends(body, parts)
     used = regions_of(parts)
     _use_again(body, parts, used)
     for part in parts:
@@ -40,6 +42,24 @@ def cut(body: Body, statements: list[Statement], last: bool) -> list[Part]:
     for part in parts[-1:]:
         part.last = last
     return parts
+
+
+def _refuse_ends(body: Body, parts: list[Part]) -> None:
+    """NotCoveredError for an object whose end does something, but in another region."""
+    ending: list[Local] = []
+    for part in parts:
+        if part.cuts or part.kind not in ("plain", "scalar"):
+            for local in ending:
+                if local.spec[-1].text not in body.function.template_names:
+                    raise NotCoveredError(f"{local.spec[0].place}: a destructor behind a barrier")
+                kind = spaced(local.spec)
+                body.writer.add(f"static_assert(::std::is_trivially_destructible<{kind}>::value);")
+            ending = []
+        for local in part.statement.declared if part.statement.kind == "simple" else ():
+            is_lambda = local.name in body.facts.lambdas
+            type_ = body.facts.places.type_of(local.name)
+            if body.unit.effects.ends(type_) and not (is_lambda or local.pointer):
+                ending.append(local)
 
 
 def _use_again(body: Body, pieces: list[Part], used: dict[str, set[int]]) -> None:

@@ -16,7 +16,7 @@ from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, of_text, texts
 from cudalab.language.scopes import BASIC
 from cudalab.language.tokens import split
 
@@ -93,9 +93,9 @@ def _returning_early(statements: list[Statement]) -> list[Statement]:
     last = statements[-1]
     if last.kind != "if" or last.parts[1:] or not _LOOPS & set(texts(last.words)):
         return statements
-    place = last.own[0]._replace(kind="sign")
-    opposite = [place._replace(text="!("), *last.condition, place._replace(text=")")]
-    leave = Statement("simple", [place._replace(text=text) for text in ("return", ";")])
+    place = last.own[0]
+    opposite = of_text(place, "! (", last.condition, ")")
+    leave = Statement("simple", of_text(place, "return ;"))
     guard = Statement("if", last.own, opposite, parts=[leave])
     return [*statements[:-1], guard, *last.parts[0].inside]
 

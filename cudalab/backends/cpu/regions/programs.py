@@ -10,7 +10,6 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.changes import changes_of
 from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
 from cudalab.backends.cpu.regions.syntax import TYPES
@@ -78,7 +77,7 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
         _refuse_words(unit, function.body, declared)
         for statement in parsed(function).statements:
             for each in statement.walk():
-                _refuse_polling(each)
+                _refuse_polling(unit, function, each)
         warps |= any(
             word.text.startswith(("__shfl", "__syncwarp", "__cg_")) for word in function.body
         )
@@ -141,7 +140,7 @@ def _refuse_hidden(unit: Unit, kernel: Function) -> None:
                     raise NotCoveredError(f"{word.place}: {word.text} in host code")
 
 
-def _refuse_polling(loop: Statement) -> None:
+def _refuse_polling(unit: Unit, function: Function, loop: Statement) -> None:
     """Refuse a loop that waits until memory changes without changing it itself."""
     if loop.kind not in ("for", "while", "do"):
         return
@@ -153,9 +152,10 @@ def _refuse_polling(loop: Statement) -> None:
     )
     names = {word.text for word in condition}
     left = set(names)
-    for each in loop.walk():
-        for words in (each.own, each.condition, each.step):
-            left -= {name for name, _, _ in changes_of(words)}
+    places = unit.places(function)
+    for each in loop.walk() if reads else ():
+        for words in each.pieces:
+            left -= {name for name, _, _, is_plain in places.of(words).changes if is_plain}
             left -= {after.text for word, after in pairwise(words) if word.text == "&"}
     if reads and left == names:
         raise NotCoveredError(f"{loop.own[0].place}: a loop that waits for other threads")

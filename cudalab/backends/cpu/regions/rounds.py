@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.changes import INTO, changes_of
+from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.syntax import Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import CHANGING, close, of_text, texts
@@ -170,12 +170,12 @@ def _common_index(loop: Statement, facts: Facts) -> Local | None:
         return None
     index = loop.declared[0]
     same = [word for word in loop.step if word.text not in {*CHANGING, index.name}]
-    changed = {name for name, _, _ in changes_of(loop.step)}
+    changed = {name for name, *_ in facts.places.of(loop.step).changes}
     others = [each for each in loop.walk() if each is not loop]
     inside = {
         name
-        for words in (loop.condition, *(each.own for each in others))
-        for name, _, _ in changes_of(words)
+        for words in (loop.condition, *(words for each in others for words in each.pieces))
+        for name, *_ in facts.places.of(words).changes
     }
     if index.array or index.is_reference or texts(index.value[:1]) != ["="]:
         return None
@@ -219,12 +219,12 @@ def _changes_own(
         for each in statement.walk():
             own |= {local.name for local in each.declared if not local.is_reference}
     own -= facts.levels.escaping | facts.levels.shared
-    changing = [words for each in inside for words in (each.own, each.condition)]
+    changing = [words for each in inside for words in each.pieces]
     changing += [] if index else [loop.step]
     return all(
-        name in own and not through and _is_whole(words)
+        name in own and is_plain and not through and _is_whole(words)
         for part in changing
-        for name, through, words in changes_of(part)
+        for name, through, words, is_plain in facts.places.of(part).changes
     )
 
 

@@ -80,6 +80,13 @@ class Statement:
         words = [*self.own[:opening], *self.condition, self.own[opening], *self.parts[0].words]
         return [*words, *self.own[opening + 1 :], *(self.parts[1].words if self.parts[1:] else [])]
 
+    @property
+    def pieces(self) -> tuple[Words, ...]:
+        """The statement, or its parts that are no statements."""
+        if self.kind in ("simple", "other"):
+            return (self.own,)
+        return self.first, self.condition, self.step
+
     def walk(self) -> Iterator[Statement]:
         """Visit this statement and all in it."""
         yield self

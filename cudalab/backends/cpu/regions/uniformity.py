@@ -9,19 +9,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from enum import IntEnum
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.changes import changes_of, referred
 from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_apart
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
-from cudalab.language.tokens import closing, closing_angle, split
+from cudalab.language.tokens import closing_angle, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cudalab.backends.cpu.regions.places import Places
     from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
     from cudalab.backends.cpu.regions.unit import Unit
 
@@ -62,25 +61,25 @@ class Levels:
     def __init__(
         self,
         unit: Unit,
+        places: Places,
         function: Function,
         statements: list[Statement],
         parameters: list[Level],
         results: dict[str, Level],
     ) -> None:
         """Raise the levels until they hold for every assignment."""
-        self.unit = unit
+        self.unit, self.places = unit, places
         self.statements = statements
         self.results = results
         self.changed = {
             name
             for statement in self._all_statements()
-            for words in (statement.own, statement.first, statement.condition, statement.step)
-            for name, _, _ in changes_of(words)
+            for words in statement.pieces
+            for name, *_ in places.of(words).changes
         }
         self.names: dict[str, Level] = {}
         self.around: dict[str, int] = {}  # how many branches and loops variables are declared in
         self.lambdas: dict[str, tuple[list[str], list[Statement]]] = {}  # called, not handed over
-        self.by_reference: set[str] = set()  # lambdas that may change what they are given
         self.arrays: set[str] = set()  # of a thread
         self.pointers: set[str] = set()  # to memory that all threads see the same way
         self.shared: set[str] = set()
@@ -122,8 +121,11 @@ class Levels:
 
     def reads_memory(self, words: Words) -> bool:
         """Whether an expression reads memory that other threads may write."""
+        of_file = self.unit.given.variables - self.names.keys()
         for i, word in enumerate(words):
             if word.text in ("[", "->") or word.text in self.shared - self.shared_arrays:
+                return True
+            if word.text in of_file and texts(words[i - 1 : i]) not in (["."], ["->"]):
                 return True
             before = words[i - 1] if i else None
             if word.text == "*" and (
@@ -133,7 +135,7 @@ class Levels:
                 return True
         names = {word.text for word in words if word.text.startswith(("atomic", "__ld"))}
         return bool(calls(words, names)) or any(
-            {"[", "->", "*"} & set(texts(function.body))
+            ({"[", "->", "*"} | of_file) & set(texts(function.body))
             for call in calls(words, self.unit.by_name.keys())
             for function in self.unit.by_name[words[call.name].text]
         )
@@ -145,7 +147,8 @@ class Levels:
         after = texts(words[i + 1 : i + 2])
         if before in (".", "->"):
             placed = after == ["("] and word.text in self.unit.placed_members
-            return Level.THREAD if placed else Level.BLOCK
+            computes = not placed and (after != ["("] or self._computes(word.text))
+            return Level.BLOCK if computes else Level.THREAD
         if word.text == "threadIdx":
             if texts(words[i + 2 : i + 3]) != ["x"]:
                 return Level.WARP
@@ -164,7 +167,8 @@ class Levels:
             return self.names[word.text]
         if word.text in self.unit.placed_names - self.unit.collective:
             return Level.THREAD
-        if after in (["("], ["<"]):
+        behind = (closing_angle(words, i + 1) or i) + 1 if after == ["<"] else i + 1
+        if texts(words[behind : behind + 1]) == ["("]:
             return self._of_call(words, i)
         known = word.text in self.unit.known or _KNOWN.fullmatch(word.text) or before == "::"
         return Level.BLOCK if known or after == ["::"] else Level.THREAD
@@ -189,6 +193,10 @@ class Levels:
             return Level.WARP
         return Level.THREAD
 
+    def _computes(self, name: str) -> bool:
+        """Whether what looks like a call of this name does nothing but compute a value."""
+        return bool(_KNOWN.fullmatch(name)) or self.unit.effects.computes(name)
+
     def _of_call(self, words: Words, i: int) -> Level:
         name = words[i].text
         if name in VOTES | OTHER_WARP_WIDE:
@@ -197,11 +205,13 @@ class Levels:
             end = close(words, i + 1)
             arguments = split(words[i + 2 : end])
             return self.of(arguments[2]) if len(arguments) == 3 else Level.THREAD
+        if name in BLOCK_VOTES:
+            return Level.BLOCK
         if name in self.unit.collective:
             return self.results.get(name, Level.BLOCK)
         if name in self.unit.placed or name.startswith(("__shfl", "__cg_", "atomic")):
             return Level.THREAD
-        return Level.THREAD if name in ("__lane_id", "clock", "clock64") else Level.BLOCK
+        return Level.BLOCK if self._computes(name) else Level.THREAD
 
     def _after(self, words: Words, i: int) -> int:
         """Skip the arguments of calls whose results do not depend on them."""
@@ -227,8 +237,6 @@ class Levels:
         for statement in self._all_statements():
             for local in statement.declared:
                 value = local.initializer
-                if is_lambda(value) and _takes_references(value):
-                    self.by_reference.add(local.name)
                 if not is_lambda(value) or named[local.name] != called[local.name] + 1:
                     continue
                 try:
@@ -348,10 +356,10 @@ class Levels:
         else:
             starts_by_lane = first[:3] == ["threadIdx", ".", "x"] and first[3:] in _LANE
         changed_inside = any(
-            changed_name == name
+            change.name == name
             for statement in loop.parts[0].walk()
-            for words in (statement.own, statement.first, statement.condition, statement.step)
-            for changed_name, _, _ in changes_of(words)
+            for words in statement.pieces
+            for change in self.places.of(words).changes
         )
         multiples = all((_number(word) or 1) % _WARP == 0 for word in (condition[2], step[2]))
         turns = starts_by_lane and multiples and not changed_inside
@@ -385,84 +393,19 @@ class Levels:
             self._raise(local.name, max(own, self.of(local.value), self.of(local.array)))
             if local.is_reference:
                 self.escaping.add(local.name)
-                if "const" not in texts(local.spec):
-                    self._lend_any(local.initializer)
         may_skip = not _SKIPPING.isdisjoint(texts(words))  # so that some threads change nothing
-        for name, through, value in changes_of(words):
-            if not (through and (name in self.pointers or name in self.shared)):
+        for name, through, value, is_plain in self.places.of(words).changes:
+            if not is_plain:
+                self._lend(name)
+            elif not (through and (name in self.pointers or name in self.shared)):
                 within = control[self.around.get(name, 0) :]
                 self._raise(name, max(*within, own, self.of(words if may_skip else value)))
-        for i, word in enumerate(words[:-1]):
-            if (
-                word.text == "&"
-                and (i == 0 or words[i - 1].kind == "sign")
-                and (i == 0 or words[i - 1].text not in (")", "]"))
-            ):
-                self._lend(words[i + 1 : i + 2])
-        self._lend_references(words)
-        self._pass(words)
 
-    def _lend_references(self, words: Words) -> None:
-        """What references are to may be changed by them."""
-        for i, word in enumerate(words[3:-2], 3):  # int (*f)(int&) = add;
-            is_pointer = word.text == ")" and texts(words[i - 3 : i - 1]) == ["(", "*"]
-            if is_pointer and "&" in texts(words[i + 2 : closing(words, i + 1)]):
-                self.by_reference.add(words[i - 1].text)
-        for value in referred(words):
-            self._lend_any(value)
-        for i in (i for i, pair in enumerate(pairwise(texts(words))) if pair == ("&", "{")):
-            for word in words[i + 1 : close(words, i + 1)]:  # `[&]() -> int& { return count; }`
-                self._lend([word])
-
-    def _pass(self, words: Words) -> None:
-        """Variables that are passed to a function may be changed by it."""
-        for i, word in enumerate(words[:-1]):
-            if word.kind != "name":
-                continue
-            if texts(words[i + 1 : i + 4 : 2]) == [".", "("] and word.text in self.names:
-                self._lend([word])  # a method may change its object
-            if word.text in self.unit.keeping or word.text in self.by_reference:
-                self._hand_over(words, i + 1)
-            opening = i + 1
-            if words[opening].text == "<":
-                opening = (closing_angle(words, opening) or opening) + 1
-            if opening >= len(words) or words[opening].text != "(":
-                continue
-            functions = self.unit.by_name.get(word.text, [])
-            takes = {
-                k
-                for function in functions
-                for k, p in enumerate(function.parameters)
-                if p.is_reference and not p.is_constant
-            }
-            unknown = not functions and not _is_pure(word.text)
-            for k, argument in enumerate(split(words[opening + 1 : close(words, opening)])):
-                if k in takes or (unknown and len(argument) == 1):
-                    self._lend_any(argument)
-
-    def _hand_over(self, words: Words, i: int) -> None:
-        """An object may change what it is made of, as in `Guard guard(count)`."""
-        while i < len(words) and (words[i].kind == "name" or words[i].text in ("<", "=")):
-            i = closing_angle(words, i) or i + 1 if words[i].text == "<" else i + 1
-            i += texts(words[i : i + 1]) == [">"]
-        if texts(words[i : i + 1]) in (["("], ["{"]):
-            for argument in split(words[i + 1 : close(words, i)]):
-                self._lend_any(argument)
-
-    def _lend_any(self, words: Words) -> None:
-        """Note that a reference may be to any variable that an expression may be."""
-        if words and (words[0].text == "(" or "?" in texts(words)):
-            for word in words:
-                self._lend([word])
-        else:
-            self._lend(words)
-
-    def _lend(self, words: Words) -> None:
-        for word in words[:1]:
-            if word.kind == "name" and word.text not in self.shared:
-                self.escaping.add(word.text)
-                if word.text not in self.pointers or word.text in self.arrays:
-                    self._raise(word.text, Level.THREAD)
+    def _lend(self, name: str) -> None:
+        """Note that a variable may change where no assignment is seen."""
+        if name in self.names and name not in self.shared:
+            self.escaping.add(name)
+            self.names[name] = Level.THREAD
 
     def _raise(self, name: str, level: Level) -> None:
         if name in self.names and name not in self.shared:
@@ -478,19 +421,6 @@ def _bracketed(words: Words, start: int, end: int) -> tuple[int, int]:
             called = first > 1 and words[first - 2].kind == "name"
             return (start, end) if called else (first - 1, last + 1)
     return start, end
-
-
-def _takes_references(value: Words) -> bool:
-    """Whether a parameter of a lambda is a reference."""
-    opening = close(value, 0) + 1
-    return texts(value[opening : opening + 1]) == ["("] and "&" in texts(
-        value[opening : close(value, opening)]
-    )
-
-
-def _is_pure(name: str) -> bool:
-    """Whether a function that the file does not define changes none of its arguments."""
-    return name not in ("swap", "exchange", "sincosf", "sincos", "sincospif", "modff", "frexpf")
 
 
 def _number(text: str) -> int | None:

@@ -7,13 +7,15 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.changes import keeping_classes
+from cudalab.backends.cpu.regions.effects import Effects
+from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
+from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.syntax import TYPES, Function, defined, functions, statements
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language import syntax as tree
 from cudalab.language.lockstep import IN_STEP, STEP
-from cudalab.language.scopes import Scope
+from cudalab.language.scopes import INT, Name, Scope, Type
 from cudalab.language.tokens import Token, split
 from cudalab.language.tree import Reader
 
@@ -71,7 +73,6 @@ class Unit:
         self.namespace = namespace
         self.is_program = is_program
         self.root = Reader(tree.Words(words), bodies=False).file(Scope("namespace"))
-        self.keeping = keeping_classes(words)
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
         self.all_functions = [
             each
@@ -105,6 +106,32 @@ class Unit:
     def known(self) -> set[str]:
         """The names that mean the same in all functions of the file."""
         return {word.text for word in self.outside if word.kind == "name"}
+
+    @cached_property
+    def given(self) -> Given:
+        """What the functions, classes and operators of the file do with what they are given."""
+        return Given.of([(self.root, self.words)])
+
+    @cached_property
+    def effects(self) -> Effects:
+        """What is known of the effects of the file's functions."""
+        return Effects(self.given)
+
+    def places(self, function: Function) -> Places:
+        """The places at which a function names variables."""
+        scope = Scope("template", self.root.scope)
+        for part in split(function.template[2:-1]):
+            is_type = part[0].text in ("typename", "class")
+            named = part[: texts(part).index("=")] if "=" in texts(part) else part
+            name, kind = named[-1].text, "type" if is_type else "variable"
+            scope.declare(Name(name, kind, Type(text=name) if is_type else INT))
+        inner = Scope("function", scope)
+        for parameter in function.parameters:
+            words = tree.Words(parameter.words)
+            Reader(words).declarators.parameters(0, len(words), inner)
+        referring = {"&", "&&", "decltype"} | self.given.referring
+        refers = bool(referring & set(texts(function.returns)))
+        return Places(self.given, inner, returns_reference=refers)
 
     def kernels(self) -> list[Function]:
         """The unit's own kernels, in the order of the text."""

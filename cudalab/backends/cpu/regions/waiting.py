@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.changes import changes_of
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.syntax import locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
@@ -17,6 +16,7 @@ from cudalab.backends.cpu.regions.words import NotCoveredError, calls, declared_
 from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
+    from cudalab.backends.cpu.regions.places import Places
     from cudalab.backends.cpu.regions.syntax import Function, Statement
     from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
@@ -114,7 +114,7 @@ class _Waits:
         elif statement.kind in ("for", "while", "do"):
             together = calls(statement.words, BLOCK_WIDE | self.unit.block_wide)
             together = [] if self.unit.is_program else together
-            if not together and _waits(statement, self.polling, function, self.volatile):
+            if not together and _waits(self.unit, statement, self.polling, function, self.volatile):
                 by_vote = alone == "warp" and self.unit.is_collective(statement.words)
                 of_host = self.unit.is_program  # which fibers notice, and deadlocks
                 if of_host or (alone != "thread" and not by_vote):
@@ -169,7 +169,9 @@ def _polls(words: Words, functions: set[str]) -> bool:
     )
 
 
-def _waits(loop: Statement, polling: set[str], function: Function, volatile: set[str]) -> bool:
+def _waits(
+    unit: Unit, loop: Statement, polling: set[str], function: Function, volatile: set[str]
+) -> bool:
     """Whether other threads' changes may decide when a loop ends."""
     if any(word.text == _PAUSE for word in loop.words):
         return True
@@ -181,10 +183,10 @@ def _waits(loop: Statement, polling: set[str], function: Function, volatile: set
         if "volatile" in texts([*local.spec, *local.value])  # a pointer, perhaps
     }
     names |= {each.name for each in function.parameters if "volatile" in texts(each.words)}
-    before = None
+    before, places = None, unit.places(function)
     while before != names:
         before = set(names)
-        _follow(loop, polling, names, decided=False)
+        _follow(loop, places, polling, names, decided=False)
     return _decides(loop.condition, polling, names) or any(
         _decides(each.condition, polling, names) and _leaves(each)
         for each in loop.parts[0].walk()
@@ -192,18 +194,20 @@ def _waits(loop: Statement, polling: set[str], function: Function, volatile: set
     )
 
 
-def _follow(statement: Statement, polling: set[str], names: set[str], *, decided: bool) -> None:
+def _follow(
+    statement: Statement, places: Places, polling: set[str], names: set[str], *, decided: bool
+) -> None:
     """Add to `names` the variables that depend on what other threads change."""
-    for words in (statement.own, statement.first, statement.condition, statement.step):
+    for words in statement.pieces:
         for local in locals_of(words):
             if decided or _decides(local.value, polling, names):
                 names.add(local.name)
-        for name, _, value in changes_of(words):
+        for name, _, value, _ in places.of(words).changes:
             if decided or _decides(value, polling, names):
                 names.add(name)
     inside = decided or (statement.kind == "if" and _decides(statement.condition, polling, names))
     for part in statement.parts:
-        _follow(part, polling, names, decided=inside)
+        _follow(part, places, polling, names, decided=inside)
 
 
 def _decides(words: Words, polling: set[str], names: set[str]) -> bool:

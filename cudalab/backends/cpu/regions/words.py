@@ -14,6 +14,19 @@ _MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"([^"]*)"')
 _ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 CHANGING = frozenset({*_ASSIGNING, "++", "--"})
 _JOINED = CHANGING | {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "...", "##"}
+_ALTERNATIVE = {
+    "and": "&&",
+    "or": "||",
+    "not": "!",
+    "xor": "^",
+    "bitand": "&",
+    "bitor": "|",
+    "compl": "~",
+    "and_eq": "&=",
+    "or_eq": "|=",
+    "xor_eq": "^=",
+    "not_eq": "!=",
+}
 _LONGEST = 2**20  # bytes that are read in a second or two
 
 
@@ -33,7 +46,7 @@ def read(text: str) -> Words:
         raise NotCoveredError("the file is too long")
     words: Words = []
     file, offset, line, at, end = "", 0, 1, 0, -1
-    for token in tokenize(text):
+    for token in map(_as_sign, tokenize(text)):
         line += text.count("\n", at, token.start)
         at = token.start
         if token.kind == "directive":
@@ -49,6 +62,12 @@ def read(text: str) -> Words:
             words.append(token._replace(file=file, line=line + offset))
         end = token.end
     return words
+
+
+def _as_sign(token: Token) -> Token:
+    """A token, with `^=` for `xor_eq` and the like."""
+    sign = _ALTERNATIVE.get(token.text)
+    return token._replace(kind="sign", text=sign) if sign else token
 
 
 def spaces(words: Words) -> list[tuple[str, Words]]:
