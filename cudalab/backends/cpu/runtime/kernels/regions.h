@@ -197,7 +197,8 @@ using Kept = typename std::remove_const<typename std::remove_reference<T>::type>
 
 // Whether a value of type T is no reference, and copied without a change of what is copied.
 template <typename T, typename Bare = typename std::remove_all_extents<T>::type>
-constexpr bool is_copied = !std::is_reference<T>::value &&
+constexpr bool is_copied =
+    !std::is_reference<T>::value &&
     (std::is_void<Bare>::value || std::is_constructible<Bare, const Bare&>::value);
 const size_t ON_STACK = 32 << 10;
 template <size_t bytes, bool small = (bytes <= ON_STACK)>
