@@ -109,7 +109,7 @@ def loops(
             for name, words in spaces(read(preprocessed))
         ]
         note_meetings_elsewhere(units)
-        given = Given.of([(unit.root, unit.words) for unit in units])
+        given = Given([(unit.root, unit.words) for unit in units])
         for unit in units:
             unit.given = given
             unit.refused |= {name: NotCoveredError(why) for name, why in refused.items()}

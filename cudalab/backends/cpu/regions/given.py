@@ -6,7 +6,7 @@ All of it is a list of what is known: a variable that is given to anything else 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
@@ -53,7 +53,7 @@ _TAKING = re.compile(
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Declared:
     """A function as a file declares it."""
 
@@ -65,31 +65,26 @@ class Declared:
     is_device: bool
 
 
-@dataclass(eq=False)
 class Given:
     """What is known of a file's functions, classes and operators."""
 
-    functions: dict[str, list[Declared]] = field(default_factory=dict)  # by their names
-    classes: set[str] = field(default_factory=set)
-    referring: set[str] = field(default_factory=set)  # types that may be, or keep, references
-    array_members: set[str] = field(default_factory=set)
-    variables: set[str] = field(default_factory=set)  # of the file, that may change
-    type_parameters: set[str] = field(default_factory=set)  # of templates
-    aliases: set[str] = field(default_factory=set)  # of types
-    operators: set[str] = field(default_factory=set)  # that may change what they do not assign to
-    trusts_const: bool = True  # nothing is changed by a reference to const
-
-    @classmethod
-    def of(cls, files: Iterable[tuple[Node, Words]]) -> Given:
+    def __init__(self, files: Iterable[tuple[Node, Words]]) -> None:
         """Read the trees of a file, each with its words."""
-        given = cls()
+        self.functions: dict[str, list[Declared]] = {}  # by their names
+        self.classes: set[str] = set()
+        self.referring: set[str] = set()  # types that may be, or keep, references
+        self.array_members: set[str] = set()
+        self.variables: set[str] = set()  # of the file, that may change
+        self.type_parameters: set[str] = set()  # of templates
+        self.aliases: set[str] = set()  # of types
+        self.operators: set[str] = set()  # that may change what they do not assign to
+        self.trusts_const = True  # nothing is changed by a reference to const
         every = list(files)
         for _, words in every:
-            given._read_types(words)
+            self._read_types(words)
         for root, words in every:
-            given._read_operators(words)
-            given._read_functions(root, words, is_class=False)
-        return given
+            self._read_operators(words)
+            self._read_functions(root, words, is_class=False)
 
     # Types ----------------------------------------------------------------------------------------
 
@@ -189,7 +184,12 @@ class Given:
         is_method = is_class or "::" in node.text
         is_device = "__device__" in texts(words[node.first : node.at])
         declared = Declared(
-            parameters, body, node.scope, is_method, "const" in behind, is_device=is_device
+            parameters=parameters,
+            body=body,
+            scope=node.scope,
+            is_method=is_method,
+            is_constant="const" in behind,
+            is_device=is_device,
         )
         self.functions.setdefault(node.text.rpartition("::")[2], []).append(declared)
 

@@ -110,7 +110,7 @@ class Unit:
     @cached_property
     def given(self) -> Given:
         """What the functions, classes and operators of the file do with what they are given."""
-        return Given.of([(self.root, self.words)])
+        return Given([(self.root, self.words)])
 
     @cached_property
     def effects(self) -> Effects:
