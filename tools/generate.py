@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
 from cudalab.backends.choice import host_features
-from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import checks, manual, oracle, results, sanitizers, schemas, selftest, translations
@@ -146,7 +145,7 @@ def bench() -> str:
     tables = [
         ladders.heading(stored.environment)
         + table(ladders.COLUMNS, map(ladders.line, stored.tables))
-        for stored in map(load, sorted(results.FOLDER.glob("bench/*.json")))
+        for stored in ladders.stored()
     ]
     return "\n".join(tables) or "No measurement is stored yet.\n"
 

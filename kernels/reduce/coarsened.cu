@@ -19,7 +19,9 @@
 // loop. Neighbours read neighbours in every turn, so all loads stay coalesced.
 //
 // Compared with warp_shuffle: the cost of a block is spread over n / MAX_BLOCKS items instead of
-// 512, and one further launch of a single block reduces the partial results.
+// 512, and one further launch of a single block reduces the partial results. On an H100 that alone
+// gains nothing: 2^26 ints take 0.125 ms with both. It is what the next rung stands on, for a
+// thread that has many items can request several of them at a time.
 // Limits: the loads of a thread are words of 4 bytes, and each is one more instruction and one more
 // request.
 //

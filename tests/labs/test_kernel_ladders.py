@@ -127,7 +127,7 @@ def test_times_stand_beside_the_rungs_that_were_measured(tmp_path, monkeypatch):
         table([row("naive", 9.0)], lab="matmul"),
     )
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    monkeypatch.setattr(rungs, "load", lambda path: stored if path.name == "a.json" else None)
+    monkeypatch.setattr(ladders, "load", lambda path: stored if path.name == "a.json" else None)
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "a.json").touch()
     lines = rungs.page("bitonic").splitlines()
@@ -137,6 +137,25 @@ def test_times_stand_beside_the_rungs_that_were_measured(tmp_path, monkeypatch):
     assert begins == [["", ""], ["2.00", ""], ["0.500", "4.00"], ["", ""], ["", ""]]
     assert "Test GPU: the median at n = 1,024, int32; commit ``, 2026-01-31." in lines
     assert "Measured: 0.500 ms on Test, 4.00 times as fast as `global`." in lines
+
+
+def test_a_lab_that_was_measured_again_shows_its_newest_times(tmp_path, monkeypatch):
+    """Other ladders of the device keep theirs, with the commit and the date of their run."""
+    old, new = (
+        document(table([row("global", 2.0), row("shared", ms)], lab="bitonic", dtype="int32"))
+        for ms in (0.5, 0.25)
+    )
+    later = replace(new.environment, date="2026-02-01T00:00:00+00:00", commit="later")
+    new = replace(new, environment=later)
+    (tmp_path / "bench").mkdir()
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    ladders.store([new], "-since")
+    ladders.store([old])
+    assert len(ladders.stored()) == 2
+    page = rungs.page("bitonic")
+    assert page.count("Test, ms") == 1
+    assert "Measured: 0.250 ms on Test, 8.00 times as fast as `global`." in page
+    assert "commit `later`, 2026-02-01." in page
 
 
 def test_a_rung_is_compared_with_the_same_one_on_every_device():
@@ -159,7 +178,7 @@ def test_a_rung_is_compared_with_the_same_one_on_every_device():
 def test_a_rung_that_has_no_time_says_why(tmp_path, monkeypatch):
     stored = document(table([row("naive", 9.0), row("tiled", 3.0)], lab="matmul", product="ab"))
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    monkeypatch.setattr(rungs, "load", lambda _: stored)
+    monkeypatch.setattr(ladders, "load", lambda _: stored)
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "a.json").touch()
     page = rungs.page("matmul")

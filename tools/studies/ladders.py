@@ -2,11 +2,13 @@
 
 python -m tools.studies ladders run FOLDER [SECONDS]   measure what FOLDER lacks, on a GPU
 python -m tools.studies ladders add BENCH.json...      store what `cudalab bench --json` has written
+python -m tools.studies ladders since BENCH.json...    the same, beside the run of all ladders
 
 The main ladders are those of `cudalab bench LAB --variants all --baseline cupy,cub`. Of the others,
 those for another case or size are measured there: SIDES. The statistics of one run, of which no
 file may be missing, are stored in docs/results/bench; tools/generate.py makes a table of
-docs/performance/README.md and the tables of kernels/*/README.md from them.
+docs/performance/README.md and the tables of kernels/*/README.md from them. What was measured of
+single labs since that run has a file of its own, with its own commit and date.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,8 +106,8 @@ def wanted() -> Iterator[tuple[str, str, Case]]:
         yield from ((side.lab, rung.name, side.case) for rung in side.rungs)
 
 
-def store(documents: list[Document]) -> None:
-    """Store the statistics in the place of the last ones of their device."""
+def store(documents: list[Document], kind: str = "") -> None:
+    """Store the statistics in the place of the last ones of their device and kind."""
     document = documents[0]
     document.tables = [table for each in documents for table in each.tables]
     for table in document.tables:
@@ -113,7 +116,14 @@ def store(documents: list[Document]) -> None:
             for row in table.rows
         ]
     name = results.slug(document.environment.device_name)
-    results.write(results.FOLDER / "bench" / f"{name}.json", asdict(document))
+    results.write(results.FOLDER / "bench" / f"{name}{kind}.json", asdict(document))
+
+
+def stored() -> list[Document]:
+    """All stored runs by device, the oldest first."""
+    documents = map(load, sorted((results.FOLDER / "bench").glob("*.json")))
+    order = attrgetter("environment.device_name", "environment.date")
+    return sorted(documents, key=order)
 
 
 def heading(environment: Environment) -> str:
@@ -162,7 +172,8 @@ def main(*words: str) -> None:
     match words:
         case ["run", folder, *seconds]:
             run(folder, *seconds)
-        case ["add", *paths] if paths:
-            store([load(Path(path)) for path in paths])
+        case ["add" | "since" as command, *paths] if paths:
+            documents = [load(Path(path)) for path in paths]
+            store(documents, "-since" if command == "since" else "")
         case _:
             sys.exit(__doc__)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudalab import explain, labs
-from cudalab.bench.document import load
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.output.page import Drawing, Heading, Text
 from tools import results
+from tools.studies import ladders as measured_ladders
 from tools.studies import lessons
 from tools.studies.ladders import SIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
     from cudalab.bench.document import Document
@@ -62,15 +62,17 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 def page(lab: str) -> str:
     """The ladders of one lab, the main one first: the problem, the tables, and each rung."""
-    stored = [load(path) for path in sorted((results.FOLDER / "bench").glob("*.json"))]
+    of_device: dict[str, list[Times]] = {}  # the oldest first
+    for document in measured_ladders.stored():
+        of_device.setdefault(document.environment.device_name, []).extend(times_of(lab, document))
     parts = [f"# {lab}\n\n{labs.summary(lab)}.\n", *problem(lab), INTRODUCTION.format(lab=lab)]
     for name, rungs in ladders(registry.variants(labs.get(lab))).items():
         parts.append(f"## {name[:1].upper()}{name[1:]}\n" if name else "## The ladder\n")
         case = case_of(lab, name)
-        times = list(filter(None, (of_ladder(rungs, list(times_of(lab, one))) for one in stored)))
+        times = list(filter(None, (of_ladder(rungs, each) for each in of_device.values())))
         parts.append(table(rungs, times, case))
         parts += [f"{measured.device}: {measured.note}.\n" for measured in times]
-        parts += not_measured(rungs, case, stored, times)
+        parts += not_measured(rungs, case, of_device, times)
         for rung, before in with_the_one_before(rungs, case):
             parts += section(rung, before, times)
     parts.append(GENERATED)
@@ -135,11 +137,10 @@ def case_of(lab: str, ladder: str) -> Case:
 
 
 def not_measured(
-    rungs: list[Variant], case: Case, stored: list[Document], times: list[Times]
+    rungs: list[Variant], case: Case, devices: Iterable[str], times: list[Times]
 ) -> Iterator[str]:
     """A sentence for each GPU on which rungs have no time yet."""
-    for document in stored:
-        device = document.environment.device_name
+    for device in devices:
         ms = next((one.ms for one in times if one.device == device), {})
         missing = [f"`{one.name}`" for one in rungs if one.computes(case) and one.name not in ms]
         if missing:
