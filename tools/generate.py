@@ -15,7 +15,17 @@ from cudalab import labs
 from cudalab.backends.choice import host_features
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
-from tools import checks, manual, oracle, results, sanitizers, schemas, selftest, translations
+from tools import (
+    attacks,
+    checks,
+    manual,
+    oracle,
+    results,
+    sanitizers,
+    schemas,
+    selftest,
+    translations,
+)
 from tools.mutants import tables as mutants
 from tools.platforms import __main__ as platforms
 from tools.predict import tables as predict_tables
@@ -398,6 +408,7 @@ PARTS = {
     "attacks": attacked,
     "mutants": mutated,
     "right": right.table,
+    "written": attacks.table,
     "platforms": platforms.table,
     "checks": checks.table,
     "samples": samples,
