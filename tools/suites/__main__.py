@@ -129,13 +129,14 @@ def verdict(program: Program, runs: list[Kinds] | str, known: results.Json) -> r
 def judge(clones: Path, key: str, only: str) -> None:
     """Judge the programs of a suite whose name is `only`, or all, and store each as it comes."""
     suite, path = SUITES[key], FOLDER / f"{key}.json"
-    gpu = results.read(path)["gpu"] if path.exists() else ""
+    before = results.read(path) if path.exists() else {"gpu": ""}
     rows = kept(path)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = unpacked(clones, suite, folder)
         about = f"{source}, {suite.about}" if source else suite.about
-        head = {"suite": suite.title, "source": about, "gpu": gpu}
+        about = before.get("source", about) if only else about  # of all its repositories
+        head = {"suite": suite.title, "source": about, "gpu": before["gpu"]}
         programs = [each for each in suite.programs(folder) if only in ("", each.name)]
         for program in sorted(programs, key=lambda each: each.name in rows):  # the new ones first
             runs = judged(program, folder / "findings.json")

@@ -54,5 +54,7 @@ def suite_rows(suite: results.Json) -> list[list[str]]:
         theirs = [verdict for verdict in judged if verdict is not None]
         counted = f"{sum(map(bool, theirs))} {word}" if theirs else "not run"
         counted += f" of {len(theirs)} run" if 0 < len(theirs) < len(judged) else ""
-        rows.append([suite["suite"], truth, str(len(programs)), f"{ours} {word}", counted])
+        noted = sum(not each["found"] and bool(each.get("notes")) for each in programs)
+        said = f"{ours} {word}" + (f", {noted} noted" if noted and truth != "right" else "")
+        rows.append([suite["suite"], truth, str(len(programs)), said, counted])
     return rows
