@@ -17,15 +17,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.labs import registry
 from cudalab.language import source
 from tools import results
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STORED = results.FOLDER / "checks" / "cpu.json"
 LISTS = {"quick": ("--quick",), "whole": ()}
@@ -41,6 +37,7 @@ def main(names: list[str]) -> None:
         variant = registry.find(
             lab, skeleton.variant if skeleton else registry.variants(lab)[0].name
         )
+        load = round(os.getloadavg()[0], 1)
         row: results.Json = {"lab": name, "variant": variant.name}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "my.cu")
@@ -48,11 +45,10 @@ def main(names: list[str]) -> None:
             processor_seconds(name, path, "--quick")  # makes what all checks share
             for kind, words in LISTS.items():
                 row[kind] = round(processor_seconds(name, path, *words), 2)
+        row |= {"load": load, **results.machine("cpu")}
         print(*row.values(), flush=True)
         rows[name] = row
-        load = round(os.getloadavg()[1], 1)
-        machine = {**results.machine("cpu"), "load": load}
-        results.write_rows(STORED, machine, [rows[key] for key in sorted(rows)], "labs")
+        results.write_rows(STORED, {}, [rows[key] for key in sorted(rows)], "labs")
 
 
 def processor_seconds(lab: str, path: Path, *words: str) -> float:
@@ -75,25 +71,21 @@ def used() -> float:
 
 def table() -> str:
     """The seconds of each lab, for docs/checking.md."""
-    run = results.read(STORED)
     where = (
-        f"Processor seconds of a whole check on {run['device']}, {run['date']}, commit "
-        f"`{run['commit']}`; the machine had a load of {run['load']:g}. Goals: "
+        "Processor seconds of a whole check, of all its processes. The load is that of the machine "
+        "when a row was begun: on more processes than processors a second does less. Goals: "
         f"{GOAL['quick']:g} and {GOAL['whole']:g}.\n"
     )
-    heads = ["lab", "kernel", "`--quick`", "all public tests"]
-    return f"{where}\n{results.table(heads, lines(run), numbers=2)}"
+    rows = results.read(STORED)["labs"]
+    heads = ["lab", "kernel", "`--quick`", "all public tests", "load", "machine", "commit"]
+    return f"{where}\n{results.table(heads, map(line, rows))}"
 
 
-def lines(run: results.Json) -> Iterator[list[str]]:
-    """The rows of the table."""
-    for row in run["labs"]:
-        yield [
-            f"`{row['lab']}`",
-            f"`{row['variant']}`",
-            f"{row['quick']:.1f}",
-            f"{row['whole']:.1f}",
-        ]
+def line(row: results.Json) -> list[str]:
+    """A row of the table."""
+    seconds = [f"{row[kind]:.1f}" for kind in LISTS]
+    at = [f"{row['load']:g}", row["device"], f"`{row['commit']}`"]
+    return [f"`{row['lab']}`", f"`{row['variant']}`", *seconds, *at]
 
 
 if __name__ == "__main__":

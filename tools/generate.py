@@ -25,6 +25,7 @@ from tools import (
     schemas,
     selftest,
     translations,
+    watching,
 )
 from tools.mutants import tables as mutants
 from tools.platforms import __main__ as platforms
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 DOCUMENTS = (
     results.ROOT / "docs" / "bench.md",
     results.ROOT / "docs" / "checking.md",
+    results.ROOT / "docs" / "watch.md",
     results.ROOT / "docs" / "commands.md",
     results.ROOT / "docs" / "json.md",
     results.ROOT / "docs" / "performance" / "README.md",
@@ -411,6 +413,7 @@ PARTS = {
     "written": attacks.table,
     "platforms": platforms.table,
     "checks": checks.table,
+    "watching": watching.table,
     "samples": samples,
     "world": world.compared,
     "oracle": oracle.compared,

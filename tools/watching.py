@@ -2,14 +2,16 @@
 
 python -m tools.watching [LAB...]       the labs' CPU defaults and first rungs; all labs by default
 
-Each version differs from the one before, so it is compiled; n is up to 4,096. The time is that of
-all processes: the watcher's, its worker's, the compiler's. The first version, which also starts
+Each version differs from the one before, so it is compiled; n is up to 4,096, for matrices 65. The
+time is that of all processes: the watcher's, its worker's, the compiler's. The first version, which
+also starts Python, does not count.
+
+Stores docs/results/watching/cpu.json; tools/generate.py makes the table of docs/watch.md from it.
 """
 
 from __future__ import annotations
 
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -19,28 +21,58 @@ from cudalab import labs
 from cudalab.labs import registry
 from cudalab.watch import judging
 from cudalab.watch.resident import Desk
+from tools import results
 
+STORED = results.FOLDER / "watching" / "cpu.json"
 VERSIONS = 5
+GOAL_S = 1.0
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def main() -> None:
-    """Measure, and print a table."""
-    print("| lab | kernel | tests | CPU s, median of 5 | least |")
-    print("| --- | --- | ---: | ---: | ---: |")
-    for name in sys.argv[1:] or labs.names():
+def main(names: list[str]) -> None:
+    """Measure and store, a kernel at a time; other labs keep their rows."""
+    rows = {(row["lab"], row["kernel"]): row for row in stored()}
+    for name in names or labs.names():
         lab = labs.get(name)
         case = lab.complete({})
         rungs = [rung for rung in registry.variants(lab) if rung.computes(case)]
         kernels = {rung.name: rung.path for rung in (rungs[0], registry.default(lab, case, "cpu"))}
         for kernel, path in kernels.items():
+            load = round(os.getloadavg()[0], 1)
             times, tests = measured(name, path)
-            median, least = statistics.median(times), min(times)
-            print(f"| {name} | `{kernel}` | {tests} | {median:.2f} | {least:.2f} |", flush=True)
+            row = {"lab": name, "kernel": kernel, "tests": tests, "median": times[len(times) // 2]}
+            row |= {"least": times[0], "load": load, **results.machine("cpu")}
+            print(*row.values(), flush=True)
+            rows[name, kernel] = row
+            results.write_rows(STORED, {}, [rows[key] for key in sorted(rows)], "kernels")
+
+
+def stored() -> list[results.Json]:
+    """The rows that are stored."""
+    rows: list[results.Json] = results.read(STORED)["kernels"] if STORED.exists() else []
+    return rows
+
+
+def table() -> str:
+    """The seconds of each kernel, for docs/watch.md."""
+    where = (
+        f"Processor seconds from a save to its verdict: of {VERSIONS} versions the median and the "
+        "least. The load is that of the machine when a row was begun: on more processes than "
+        f"processors a second does less. Goal: {GOAL_S:g}.\n"
+    )
+    heads = ["lab", "kernel", "tests", "median", "least", "load", "machine", "commit"]
+    return f"{where}\n{results.table(heads, map(line, stored()))}"
+
+
+def line(row: results.Json) -> list[str]:
+    """A row of the table."""
+    names = [f"`{row['lab']}`", f"`{row['kernel']}`", str(row["tests"])]
+    seconds = [f"{row['median']:.2f}", f"{row['least']:.2f}", f"{row['load']:g}"]
+    return [*names, *seconds, row["device"], f"`{row['commit']}`"]
 
 
 def measured(name: str, path: Path) -> tuple[list[float], int]:
-    """The processor time of each version but the first, and the number of tests."""
+    """The processor time of each version but the first, the least first; the number of tests."""
     lab, text, times, tests = labs.get(name), path.read_text(encoding="utf-8"), [], 0
     with tempfile.TemporaryDirectory() as folder, Desk() as desk:
         version = Path(folder, "my.cu")
@@ -53,7 +85,7 @@ def measured(name: str, path: Path) -> tuple[list[float], int]:
             if not one.report.passed:
                 sys.exit(f"{name} {path.stem}: it does not pass: {one.report.stages}")
             tests = len(one.report.tests)
-    return times[1:], tests
+    return sorted(round(seconds, 2) for seconds in times[1:]), tests
 
 
 def processor_s() -> float:
@@ -76,4 +108,4 @@ def processor_s() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
