@@ -77,6 +77,7 @@ class Given:
         self.variables: set[str] = set()  # of the file, that may change
         self.type_parameters: set[str] = set()  # of templates
         self.aliases: set[str] = set()  # of types
+        self.spaces: set[str] = set()  # namespaces
         self.operators: set[str] = set()  # that may change what they do not assign to
         self.trusts_const = True  # nothing is changed by a reference to const
         every = list(files)
@@ -97,6 +98,8 @@ class Given:
             name, after = words[i + 1], words[i + 2].text
             if word.text in (*_CLASSES, "typename") and after in (",", ">", "=", ".", "..."):
                 self.type_parameters.add(name.text)
+            if word.text == "namespace":
+                self.spaces.add(name.text)
             if word.text in ("using", "typedef"):
                 alias = words[i + 1 : _end(words, i, ";")]
                 if alias and "namespace" not in texts(alias[:1]):
@@ -196,18 +199,25 @@ class Given:
     def reads(self, callee: str, words: Words, i: int) -> bool:
         """Whether a function only reads its argument `i`; `words` are those of its name."""
         space, colons, name = callee.rpartition("::")
-        if name in self.functions:
+        if name in self.functions and (space + colons in _LIBRARIES or self._is_own(space)):
             refers = bool((_REFERENCES | self.referring) & set(texts(words)))
             return not refers and all(self._reads(each, i) for each in self.functions[name])
         known = _COMPUTING.fullmatch(name) or _TAKING.fullmatch(name)
         return bool(known) and space + colons in _LIBRARIES
+
+    def _is_own(self, space: str) -> bool:
+        """Whether the file has a namespace or a class of this name."""
+        own = self.spaces | self.classes | self.aliases | self.type_parameters
+        return space.rpartition("::")[2] in own
 
     def _reads(self, function: Declared, i: int) -> bool:
         if i >= len(function.parameters):
             return not any("..." in "".join(texts(each)) for each, _ in function.parameters)
         words, type_ = function.parameters[i]
         named = words[:-1] if len(words) > 1 and words[-1].kind == "name" else words
-        return self.copies(type_, named) or self.reads_reference(type_, named)
+        deduced = texts(named) == [type_.text] and type_.text in self.type_parameters
+        deduced &= not function.is_method
+        return deduced or self.copies(type_, named) or self.reads_reference(type_, named)
 
     def reads_object(self, method: str) -> bool:
         """Whether a method only reads its object."""
