@@ -34,6 +34,28 @@ INTRINSICS = (
 class Edges(Scarce):
     """Draws kernels of operands at the edge."""
 
+    size: str  # of the kernel: "edges", "lanes" or another
+
+    def value(self, depth: int = 2) -> str:
+        """Draw an int: those that lanes compare differ from lane to lane, also in their sign."""
+        if self.size != "lanes":
+            return super().value(depth)
+        k = self.random.randint(1, 9)
+        data = [f"data[(tid + {k}) & 255]", f"data[tid * {k} & 255]"]
+        return self.choice([*data, f"(tid - {k * 3})", f"({k} - tid)"])
+
+    def of_lanes(self) -> None:
+        """Draw what the lanes of a warp do together, around changes of the arrays of a thread."""
+        for _ in range(2):
+            if self.scope.arrays:
+                array = self.choice(self.scope.arrays)
+                self.phase(f"{array.name}[{self.value()} & 7] = ({array.kind})({self.value()});")
+                self.barrier()
+            draws = [self.among_some] * 3 + [self.counted]
+            if self.threads % 32 == 0:
+                draws += [self.neighbours, self.neighbours, self.reduction, self.reduction]
+            self.choice(draws)()
+
     def edges(self) -> None:
         """Draw the whole of a kernel."""
         self.scope = Scope()

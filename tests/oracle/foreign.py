@@ -13,7 +13,7 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfile
@@ -31,7 +31,7 @@ OF_DEVICE = "sm_35_atomic_functions.h"  # CUDA includes it by itself
 PLAIN = ("g++", "-std=c++17", "-O0", "-w", "-fpermissive", "-fwrapv")
 NVCC = ("nvcc", "-std=c++17", "-arch=native", "-w")
 EMPTY = "    int ;\n"  # which CUDAsmith declares at times, and g++ refuses
-SECONDS = 120  # at which a kernel hangs
+SECONDS = 60  # at which a kernel hangs
 
 
 @dataclass
@@ -145,12 +145,12 @@ def verdict(given: dict[str, str]) -> str:
 
 def compare(folder: Path, ways: list[str], jobs: int) -> Iterator[tuple[str, str, str]]:
     """Give each program's name, its verdict, and the messages of those who refuse it."""
-    paths = sorted(folder.glob("*.cu"))
     with ThreadPoolExecutor(jobs) as pool:
-        found = pool.map(lambda path: answers(Program(path), ways), paths)
-        for path, given in zip(paths, found, strict=True):
-            said = [answer for answer in given.values() if answer.startswith("refused")]
-            yield path.stem, verdict(given), "\n".join(said)
+        waiting = {pool.submit(answers, Program(path), ways): path.stem
+                   for path in sorted(folder.glob("*.cu"))}  # fmt: skip
+        for done in as_completed(waiting):
+            said = [answer for answer in done.result().values() if answer.startswith("refused")]
+            yield waiting[done], verdict(done.result()), "\n".join(said)
 
 
 def store(verdicts: dict[str, str], generator: str, ways: list[str]) -> None:

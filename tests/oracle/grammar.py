@@ -29,6 +29,7 @@ PARAMETERS = [
 SIZES = ("micro", "micro", "tiny", "tiny", "large")
 MOSTLY_SCARCE = (*["scarce"] * 4, "micro", "tiny", "tiny", "large")
 MOSTLY_EDGES = (*["edges"] * 3, "micro", "micro", "scarce", "scarce")
+ALL_SHARP = ("edges", "edges", "micro", "scarce", "scarce", "scarce", "lanes", "lanes", "lanes")
 GLOBAL_ATOMICS = (
     *ATOMICS,
     "atomicAdd((unsigned*)&{1}[8], (unsigned)({0}));", "atomicInc((unsigned*)&{1}[12], 9u);",
@@ -49,8 +50,9 @@ class Kernel(Edges):
         """Draw the kernels of a seed."""
         super().__init__(seed, side)
         sizes = MOSTLY_SCARCE if self.has_warps else SIZES[self.plain * 2 :]
-        self.size = self.choice(MOSTLY_EDGES if self.has_edges else sizes)
-        self.is_small = self.size in ("micro", "scarce", "edges")
+        sharp = ALL_SHARP if self.sharp else MOSTLY_EDGES
+        self.size = self.choice(sharp if self.has_edges else sizes)
+        self.is_small = self.size in ("micro", "scarce", "edges", "lanes")
         self.namespace = self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
@@ -144,8 +146,8 @@ class Kernel(Edges):
         """Draw the body of a kernel that is not one of the smallest."""
         self._declare()
         large = self.size == "large"
-        if self.size == "scarce":
-            self.scarce()
+        if self.size in ("scarce", "lanes"):
+            (self.scarce if self.size == "scarce" else self.of_lanes)()
             self._finish()
             return
         for index in range(self.random.randint(2, 5) if large else 1):
@@ -229,8 +231,9 @@ class Kernel(Edges):
     def _declare(self) -> None:
         """Declare the variables of a thread and give them their first values."""
         large = self.size == "large"
-        scarce = self.size == "scarce"
+        scarce = self.size in ("scarce", "lanes")
         kinds = ["int", "int"] + ["int"] * large
+        share_of_arrays = {"scarce": 0, "lanes": 0.7}.get(self.size, 0.3)
         others = [*INTEGERS[1:], "float", "double", "unsigned"]
         if not scarce:
             kinds += [self.choice(others) for _ in range(self.random.randint(0, 3 if large else 1))]
@@ -240,7 +243,7 @@ class Kernel(Edges):
                 self.name(),
                 self.choice(["int", "int", "short", "unsigned char", "unsigned", "long long"]),
             )
-            for _ in range(self.random.randint(0, 2) if large else self.chance(0.3 * (not scarce)))
+            for _ in range(self.random.randint(0, 2) if large else self.chance(share_of_arrays))
         ]
         pairs = [self.name()] if self.chance(0.5 if large else 0.2) else []
         values = [self.parameter, "tid", *self._read_parameters()]

@@ -86,7 +86,7 @@ class Warps(Meetings):
 
     def _counting(self, value: str) -> str:
         """Give a statement that shows how many threads have come there, and which."""
-        return f" atomicAdd(total, ((int){value} & 63) + 1);" if self.has_edges else ""
+        return f" atomicAdd(total, ((int){value} & 63) + 1);" if self.sharp else ""
 
     def _value(self, kind: str) -> str:
         return self.given(kind) if kind != "int" else self.value(1)
