@@ -95,6 +95,9 @@ class Declarators:
         i, name = self._declared_name(i, end, scope)
         if i == at:
             return i
+        if name.endswith("operator") and texts[i - 1] != "operator":  # a conversion, perhaps
+            to, behind = self.result(texts.index("operator", at) + 1, i, scope)
+            type_ = to if behind == i else type_
         is_function = texts[i] == "(" and self._declares_function(i, end, scope)
         if is_function:
             return self._function(node, i, end, name, type_, scope)
@@ -212,16 +215,11 @@ class Declarators:
         while texts[k] in BEHIND_PARAMETERS or texts[k] in ATTRIBUTES or texts[k] == "throw":
             k = words.behind(k + 1, end) if texts[k + 1] == "(" else k + 1
         if texts[k] == "->":
-            found = specifiers(words, k + 1, end, inner)
-            result, k = found.type or UNKNOWN, found.last
-            while texts[k] in POINTERS:
-                result = pointer_to(result) if texts[k] == "*" else result
-                result = replace(result, is_reference=result.is_reference or texts[k] == "&")
-                k += 1
+            result, k = self.result(k + 1, end, inner)
         short = name.rpartition("::")[2]
-        declared = Name(
-            short, "function", result, parameters=tuple(each.type for each in node.parameters)
-        )
+        types = tuple(each.type for each in node.parameters)
+        required = sum(not any(each.of_kind("initializer")) for each in node.parameters)
+        declared = Name(short, "function", result, parameters=types, required=required)
         if outer is scope or "::" not in name:
             self.declare(node, declared, scope)
         else:
@@ -243,6 +241,16 @@ class Declarators:
             node.last = words.behind(words.behind(node.last + 1, end), end)
         self.define(node, starts[0], k)
         return node.last
+
+    def result(self, k: int, end: int, scope: Scope) -> tuple[Type, int]:
+        """The type that a function returns, which stands at `k`, and the index behind it."""
+        found, texts = specifiers(self.words, k, end, scope), self.words.texts
+        result, k = found.type or UNKNOWN, found.last
+        while texts[k] in POINTERS:
+            result = pointer_to(result) if texts[k] == "*" else result
+            result = replace(result, is_reference=result.is_reference or texts[k] == "&")
+            k += 1
+        return result, k
 
     def _scope_of(self, name: str, scope: Scope) -> Scope:
         """The scope in which the body of a function finds its names."""
@@ -273,6 +281,8 @@ class Declarators:
                 type_ = node.names[-1].type if node.names[-1].kind == "variable" else UNKNOWN
             elif "*" in words.texts[found.last : last]:
                 type_ = pointer_to(type_)
+            elif "&" in words.texts[found.last : last]:
+                type_ = replace(type_, is_reference=True)
             node.type, node.last = type_, last
             nodes.append(node)
             i = last + 1

@@ -164,6 +164,7 @@ class Name:
     _: KW_ONLY
     initializer: Node | None = None
     parameters: tuple[Type, ...] | None = None  # of a function; None for several that differ
+    required: int = 0  # parameters that have no default
     scope: Scope | None = None  # of a class or namespace
     is_template: bool = False
     is_bit_field: bool = False

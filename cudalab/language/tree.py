@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cudalab.language.declarations import Declarations
 from cudalab.language.declarators import Declarators
 from cudalab.language.expressions import Expressions
-from cudalab.language.scopes import Node, Scope
+from cudalab.language.scopes import UNKNOWN, Node, Scope
 from cudalab.language.syntax import ASSEMBLY, ATTRIBUTES, KEYWORDS, Words
 
 if TYPE_CHECKING:
@@ -87,9 +87,12 @@ class Reader:
         """[captures] (parameters) { body }"""
         words, texts, k = self.words, self.words.texts, self.words.behind(i, end)
         inner, device, parameters = Scope("function", scope), set[str](), list[Node]()
+        result = UNKNOWN
         while k < end and texts[k] not in ("{", ";", ")", "}"):
             device |= {texts[k]} & {"__device__", "__host__"}
-            if texts[k] == "(" and texts[k - 1] not in ATTRIBUTES:
+            if texts[k] == "->":
+                result, k = self.declarators.result(k + 1, end, inner)
+            elif texts[k] == "(" and texts[k - 1] not in ATTRIBUTES:
                 behind = words.behind(k, end)
                 parameters = self.declarators.parameters(k + 1, behind - 1, inner)
                 k = behind
@@ -99,7 +102,7 @@ class Reader:
             return Node("unknown", i, max(words.behind(i, end), i + 1), scope=scope)
         body = self._block(k, words.behind(k, end), inner)
         node = Node("lambda", i, body.last, [body], scope=inner, words=frozenset(device))
-        node.parameters = parameters
+        node.parameters, node.type = parameters, result
         return node
 
     def _block(self, i: int, end: int, scope: Scope) -> Node:

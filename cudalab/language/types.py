@@ -64,12 +64,46 @@ def type_of(node: Node, depth: int = 0) -> Type:
 
 
 def called(node: Node) -> Name | None:
-    """The program's function that a call calls, if the text says which one."""
+    """The program's function or lambda expression that a call calls, if the text says which one."""
     callee = node.children[0]
-    if callee.kind != "name" or callee.scope is None:
+    while callee.kind == "group" and len(callee.children) == 1:
+        callee = callee.children[0]
+    if callee.kind == "name" and callee.scope is not None:
+        found = named(callee.scope, callee.text, callee.first)
+        if found is None or found.kind == "function":
+            return found
+        if not found.type.is_auto or found.initializer is None:
+            return None
+        callee = found.initializer.children[0]
+    if callee.kind != "lambda":
         return None
-    found = named(callee.scope, callee.text, callee.first)
-    return found if found is not None and found.kind == "function" else None
+    parameters = tuple(each.type for each in callee.parameters)
+    return Name("", "function", callee.type, parameters=parameters)
+
+
+def constructed(type_: Type, count: int) -> tuple[Type, ...] | None:
+    """The parameters of the constructor that makes an object of a class of so many numbers.
+
+    None if several of the program's constructors may do so, or none.
+    """
+    if type_.kind != "class" or type_.scope is None or type_.is_reference:
+        return None
+    named_so = type_.scope.names.get(type_.text.rpartition("::")[2], [])
+    suited = [
+        each.parameters
+        for each in named_so
+        if each.kind == "function"
+        and each.parameters is not None
+        and each.required <= count <= len(each.parameters)
+        and all(map(_may_be_number, each.parameters[:count]))
+    ]
+    return suited[0] if len(suited) == 1 else None
+
+
+def _may_be_number(parameter: Type) -> bool:
+    """Whether a number may be given for it; a class does not know its own name as a type."""
+    of_class = parameter.kind == "class" or (parameter.kind == "unknown" and parameter.is_reference)
+    return not of_class and parameter.kind != "pointer"
 
 
 def declared(node: Node) -> Name | None:

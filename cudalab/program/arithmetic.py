@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Type
-from cudalab.language.types import called, declared, type_of, value_of
+from cudalab.language.types import called, constructed, declared, type_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.language.scopes import Node
+    from cudalab.language.scopes import Name, Node
     from cudalab.language.syntax import Words
 
     Edit = tuple[int, int, str]
@@ -92,10 +92,9 @@ class _Writer:
             self._assignment(node)
         elif node.kind == "initializer":
             self._initializer(node)
-        elif node.kind == "member_initializer" and len(node.children) == 2:
-            name, value = node.children
-            self._convert(value, type_of(name))
-        elif node.kind == "return" and node.children and function.kind == "function":
+        elif node.kind == "member_initializer":
+            self._member(node)
+        elif node.kind == "return" and node.children:
             self._convert(node.children[0], function.type)
         elif node.kind == "call":
             self._call(node)
@@ -124,6 +123,8 @@ class _Writer:
     def _cast(self, node: Node) -> None:
         """(T)value, T(value), static_cast<T>(value)"""
         words, first = self.words, node.first
+        if words.texts[node.at] == "(" and self._construction(node.type, node.children):
+            return
         if node in self.objects or len(node.children) != 1:
             return
         if not _needs_conversion(node.children[0], node.type):
@@ -142,6 +143,9 @@ class _Writer:
     def _initializer(self, node: Node) -> None:
         """T name = value, T name(value)"""
         value = node.children[0]
+        values = value.children if value.kind == "list" else [value]
+        if node.text != "{" and self._construction(node.type, values):
+            return
         if value.kind == "list":
             if node.text != "(" or len(value.children) != 1:
                 return
@@ -149,8 +153,28 @@ class _Writer:
         if not node.type.is_reference:
             self._convert(value, node.type)
 
+    def _member(self, node: Node) -> None:
+        """member(value), or Base(values)"""
+        name, *values = node.children
+        member = declared(name)
+        type_ = type_of(name)
+        if member is None or member.kind == "function":  # a base, whose constructors are members
+            type_ = next((each.type for each in _outside(name) if each.kind == "class"), UNKNOWN)
+        if not self._construction(type_, values) and len(values) == 1:
+            self._convert(values[0], type_)
+
+    def _construction(self, type_: Type, values: list[Node]) -> bool:
+        """Convert what a constructor of the program is given; whether it is known."""
+        parameters = constructed(type_, len(values))
+        for value, parameter in zip(values, parameters or (), strict=False):
+            if parameter.kind == "integer":
+                self._convert(value, parameter)
+        return parameters is not None
+
     def _convert(self, value: Node, to: Type) -> None:
         """Convert a value to the type `to`, as an initialization does."""
+        if self._construction(to, [value]):
+            return
         if to.text and not to.is_reference and _needs_conversion(value, to):
             self._wrap(value, f"::cudalab::cudalab_fit<{to.text}>(")
 
@@ -206,7 +230,7 @@ class _Writer:
         function = called(node)
         if function is not None:
             for value, type_ in zip(values, function.parameters or (), strict=False):
-                if type_.kind == "integer":
+                if type_.kind in ("integer", "class"):
                     self._convert(value, type_)
             return
         vector = KNOWN_TYPES.get(callee.text.removeprefix("make_"))
@@ -241,6 +265,13 @@ class _Writer:
     def _wrap(self, node: Node, opening: str) -> None:
         self._insert(node.first, opening)
         self._insert_behind(node.last, ")")
+
+
+def _outside(node: Node) -> Iterator[Name]:
+    """What a name stands for in each scope around it."""
+    for scope in node.scope.enclosing() if node.scope is not None else ():
+        if (found := scope.own(node.text)) is not None:
+            yield found
 
 
 def _may_be_integer(type_: Type) -> bool:

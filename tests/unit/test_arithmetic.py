@@ -93,6 +93,50 @@ def test_arguments_of_the_programs_own_functions():
     assert body("g(f, f);", before) == "g(f, ::cudalab::cudalab_fit<unsigned char>(f));"
 
 
+CLASSES = """struct Q { int a; __device__ Q(int v, int w = 1) : a(v) {} __device__ Q(const Q&); };
+struct M { int a; __device__ M(int v) : a(v) {} __device__ M(float v) : a(v) {} };
+namespace own { struct S { __device__ explicit S(unsigned char v); }; }
+__device__ int take(Q q) { return q.a; }"""
+FIT = "::cudalab::cudalab_fit<int>"
+
+
+@pytest.mark.parametrize(
+    ("statement", "after"),
+    [
+        ("auto l = [](float x) -> int { return x; };", f"{{ return {FIT}(x); }};"),
+        ("[](int v) { return v; }(f);", f"({FIT}(f));"),
+        ("auto l = [](int v, float w) { return v; }; l(f, f);", f"l({FIT}(f), f);"),
+        ("auto l = [](int v) { return v; }; (l)(f);", f"(l)({FIT}(f));"),
+        ("Q q(f);", f"Q q({FIT}(f));"),
+        ("Q q(f, f);", f"Q q({FIT}(f), {FIT}(f));"),
+        ("Q q = f;", f"Q q = {FIT}(f);"),
+        ("take(f); take(Q(f));", f"take({FIT}(f)); take(Q({FIT}(f)));"),
+        ("(Q)f; static_cast<Q>(f);", f"(Q){FIT}(f); static_cast<Q>({FIT}(f));"),
+        ("own::S s(f);", "own::S s(::cudalab::cudalab_fit<unsigned char>(f));"),
+        ("M m(f); M(f);", "M m(f); M(f);"),
+    ],
+)
+def test_what_lambda_expressions_and_constructors_are_given(statement, after):
+    assert body(statement, CLASSES).endswith(after)
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("struct D : Q { __device__ D(float x) : Q(x) {} };", f"Q({FIT}(x)) {{}}"),
+        ("struct D { Q q; __device__ D(float x) : q(x) {} };", f"q({FIT}(x)) {{}}"),
+        ("struct D { M M; __device__ D(float x) : M(x) {} };", "M(x) {}"),
+        ("struct D { float Q; __device__ D(float x) : Q(x) {} };", "Q(x) {}"),
+        ("struct D { float x; __device__ operator int() { return x; } };", f"return {FIT}(x);"),
+        ("struct D { float x; __device__ float operator()() { return x; } };", "{ return x; }"),
+        ("__device__ Q make(float x) { return x; }", f"return {FIT}(x);"),
+    ],
+)
+def test_what_members_bases_and_functions_are_given(text, after):
+    made = rewrite([File("a.cu", "a.cu", f"{CLASSES}\n{text}\n")], ["0-a.cpp"])[0]
+    assert after in made.split("own { struct S")[1]
+
+
 def test_lambda_expressions_for_the_device():
     text = "void f() { g([=] __device__ (float x) { return (int)x; }); }"
     made = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0]
