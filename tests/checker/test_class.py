@@ -80,7 +80,7 @@ def test_two_submissions_never_share_a_report():
 
 def test_a_file_gets_a_name_that_compilers_take(tmp_path):
     path = tmp_path / "a\nb.CU"
-    path.write_bytes(b"")
+    path.write_text("no kernel")
     (tmp_path / "in").mkdir()
     folder = unpack.place(Entry("x", path), tmp_path / "in")
     assert [path.name for path in folder.iterdir()] == ["a_b.cu"]
