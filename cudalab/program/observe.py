@@ -14,7 +14,9 @@ import re
 import signal
 import sys
 import time
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cudalab.backends.cpu import check, check_rows
@@ -145,6 +147,9 @@ def _run_program(library: Library, arguments: Sequence[str], pipe: int, watch: _
         program = _Program(library, pipe, watch)
         argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments), None)
         main = program.code.main
+        with suppress(ValueError):  # a C library without this variable
+            name = ctypes.c_char_p.in_dll(c_library, "program_invocation_short_name")
+            name.value = os.fsencode(Path(arguments[0]).name)  # assert() prints it
         program.send("started", None)
         status = main(len(arguments), argv)
         c_library.exit(status)

@@ -34,6 +34,14 @@ def test_division_by_zero_is_noted_once_for_each_line():
     assert "edges.cu:181: kernel remainders" in second
 
 
+def test_a_failed_assertion_of_the_host_names_the_program(tmp_path):
+    file = tmp_path / "asserting.cu"
+    file.write_text("#include <cassert>\nint main(int n, char**) { assert(n > 9); }\n", "utf-8")
+    done = run([file], "cpu", "--sanitize")
+    assert done.stderr.startswith(b"asserting: ")
+    assert b"asserting.cu:2: int main(int, char**): Assertion" in done.stderr
+
+
 def test_lanes_that_count_on_moving_in_step_are_noted():
     notes = run("lockstep.cu", "cpu").stderr.decode().splitlines()
     assert [int(note.split(":")[2]) for note in notes] == [10, 33, 41, 55, 62]
