@@ -66,7 +66,7 @@ class Zig(Compiler):
         (
             r"undefined symbol: .*(\bstd::|\boperator |__cxxabiv1|__cxa_|__gxx_|_Unwind_)",
             "-lc++",
-            "zig compiles the C++ library, once",
+            "zig compiles the C++ library, once: about a minute of processor time",
         ),
         (
             r"undefined symbol: __\w",
