@@ -29,7 +29,8 @@
 // Two barriers in shared memory belong to each stage. `filled`: the copies of this round have
 // arrived; the engine counts its bytes there. `emptied`: all warps have read it. The ninth warp
 // keeps the ring filled, the other eight multiply, and no barrier holds them all together: warps
-// may be stages apart. The phases of these barriers are described in common/thread/bulk_copy.cuh.
+// may be stages apart. This is called warp specialization: a producer and its consumers. The phases
+// of the barriers are described in common/thread/bulk_copy.cuh.
 //
 // Tensor cores are fed in this way in `tensor_cores_bf16x6`; here the multiplications are the
 // ordinary ones, whose rate is the limit.

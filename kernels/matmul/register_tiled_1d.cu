@@ -8,7 +8,8 @@
 //
 // A block computes a BM x BN tile of C, a thread TM elements of one column of it. An element of Bs
 // is read once and used for TM products from registers: (TM + 1) reads from shared memory for TM
-// products, where `tiled` needs 2 TM.
+// products, where `tiled` needs 2 TM. Such a thread, which does the work of several, is a coarsened
+// one.
 //
 // Banks: a warp lies within one group of TM rows, so As[row][p] is one word, broadcast; Bs[p][col]
 // are 32 neighbours. A transposed B is loaded along k and stored down a column of Bs: lanes with
