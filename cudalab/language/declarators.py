@@ -95,7 +95,7 @@ class Declarators:
         i, name = self._declared_name(i, end, scope)
         if i == at:
             return i
-        if name.endswith("operator") and texts[i - 1] != "operator":  # a conversion, perhaps
+        if name.rpartition("::")[2] == "operator" and texts[i - 1] != "operator":  # a conversion?
             to, behind = self.result(texts.index("operator", at) + 1, i, scope)
             type_ = to if behind == i else type_
         is_function = texts[i] == "(" and self._declares_function(i, end, scope)

@@ -94,7 +94,7 @@ def test_names_written_beside_a_program_s_own_are_marked():
     text = (RUNTIME / "kernels" / "regions.h").read_text(encoding="utf-8")
     macros = re.findall(r"^ *#define .*(?:\\\n.*)*", text, re.MULTILINE)
     written = [*macros]
-    for file in sorted(regions.glob("*.py")):
+    for file in {*regions.glob("*.py")} - {regions / "given.py"}:  # which only reads names
         written += literals.findall(file.read_text(encoding="utf-8"))
     unmarked = re.compile(r"(?<![\w:])(?!cudalab_)(?:[a-zA-Z]\w*|\})_(?![\w{])")
     found = {match[0] for each in written for match in unmarked.finditer(each)}

@@ -69,9 +69,9 @@ FAULTS = (
     ),
     Fault(
         "a choice of two variables changes none",
-        WRITER + "changes.py",
-        'return before.text not in ("*", ")", "]", ">")',
-        "return False",
+        WRITER + "places.py",
+        "self._each(node.children[1:], lent=lent)",
+        "self._each(node.children[1:])",
     ),
     Fault(
         "an initializer changes nothing",
@@ -80,10 +80,10 @@ FAULTS = (
         "declares = has_lambda(statement.own)\n            if not statement.declared and",
     ),
     Fault(
-        "a reference within a switch is to nothing",
-        WRITER + "uniformity.py",
-        "for value in referred(words):",
-        "for value in ():",
+        "a reference is to nothing",
+        WRITER + "places.py",
+        "copies = self.given.copies(type_, words) or self.given.reads_reference(type_, words)",
+        "copies = True",
     ),
     Fault(
         "a block of statements changes a variable of all threads",

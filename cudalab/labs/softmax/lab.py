@@ -1,4 +1,4 @@
-"""Turns each row of a matrix into probabilities: exp(x) divided by the row's sum of them"""
+"""Turns each row of a matrix into probabilities"""
 
 from __future__ import annotations
 
