@@ -47,6 +47,12 @@ def test_short_grids_on_the_main_thread_do_what_the_pool_does(fails_by):
     assert bool(here[2]) == bool(fails_by)
 
 
+def test_the_main_thread_does_not_sleep_while_its_short_grids_run():
+    binary = executable([str(PROGRAMS / "short_grids.cu")], "cpu")
+    assert outcome(binary, "1", "waits")[1].endswith("asleep: seldom\n")
+    assert outcome(binary, "0", "waits")[1].endswith("asleep: at each launch\n")
+
+
 def without_addresses(text):
     return re.sub("0x[0-9a-f]{9,}", "", text)
 

@@ -1,5 +1,7 @@
 // Short grids, which run on the OS thread that launches them once a launch has shown that they are
 // short: the same results, and the same words where one fails.
+#include <sys/resource.h>
+
 #include <cassert>
 #include <cstdio>
 #include <thread>
@@ -43,6 +45,12 @@ __global__ void claim(const int* in, int least) {
 }
 
 static int* numbers;
+
+static long times_asleep() {  // all threads of the process
+    rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return use.ru_nvcsw;
+}
 
 static void show(const char* what) {
     const cudaError_t error = cudaDeviceSynchronize();
@@ -91,6 +99,12 @@ int main(int argc, char** argv) {
         case 'c':
             fails_at_last("claim", [](bool bad) { claim<<<1, 32>>>(numbers, bad ? 1 << 30 : 0); });
             break;
+        case 'w': {
+            const long before = times_asleep();
+            for (int i = 0; i < 1000; ++i) add<<<1, THREADS>>>(numbers, 1);
+            printf("asleep: %s\n", times_asleep() - before < 500 ? "seldom" : "at each launch");
+            break;
+        }
         case 'h':  // the host's own mistake, after a grid that ran on its OS thread
             add<<<4, THREADS>>>(numbers, 1);
             return numbers[3];
