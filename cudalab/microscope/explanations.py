@@ -140,6 +140,12 @@ KINDS = {
         "Look for recursion that does not end, for large local arrays, which belong into shared or "
         "global memory, for a failed assertion or __trap(), and for a pointer that was never set.",
     ),
+    "host_crash": _About(
+        "crash of the host's code",
+        "The program ends here, so nothing behind this line was observed.",
+        "Look where the pointer, the index or the divisor of this line comes from: was the memory "
+        "made, and is it large enough?",
+    ),
     # Detected by running the lab several times.
     "order_dependent": _About(
         "result depends on the order of threads",
@@ -175,6 +181,12 @@ _NULL = _About(
     "Look where the pointer comes from: was the memory made, did cudaMalloc succeed, and is it "
     "this pointer that was handed on?",
 )
+_DEVICE_POINTER = _About(
+    "device pointer that host code follows",
+    "The memory of the device is not the host's: on a GPU the program crashes here, too. Nothing "
+    "behind this line was observed.",
+    "Copy with cudaMemcpy, or allocate with cudaMallocManaged what both sides use.",
+)
 OTHER_VALUES = _About(
     "lanes of one instruction write different values to the same word",
     "One of them stays, and CUDA does not say whose: the others are lost.",
@@ -198,6 +210,8 @@ def explain(finding: Finding) -> Explanation:
         about = EARLY_RETURN
     elif finding.kind == "same_word" and not finding.note:
         about = OTHER_VALUES
+    elif finding.kind == "host_crash" and "device pointer" in finding.detail:
+        about = _DEVICE_POINTER
     what = {
         "race": _race,
         "lost_update": _lost_update,
@@ -211,6 +225,7 @@ def explain(finding: Finding) -> Explanation:
         "same_word": _same_word,
         "same_value": _same_value,
         "infinite_loop": _endless,
+        "host_crash": _host_crash,
     }.get(finding.kind, _otherwise)(finding)
     why, cure = about.why, about.cure
     if finding.kind in ("race", "lost_update"):
@@ -390,6 +405,11 @@ def _endless(finding: Finding) -> str:
         return _otherwise(finding)
     at = f"{name_of(finding.thread)} was at {where(finding.place)}"
     return f"{at} when the time limit was reached{_detail(finding)}."
+
+
+def _host_crash(finding: Finding) -> str:
+    at = f" at {where(finding.place)}" if finding.place.line else ""
+    return f"{finding.detail.replace('host code', f'Host code{at}', 1)}."
 
 
 def _otherwise(finding: Finding) -> str:

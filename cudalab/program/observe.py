@@ -13,6 +13,7 @@ import pickle
 import re
 import signal
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cudalab.backends.cpu import check, check_rows
 from cudalab.backends.cpu.check_module import Progress, load_runtime
 from cudalab.backends.cpu.device import KernelEntry
+from cudalab.backends.trace import Finding, Place
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program import order
 from cudalab.system.machine import available_memory, resident_memory
@@ -29,12 +31,13 @@ from cudalab.system.machine import available_memory, resident_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.backends.trace import Finding, LaunchTrace
+    from cudalab.backends.trace import LaunchTrace
     from cudalab.program.instrumented import Library
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
 KILL_AFTER_S = 30.0  # processor time for which a kernel is observed with --sanitize
 LATER = 30  # after that, each further launch is observed for one part in so many of that time
+_CRASH = re.compile(r"cudalab: (?:([^\n]+):(\d+): )?(.*)")
 ROOM = 0.5  # how much of the memory that is free when the program begins observing it may take
 
 
@@ -82,6 +85,13 @@ class Observed:
         elif kind == "looks":
             self.looks.add(what)
 
+    def add_crash(self, text: str) -> None:
+        """Add what host code has done that ended the program, as host_crashes.h writes it."""
+        if match := _CRASH.match(text):
+            file, line, what = match.groups(default="")
+            place = Place(file, int(line or 0))
+            self.findings.append(Finding("host_crash", "", place, order.NOBODY, detail=what))
+
 
 def observe(
     library: Library,
@@ -99,6 +109,7 @@ def observe(
     ends as an endless loop.
     """
     seen, started, refused = Observed(), False, ""
+    crash = tempfile.TemporaryFile() if detect else sys.stderr.buffer  # noqa: SIM115 - closed below
     reading, writing = os.pipe()
     # Both signals are for the program alone: this process must live to write the report. They are
     # blocked until it handles them, for the program may run before this process goes on.
@@ -110,7 +121,8 @@ def observe(
         for end in ends:
             signal.signal(end, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-        _run_program(library, arguments, writing, _Watch(detect, count, kill_after))
+        watch = _Watch(detect, count, kill_after, crash.fileno())
+        _run_program(library, arguments, writing, watch)
     os.close(writing)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     before_end = signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
@@ -130,6 +142,10 @@ def observe(
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         seen.ended_by = signal.Signals(os.WTERMSIG(status)).name
+    if detect:
+        with crash:
+            crash.seek(0)
+            seen.add_crash(crash.read().decode(errors="replace"))
     if refused:
         raise KernelCompileError(f"the program cannot be linked: {refused}")
     if not started:
@@ -174,6 +190,7 @@ class _Watch:
     detect: bool
     count: bool
     kill_after: float
+    crash_file: int  # the descriptor to which a crash of host code is written
 
 
 class _ObservedLaunch(ctypes.Structure):
@@ -240,7 +257,9 @@ class _Program:
         # The library calls these, so they must live as long as this object.
         self._launch_callback = _LaunchCallback(self._launch)
         self._message_callback = _MessageCallback(self._message)
-        self.host.cudalab_observe(self._launch_callback, self._message_callback, int(self.detect))
+        self.host.cudalab_observe(
+            self._launch_callback, self._message_callback, int(self.detect), watch.crash_file
+        )
         if self.detect:
             self._order_callback = order.Listener(self._unordered)
             self.host.cudalab_order(self._order_callback, int(library.own_default))

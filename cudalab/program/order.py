@@ -36,7 +36,7 @@ _ON_HOST = {
     ),
     "CUB's algorithms for whole devices": re.compile(r"\bcub::Device\w+"),
 }
-_NOBODY = Thread((0, 0, 0), (0, 0, 0))
+NOBODY = Thread((0, 0, 0), (0, 0, 0))
 
 
 class _Party(ctypes.Structure):
@@ -157,7 +157,7 @@ def finding(
         kind,
         _text(later.name) if later.is_kernel else "",
         place,
-        _NOBODY,
+        NOBODY,
         access=_KINDS[later.kind],
         space="global",
         other_place=other_place,

@@ -89,6 +89,30 @@ def test_a_kernel_s_failed_assertion_is_a_finding_and_the_host_s_ends_the_progra
     assert b"Assertion `argv[1][1] == '!'' failed." in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("host_reads_device", "host_reads_device.cu:16 dereferences the device pointer"),
+        ("host_reads_variable", "host_reads_variable.cu:15 dereferences the device pointer"),
+        ("host_frees_device", "host_frees_device.cu:9 dereferences the device pointer"),
+        ("kernel_crashes", "kernel_crashes.cu:91 dereferences a null pointer"),
+    ],
+)
+def test_a_crash_of_the_host_is_a_finding_with_its_line(program, words):
+    done = run(f"{program}.cu", "cpu", "--sanitize", arguments=["wild"])
+    report = " ".join(done.stderr.decode().split())
+    assert done.returncode == 3
+    assert words in report
+    assert ": 1 found" in report
+    assert "nothing behind this line was observed" in report.lower()
+
+
+def test_a_profile_tells_of_a_crash_of_the_host_and_ends_as_the_program_does():
+    done = run("host_reads_device.cu", "cpu", "--profile")
+    assert done.returncode == -signal.SIGSEGV
+    assert b"host_reads_device.cu:16: host code dereferences the device pointer" in done.stderr
+
+
 def test_references_of_textures_work_with_a_note():
     done = run("references.cu", "cpu")
     assert done.stdout.decode().splitlines() == [
@@ -262,5 +286,3 @@ def test_status_of_an_observed_program_is_its_own():
     done = run("kernel_reads_host.cu", "cpu", "--sanitize")
     assert done.returncode == 3
     assert b"points to host memory" in done.stderr
-    done = run("host_frees_device.cu", "cpu", "--sanitize")
-    assert done.returncode == -signal.SIGSEGV

@@ -59,7 +59,7 @@ _HEADER = RUNTIME / "kernels" / "cudalab_cpu.h"
 _CHECK = ("-DCUDALAB_CHECK",)
 _NOT_OPTIMIZED = (
     *(flag for flag in KERNEL if flag != "-O3"),
-    "-g1",
+    *("-g1", "-gdwarf-4"),  # of later versions addr2line takes the first file for the source
     "-fno-omit-frame-pointer",
     *_CHECK,
     "-fsanitize=thread",

@@ -1,6 +1,6 @@
 // Runs grids in check mode, controlled by Python; takes the place of launch.cpp.
 
-#include "callers.h"
+#include "host_crashes.h"
 #include "order.h"
 #include "sorted_map.h"
 
@@ -112,7 +112,44 @@ void heap_shrinks(void* memory, HeapFree* release) {
 void report(MessageKind what, const char* text) {
     teller((int)what, text);
 }
-void watch_for_crashes() {}
+
+// ------------------------------------------------------------------ crashes of the host
+
+static const int CRASHES[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+static int crash_file = 2;
+static char signal_stack[64 << 10];  // of the main thread, which may have used up its own
+
+static void on_crash(int signal, siginfo_t* info, void* context) {
+    static int crashes;  // to describe one may be another
+    struct sigaction standard;
+    memset(&standard, 0, sizeof standard);
+    standard.sa_handler = SIG_DFL;
+    sigaction(signal, &standard, nullptr);
+    if (!in_kernel() && __atomic_fetch_add(&crashes, 1, __ATOMIC_RELAXED) == 0) {
+        alarm(20);  // if a lock is held for ever
+        host_crashed(crash_file, signal, info, context);
+    }
+    if (info->si_code <= 0) raise(signal);  // else the instruction is executed again
+}
+
+// The program's own handlers come before these, and those of check mode, too, while a grid runs.
+void watch_for_crashes() {
+    void* frame;
+    backtrace(&frame, 1);  // loads its library now: a signal handler must not
+    stack_t alternate;
+    memset(&alternate, 0, sizeof alternate);
+    alternate.ss_sp = signal_stack;
+    alternate.ss_size = sizeof signal_stack;
+    sigaltstack(&alternate, nullptr);
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (int signal : CRASHES) sigaction(signal, &action, nullptr);
+}
+
+// ------------------------------------------------------------------ grids
+
 void tell_of_division(const char*, int) {
     if (in_kernel()) cudalab_check_division();
 }
@@ -194,10 +231,13 @@ extern "C" void cudalab_assert_fail(const char* condition, const char* file, uns
     fail_host_assertion(condition, file, line, function);
 }
 
-extern "C" void cudalab_observe(Observer on_launch, Teller on_news, int detect) {
+// Begins to observe; what host code that crashes has done is written to a file.
+extern "C" void cudalab_observe(Observer on_launch, Teller on_news, int detect, int file) {
     observer = on_launch;
     teller = on_news;
     detects = detect;
+    crash_file = file;
+    watch_for_crashes();
 }
 extern "C" void cudalab_variables(Visitor visit) {
     for_each_variable(device_variables(), visit);
