@@ -86,7 +86,7 @@ class Observed:
             self.looks.add(what)
 
     def add_crash(self, text: str) -> None:
-        """Add what host code has done that ended the program, as host_crashes.h writes it."""
+        """Add what host code has done that ended the program, as callers.h writes it."""
         if match := _CRASH.match(text):
             file, line, what = match.groups(default="")
             place = Place(file, int(line or 0))

@@ -1,7 +1,7 @@
 // Crashes: the signal handlers that name the kernel, the thread and the line. Part of launch.cpp.
 #pragma once
 
-#include "host_crashes.h"
+#include "callers.h"
 
 namespace cudalab {
 

@@ -1,6 +1,6 @@
 // Runs grids in check mode, controlled by Python; takes the place of launch.cpp.
 
-#include "host_crashes.h"
+#include "callers.h"
 #include "order.h"
 #include "sorted_map.h"
 
