@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli.options import CASE_HELP, CaseCommand, lines, quiet_option, seconds_option
+from cudalab.cli.options import (
+    CASE_HELP,
+    EXISTING,
+    CaseCommand,
+    lines,
+    quiet_option,
+    seconds_option,
+)
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.output.notes import is_silent
 
@@ -19,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cudalab.watch.changes import Version
+    from cudalab.watch.program import ProgramWatcher
+    from cudalab.watch.resident import Desk
+    from cudalab.watch.watching import KernelWatcher
 
 STYLES: dict[str, dict[str, Any]] = {
     "bad": {"fg": "red", "bold": True},
@@ -30,14 +40,30 @@ STYLES: dict[str, dict[str, Any]] = {
 LIMITS = (
     "It looks at inputs with n up to 4,096, for matrices 65, on the CPU device; `cudalab check` "
     "has the last word. "
-    "Exit status with --once: that of `check`."
+    "Exit status with --once: that of `check`, for a program that of `run --sanitize`."
 )
+ARGUMENTS, NVCC = "cudalab: the program's arguments", "cudalab: nvcc's options"
 MARGIN = 10  # of what follows a verdict's time
+
+
+class WatchCommand(CaseCommand):
+    """A command about a lab's kernel, or about a program with nvcc's options and arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Split at `--`; without a lab, the words are those of `cudalab run`."""
+        from cudalab.program.options import split
+
+        at = args.index("--") if "--" in args else len(args)
+        args, ctx.meta[ARGUMENTS] = args[:at], args[at + 1 :]
+        ctx.meta[NVCC] = []
+        if not any(arg in labs.names() for arg in args):
+            args, ctx.meta[NVCC] = split(args)
+        return super().parse_args(ctx, args)
 
 
 @click.command(
     "watch",
-    cls=CaseCommand,
+    cls=WatchCommand,
     epilog="\n\n".join(
         [
             lines(
@@ -46,77 +72,118 @@ MARGIN = 10  # of what follows a verdict's time
                 "cudalab watch reduce my.cu",
                 "cudalab watch reduce my.cu --show",
                 "cudalab watch reduce my.cu --once; echo $?",
+                "cudalab watch program.cu --stdin in.txt -- argument",
             ),
             CASE_HELP,
             LIMITS,
         ]
     ),
 )
-@click.argument("words", nargs=-1, required=True, metavar="[LAB] FILE.cu")
+@click.argument("words", nargs=-1, required=True, metavar="[LAB] FILE.cu [-- ARGUMENTS]")
 @click.option("--once", is_flag=True, help="Judge the file as it is, and end.")
 @click.option("--show", is_flag=True, help="Also print the code of the next rung.")
-@seconds_option("--kill-after", "Limit of each test and each launch.", 5.0)
+@seconds_option(
+    "--kill-after", "Limit of each test and launch; a program has four times that.", 5.0
+)
+@click.option("--stdin", type=EXISTING, metavar="FILE", help="What a program reads.")
+@click.option("-I", "include", multiple=True, metavar="DIR", help="Where a program has headers.")
+@click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="A program's macro.")
 @quiet_option
+@click.pass_context
 def watch(
-    *, words: tuple[str, ...], once: bool, show: bool, kill_after: float, **options: Any
+    ctx: click.Context, /, *, words: tuple[str, ...], once: bool, show: bool, **options: Any
 ) -> int:
     """Judge FILE.cu each time that it is saved, and say what has changed.
 
     A verdict names compile errors, wrong answers, races and the like with their lines. Once there
     are none, it names bank conflicts, accesses that are not coalesced and divergent branches, the
     rung of the lab's ladder that the kernel is at, and the idea of the next one. Ctrl-C ends it.
+
+    Without LAB the file is a whole program, with nvcc's options as for `run`: what it prints, how
+    it ends, what is wrong with it and what it costs.
     """
-    from cudalab.watch.following import Follower
     from cudalab.watch.resident import Desk
-    from cudalab.watch.watching import KernelWatcher
 
     name, path = lab_and_file(words)
     with Desk() as desk:
-        one = KernelWatcher(
-            labs.get(name), path, str(path), desk, options=options, kill_after=kill_after,
-            on_rungs=lambda: show_passing("counting the ladder's rungs, once"),
-        )  # fmt: skip
+        judge: KernelWatcher | ProgramWatcher = (
+            _kernel(ctx, name, path, desk, options)
+            if name
+            else _program(ctx, path, options, show=show)
+        )
         if once:
             if not path.is_file():
-                raise CudalabError(
-                    f"{path}: there is no such file", hint=f"cudalab new {name} {path}"
-                )
-            version = one.judge()
+                make = f"cudalab new {name} {path}" if name else None
+                raise CudalabError(f"{path}: there is no such file", hint=make)
+            version = judge.judge()
             _show(version, None, stamp=False)
-            return int(version.report.exit_code)
-        before: Version | None = None
-        follower = Follower(path)
-        _greet(path)
-        try:
-            for _text in follower.versions():
-                show_passing("judging")
-                version = one.judge()
-                follower.include(one.headers())
-                _show(version, before, stamp=sys.stdout.isatty())
-                if show and version.place and (not before or version.place != before.place):
-                    _show_rung(one, version)
-                before = version
-        except KeyboardInterrupt:
-            show_passing("")
-            return ExitCode.INTERRUPTED
+            return version.exit_code
+        return _follow(judge, path, show=show)
+
+
+def _kernel(
+    ctx: click.Context, name: str, path: Path, desk: Desk, options: dict[str, Any]
+) -> KernelWatcher:
+    """What judges a lab's kernel; `options` are the lab's, and this command's."""
+    from cudalab.watch.watching import KernelWatcher
+
+    kill_after = options.pop("kill_after")
+    stdin, include, define = (options.pop(one) for one in ("stdin", "include", "define"))
+    if stdin or include or define or ctx.meta[ARGUMENTS]:
+        raise UsageError("--stdin, -I, -D and arguments are for a whole program, without LAB")
+    return KernelWatcher(
+        labs.get(name), path, str(path), desk, options=options, kill_after=kill_after,
+        on_rungs=lambda: show_passing("counting the ladder's rungs, once"),
+    )  # fmt: skip
+
+
+def _program(
+    ctx: click.Context, path: Path, options: dict[str, Any], *, show: bool
+) -> ProgramWatcher:
+    """What judges a whole program."""
+    from cudalab.watch.program import ProgramWatcher
+
+    if show:
+        raise UsageError("--show is for a lab's kernel: cudalab watch LAB FILE.cu --show")
+    own = [f"-I{one}" for one in options["include"]] + [f"-D{one}" for one in options["define"]]
+    return ProgramWatcher(
+        path, str(path), options["kill_after"], options=[*own, *ctx.meta[NVCC]],
+        arguments=ctx.meta[ARGUMENTS], stdin=options["stdin"],
+    )  # fmt: skip
+
+
+def _follow(judge: KernelWatcher | ProgramWatcher, path: Path, *, show: bool) -> int:
+    """Judge version after version, until Ctrl-C."""
+    from cudalab.watch.following import Follower
+
+    before: Version | None = None
+    follower = Follower(path)
+    _greet(path)
+    try:
+        for _text in follower.versions():
+            show_passing("judging")
+            version = judge.judge()
+            follower.include(judge.headers())
+            _show(version, before, stamp=sys.stdout.isatty())
+            if show and version.place and (not before or version.place != before.place):
+                _show_rung(judge, version)
+            before = version
+    except KeyboardInterrupt:
+        show_passing("")
+        return ExitCode.INTERRUPTED
     return ExitCode.OK
 
 
 def lab_and_file(words: tuple[str, ...]) -> tuple[str, Path]:
-    """The lab and the file of a command line; either may come first."""
+    """The lab, empty for a program, and the file of a command line; either may come first."""
     named = [word for word in words if word in labs.names()]
     files = [word for word in words if word not in named]
     if len(words) > 2 or len(files) != 1:
-        raise UsageError("one lab and one file: cudalab watch LAB FILE.cu")
-    if not named:
-        raise UsageError(
-            f"{files[0]}: which lab is it for? cudalab watch LAB {files[0]}",
-            hint=", ".join(labs.names()),
-        )
+        raise UsageError("one file, and its lab: cudalab watch LAB FILE.cu")
     path = Path(files[0])
     if path.is_dir() or path.suffix != ".cu":
         raise UsageError(f"{path}: a .cu file is watched", hint=nearest(files[0], labs.names()))
-    return named[0], path
+    return named[0] if named else "", path
 
 
 def _greet(path: Path) -> None:

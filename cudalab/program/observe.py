@@ -162,7 +162,7 @@ def _run_program(library: Library, arguments: Sequence[str], pipe: int, watch: _
         c_library = ctypes.CDLL(None)
         program = _Program(library, pipe, watch)
         argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments), None)
-        main = program.code.main
+        main = program.main()
         with suppress(ValueError):  # a C library without this variable
             name = ctypes.c_char_p.in_dll(c_library, "program_invocation_short_name")
             name.value = os.fsencode(Path(arguments[0]).name)  # assert() prints it
@@ -264,6 +264,14 @@ class _Program:
             self._order_callback = order.Listener(self._unordered)
             self.host.cudalab_order(self._order_callback, int(library.own_default))
         self.host.cudalab_variables(_Visitor(self._add_variable))
+
+    def main(self) -> Any:
+        """The program's main function; without one it is refused, as by a linker."""
+        try:
+            return self.code.main
+        except AttributeError:
+            self.send("refused", "it has no main function")
+            os._exit(125)
 
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
         """Register a __device__ or __constant__ variable as memory that kernels may use."""

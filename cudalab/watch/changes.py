@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -17,28 +18,27 @@ if TYPE_CHECKING:
     from cudalab.watch.ladder import Place
 
 WIDTH = 80
+PRINTED = 10  # lines of a program
 
 
 @dataclass
 class Version:
     """A version that was judged."""
 
-    report: Report
+    verdict: str  # in a few words: "6 of 9 tests; 1 finding"
     facts: Sequence[Fact]
     _: KW_ONLY
+    right: bool  # whether nothing but costs is left
+    observed: bool  # whether the sanitizer has looked at it
+    exit_code: int
     place: Place | None = None
     counts: Mapping[str, float] = field(default_factory=dict)  # see costs.counts_of
     notes: Sequence[str] = field(default_factory=tuple)
-
-    @property
-    def right(self) -> bool:
-        """Whether nothing but costs is left."""
-        return self.report.passed
+    printed: Sequence[str] = field(default_factory=tuple)  # the lines of a whole program
 
 
-def verdict(version: Version) -> str:
-    """The verdict in a few words: "6 of 9 tests, 1 race"."""
-    report = version.report
+def verdict_of(report: Report) -> str:
+    """A judge's report on a kernel in a few words."""
     compiled = report.stage("compile")
     if compiled is None or compiled.status is not Status.PASSED:
         return "broken" if compiled and compiled.status is Status.BROKEN else "does not compile"
@@ -48,9 +48,15 @@ def verdict(version: Version) -> str:
         words.append(sanitize.says)
     elif sanitize is not None and sanitize.findings:
         words.append(sanitize.says.partition(":")[0])  # what it costs is for a class
-    elif version.right and sanitize is not None:
+    elif report.passed and sanitize is not None:
         words.append(f"not sanitized: {sanitize.says}")
     return "; ".join(words)
+
+
+def was_observed(report: Report) -> bool:
+    """Whether the judge came as far as the sanitizer."""
+    stages = {stage.name: stage.status for stage in report.stages}
+    return stages.get("sanitize", Status.SKIPPED) is not Status.SKIPPED
 
 
 def lines(version: Version, before: Version | None) -> Iterator[tuple[str, str]]:
@@ -60,27 +66,44 @@ def lines(version: Version, before: Version | None) -> Iterator[tuple[str, str]]
     still = [fact for fact in version.facts if fact.identity in known]
     present = {fact.identity for fact in version.facts}
     gone = [fact for fact in known.values() if fact.identity not in present]
-    if before is None or verdict(version) != verdict(before):
-        yield verdict(version), "good" if version.right else "bad"
+    colour = "good" if version.right else "bad"
+    if before is None or version.verdict != before.verdict:
+        yield version.verdict, colour
     if still:
         yield f"still {listed(still)}", _style(still)
-    seen_again = not (version.right or before is None or before.report.passed)
-    if gone and not _only_hidden(version, gone, seen_again=seen_again):
+    if gone and before and not _only_hidden(version, gone, before):
         yield f"gone: {listed(gone)}", "good"
     for fact in new:
         yield from _told(fact)
     if version.right:
         yield from _climbed(version, before)
-    if before is not None and not (new or gone or still) and verdict(version) == verdict(before):
-        yield f"no change: {verdict(version)}", "good" if version.right else "bad"
+    printed = list(_printed(version, before))
+    yield from printed
+    same = before is not None and version.verdict == before.verdict
+    if same and not (new or gone or still or printed):
+        yield "no change", colour
 
 
-def _only_hidden(version: Version, gone: Sequence[Fact], *, seen_again: bool) -> bool:
+def _only_hidden(version: Version, gone: Sequence[Fact], before: Version) -> bool:
     """Whether facts are not gone but unseen, for the judge has stopped before it came to them."""
-    stages = {stage.name: stage.status for stage in version.report.stages}
-    reached = stages.get("sanitize", Status.SKIPPED) is not Status.SKIPPED
+    stopped = not (version.observed or version.right or before.right)
     costs_only = all(fact.grade is Grade.COST for fact in gone)
-    return (not reached and seen_again) or (costs_only and not version.right)
+    return stopped or (costs_only and not version.right)
+
+
+def _printed(version: Version, before: Version | None) -> Iterator[tuple[str, str]]:
+    """The lines that a program has not printed before at the same place; the first of them."""
+    known = before.printed if before else ()
+    pairs = zip_longest(version.printed, known)
+    texts = [text for text, other in pairs if text is not None and text != other]
+    if texts:
+        yield "prints" if not known else "now prints", ""
+    for text in texts[:PRINTED]:
+        yield f"  {text[: WIDTH - 12]}", "dim"
+    if len(texts) > PRINTED:
+        yield f"  and {len(texts) - PRINTED:,} more lines", "dim"
+    if known and not version.printed:
+        yield "prints nothing now", ""
 
 
 def _told(fact: Fact) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from cudalab.microscope.findings import grouped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from cudalab.microscope.findings import FindingRow
     from cudalab.watch.costs import Costs
 
 MAX_ERRORS = 3  # of a compiler
@@ -62,30 +63,22 @@ def facts_of(report: Report, costs: Costs | None, file: str) -> list[Fact]:
     facts = [fact for stage in report.stages for fact in _of_stage(stage, report)]
     facts.sort(key=lambda fact: not fact.line)  # a cause with its line before what it leads to
     if costs is not None and report.passed:
-        facts += [
-            Fact(
-                kind=one.title,
-                about=one.code,
-                file=one.file,
-                line=one.line,
-                text=one.text,
-                grade=Grade.COST,
-            )
-            for one in costs.lines
-        ]
-    return list(_placed(facts, file))
+        facts += of_costs(costs)
+    return placed(facts, file)
 
 
-def _placed(facts: Iterable[Fact], file: str) -> Iterator[Fact]:
+def placed(facts: Iterable[Fact], file: str) -> list[Fact]:
     """The facts, numbered where they are equal; a line of another file is named with it."""
     counts: Counter[tuple[str, str]] = Counter()
+    result = []
     for fact in facts:
         counts[fact.identity] += 1
         repeated = f" ({counts[fact.identity]})" if counts[fact.identity] > 1 else ""
         kind = fact.kind
         if fact.line and fact.file not in ("", file):
             kind = f"{kind} in {fact.file}"
-        yield Fact(**{**vars(fact), "kind": kind, "about": fact.about + repeated})
+        result.append(Fact(**{**vars(fact), "kind": kind, "about": fact.about + repeated}))
+    return result
 
 
 def _of_stage(stage: Stage, report: Report) -> Iterator[Fact]:
@@ -96,17 +89,7 @@ def _of_stage(stage: Stage, report: Report) -> Iterator[Fact]:
     elif stage.name == "correct":
         yield from _of_tests(report)
     elif stage.findings:
-        for group in grouped(one for one in stage.findings if not one.note):
-            one = group[0]
-            more = (f"and {len(group) - 1} more like this",) if len(group) > 1 else ()
-            yield Fact(
-                kind=one.title,
-                about=one.code or one.kind,
-                file=one.file,
-                line=one.line,
-                text=one.what,
-                details=(*more, one.cure),
-            )
+        yield from of_findings(stage.findings)
     else:
         yield Fact(
             kind=stage.name,
@@ -116,10 +99,37 @@ def _of_stage(stage: Stage, report: Report) -> Iterator[Fact]:
         )
 
 
-def _of_compiler(stage: Stage) -> Iterator[Fact]:
-    """A fact for each of the first errors; for all of the message if it names no line."""
-    errors = [match for line in stage.details if (match := _ERROR.match(line))]
-    for match in errors[:MAX_ERRORS]:
+def of_findings(rows: Iterable[FindingRow]) -> Iterator[Fact]:
+    """A fact for each group of the sanitizer's findings; notes are left out."""
+    for group in grouped(row for row in rows if not row.note):
+        one = group[0]
+        more = (f"and {len(group) - 1} more like this",) if len(group) > 1 else ()
+        yield Fact(
+            kind=one.title,
+            about=one.code or one.kind,
+            file=one.file,
+            line=one.line,
+            text=one.what,
+            details=(*more, one.cure),
+        )
+
+
+def of_costs(costs: Costs) -> Iterator[Fact]:
+    """A fact for each line that is costly."""
+    for one in costs.lines:
+        yield Fact(
+            kind=one.title,
+            about=one.code,
+            file=one.file,
+            line=one.line,
+            text=one.text,
+            grade=Grade.COST,
+        )
+
+
+def of_compiler(lines: Sequence[str]) -> Iterator[Fact]:
+    """A fact for each of a compiler's first errors that name a line."""
+    for match in [match for line in lines if (match := _ERROR.match(line))][:MAX_ERRORS]:
         yield Fact(
             kind="compile error",
             about=match["text"],
@@ -127,6 +137,12 @@ def _of_compiler(stage: Stage) -> Iterator[Fact]:
             line=int(match["line"]),
             text=match["text"],
         )
+
+
+def _of_compiler(stage: Stage) -> Iterator[Fact]:
+    """A fact for each of the first errors; for all of the message if it names no line."""
+    errors = list(of_compiler(stage.details))
+    yield from errors
     if not errors:
         kind = str(stage.why) or "compile"
         yield Fact(

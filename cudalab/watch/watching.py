@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cudalab.errors import CudalabError
 from cudalab.language import source
 from cudalab.watch import judging
-from cudalab.watch.changes import Version
+from cudalab.watch.changes import Version, verdict_of, was_observed
 from cudalab.watch.facts import facts_of
 from cudalab.watch.ladder import place_of, rungs_for
 from cudalab.watch.rungs import counted
@@ -50,7 +50,16 @@ class KernelWatcher:
         if self.climbs and one.report.passed and one.costs is not None and one.costs.counts:
             place = self._place(one.costs.counts)
         counts = one.costs.counts if one.costs is not None else {}
-        return Version(one.report, facts, place=place, counts=counts, notes=_notes(one))
+        return Version(
+            verdict_of(one.report),
+            facts,
+            right=one.report.passed,
+            observed=was_observed(one.report),
+            exit_code=int(one.report.exit_code),
+            place=place,
+            counts=counts,
+            notes=_notes(one),
+        )
 
     def headers(self) -> Sequence[Path]:
         """The files that the present version includes, as far as they can be read."""

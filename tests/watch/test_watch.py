@@ -128,6 +128,75 @@ def test_a_kernel_that_kills_its_process_leaves_the_watcher_alive(watching, tmp_
     watcher.until("8 of 8 tests", "rung 4 of 10")
 
 
+PROGRAM = """#include <cstdio>
+__global__ void transpose(float *out, const float *in, int n) {
+    __shared__ float tile[32][32];
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+    tile[threadIdx.y][threadIdx.x] = in[y * n + x];
+    __syncthreads();
+    x = blockIdx.y * 32 + threadIdx.x, y = blockIdx.x * 32 + threadIdx.y;
+    out[y * n + x] = tile[threadIdx.x][threadIdx.y];
+}
+int main(int count, char **words) {
+    int n = N, given = 0;
+    float *in, *out, host[N * N];
+    for (int i = 0; i < n * n; ++i) host[i] = i;
+    cudaMalloc(&in, sizeof host);
+    cudaMalloc(&out, sizeof host);
+    cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
+    transpose<<<dim3(2, 2), dim3(32, 32)>>>(out, in, n);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    if (scanf("%d", &given) != 1) return 1;
+    printf("%g\\n%d %s\\n", host[1], given, words[count - 1]);
+    cudaFree(in);
+    cudaFree(out);
+}
+"""
+
+
+def test_a_whole_program(watching, tmp_path):
+    path = tmp_path / "my.cu"
+    (tmp_path / "in.txt").write_text("42\n")
+    watcher = watching("my.cu", "-D", "N=64", "-lm", "--stdin", "in.txt", "--", "--word")
+    path.write_text(PROGRAM)
+    seen = watcher.until("exit status 0; no race", "bank conflict, line 8", "42 --word\n")
+    assert "prints\n  64\n" in seen
+
+    path.write_text(PROGRAM.replace("    __syncthreads();\n", ""))
+    watcher.until("exit status 0; 1 finding", "data race, line 5", "__syncthreads() between")
+
+    path.write_text(PROGRAM.replace("tile[threadIdx.x]", "tile[threadIdx.x"))
+    seen = watcher.until("does not compile", "compile error, line 8")
+    assert "gone" not in seen  # the race may be there still
+
+    path.write_text(PROGRAM.replace("[32][32]", "[32][33]"))
+    seen = watcher.until("compile error, line 8", "42 --word\n")
+    assert "bank" not in seen
+
+    path.write_text(PROGRAM.replace("[32][32]", "[32][33]").replace("!= 1", "!= 2"))
+    watcher.until("exit status 1; no race", "prints nothing now")
+    assert watcher.leave()[:2] == (130, "")
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "said"),
+    [
+        (("given = 0;", "given = 0; for (;;);"), 6, "does not end\ntime limit\n"),
+        (("int n = N", "int n = *(volatile int *)0"), 139, "ended by SIGSEGV; no kernel was"),
+        (("int main", "int not_main"), 125, "it has no main function"),
+        (("int main", "// /// cudalab\n// order = 1\n// ///\nint no"), 125, "a kernel file, not a program"),
+        (("sizeof host);", "4);"), 3, "exit status 1; 3 findings\n"),
+    ],
+)
+def test_a_program_once(tmp_path, change, status, said):
+    (tmp_path / "my.cu").write_text(PROGRAM.replace(*change))
+    words = ("watch", "my.cu", "-DN=64", "--once", "--kill-after", "0.5")
+    done = command.cudalab(*words, cwd=tmp_path, text=True)
+    assert said in done.stdout, done.stdout + done.stderr
+    assert done.returncode == status
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 def test_once_has_the_exit_status_of_check(tmp_path):
     (tmp_path / "my.cu").write_text((RUNGS / "sequential.cu").read_text())
     done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True)
@@ -143,9 +212,11 @@ def test_once_has_the_exit_status_of_check(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["my.cu"], "which lab is it for?"),
-        (["reduce"], "one lab and one file"),
-        (["reduce", "a.cu", "b.cu"], "one lab and one file"),
+        (["reduce"], "one file, and its lab"),
+        (["reduce", "a.cu", "b.cu"], "one file, and its lab"),
+        (["reduce", "a.cu", "--stdin", __file__], "for a whole program"),
+        (["a.cu", "--show"], "--show is for a lab's kernel"),
+        (["a.cu", "--op", "max"], "No such option"),
         (["reduce", "."], "a .cu file is watched"),
     ],
 )
