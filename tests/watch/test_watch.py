@@ -184,7 +184,7 @@ def test_a_whole_program(watching, tmp_path):
         (("given = 0;", "given = 0; for (;;);"), 6, "does not end\ntime limit\n"),
         (("int n = N", "int n = *(volatile int *)0"), 139, "ended by SIGSEGV; no kernel was"),
         (("int main", "int not_main"), 125, "it has no main function"),
-        (("int main", "// /// cudalab\n// order = 1\n// ///\nint no"), 125, "a kernel file, not a program"),
+        (("int main", "// /// cudalab\n// order = 1\n// ///\nint no"), 125, "a kernel file, not a"),
         (("sizeof host);", "4);"), 3, "exit status 1; 3 findings\n"),
     ],
 )
