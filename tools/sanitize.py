@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING
 from cudalab import labs
 from cudalab.backends.choice import host_features
 from cudalab.backends.cpu.compiler import check_runtime_library, runtime_library
-from cudalab.cli.sanitize import watched
-from cudalab.cli.subject import Subject
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
-from cudalab.microscope import findings, sanitize
+from cudalab.microscope import findings, sanitize, supervised
+from cudalab.microscope.subject import Subject
 from tools import results, sanitizers
 from tools.measure import COMMAND
 from tools.programs import OWN, SAMPLES
@@ -123,7 +122,7 @@ def judged(run: Run, orders: int = sanitize.ORDERS) -> Kinds:
             lab=lab, case=run.case, variants=[run.variant], dist=dist, seed=0, data=None
         )
         try:
-            _, document = watched(subject, run.sizes, orders, KILL_AFTER_S)
+            _, document = supervised.findings(subject, run.sizes, orders, KILL_AFTER_S)
         except CudalabError as error:
             kinds.append((f"{type(error).__name__}: {error.message}", False))
         else:

@@ -33,6 +33,7 @@ from cudalab.cli.options import (
 )
 from cudalab.errors import CudalabError, ExitCode, InputError, KernelError, UsageError
 from cudalab.output import notes, progress
+from cudalab.system.streams import prints_to_stderr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -347,18 +348,6 @@ def open_about(path: Path | None, output: Path | None) -> Iterator[int | None]:
     else:
         with prints_to_stderr() as fd:
             yield fd
-
-
-@contextmanager
-def prints_to_stderr() -> Iterator[int]:
-    """Send what kernels print to stderr; yield a file descriptor of stdout for the answer."""
-    answer = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield answer
-    finally:
-        os.dup2(answer, 1)
-        os.close(answer)
 
 
 def gen_command(lab: Lab) -> click.Command:

@@ -14,7 +14,6 @@ import click
 
 from cudalab import labs
 from cudalab.cli.failures import within
-from cudalab.cli.lab import prints_to_stderr
 from cudalab.cli.options import (
     CASE_HELP,
     EXISTING,
@@ -35,6 +34,7 @@ from cudalab.cli.options import (
 )
 from cudalab.cli.profile import PROFILE_KILL_AFTER_S, choose
 from cudalab.errors import CudalabError, UsageError, install_command
+from cudalab.system.streams import prints_to_stderr
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab

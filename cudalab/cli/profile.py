@@ -14,7 +14,6 @@ import click
 from cudalab import labs
 from cudalab.backends import DEVICES, able_devices, facts
 from cudalab.cli.failures import within
-from cudalab.cli.lab import prints_to_stderr
 from cudalab.cli.options import (
     CASE_HELP,
     EXISTING,
@@ -32,9 +31,11 @@ from cudalab.cli.options import (
     write_json,
 )
 from cudalab.cli.remarks import remark_options, write_remarks
-from cudalab.cli.subject import Subject, check_data, data_options
+from cudalab.cli.subject import check_data, data_options
 from cudalab.errors import UsageError
+from cudalab.microscope.subject import Subject
 from cudalab.output.notes import note
+from cudalab.system.streams import prints_to_stderr
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab

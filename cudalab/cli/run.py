@@ -290,11 +290,11 @@ def observed(
 
     Stdout is the program's, unless a file of the report is.
     """
-    from cudalab.cli.lab import prints_to_stderr
     from cudalab.microscope import document
     from cudalab.microscope.remarks import of_profile
     from cudalab.program import instrumented, observe, reports
     from cudalab.program.toolkit.rebuild import parts_of
+    from cudalab.system.streams import prints_to_stderr
 
     program = parts_of(files, options)
     library = instrumented.build(program)

@@ -3,18 +3,12 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cudalab import labs
 from cudalab.cli.failures import report_errors
-from cudalab.cli.lab import prints_to_stderr
 from cudalab.cli.options import (
     CASE_HELP,
     EXISTING,
@@ -30,16 +24,15 @@ from cudalab.cli.options import (
     write_json,
 )
 from cudalab.cli.remarks import remark_options, write_remarks
-from cudalab.cli.subject import Subject, check_data, data_options
-from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError
+from cudalab.cli.subject import check_data, data_options
+from cudalab.errors import ExitCode
+from cudalab.microscope.subject import KILL_AFTER_S, Subject
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cudalab.labs.inputs import Size
     from cudalab.microscope.findings import Findings
-    from cudalab.microscope.sanitize import Report
-
-KILL_AFTER_S = 120.0
-FULL_SPEED_S = 15.0  # for a kernel without the instrument, compiling included
 
 
 @click.command(
@@ -102,6 +95,7 @@ def sanitize(
     """
     from cudalab.bench import suite
     from cudalab.labs import registry
+    from cudalab.microscope import supervised
     from cudalab.microscope.remarks import of_findings
 
     check_data()
@@ -125,7 +119,8 @@ def sanitize(
         data=data,
     )
     inputs = tuple(sizes or chosen_lab.teaching.sizes(case).sanitized)
-    status, document = watched(subject, inputs[:1] if data else inputs, orders, kill_after)
+    inputs = inputs[:1] if data else inputs
+    status, document = supervised.findings(subject, inputs, orders, kill_after, report_errors)
     if status:
         return status
     write_json(json_path, document)
@@ -134,85 +129,6 @@ def sanitize(
     remarks = of_findings(document.findings, document.file)
     write_remarks(remarks, "sanitize", sarif=sarif, github=github)
     return ExitCode.OK if document.clean else ExitCode.WRONG_ANSWER
-
-
-def watched(
-    subject: Subject, sizes: tuple[Size, ...], orders: int, kill_after: float
-) -> tuple[int, Findings]:
-    """Examine in a child process that may crash or hang; return its exit status and findings."""
-    from cudalab.microscope import sanitize as sanitizer
-    from cudalab.system.supervise import supervise
-
-    variant, status, ended = subject.variants[0], 0, None
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        report = sanitizer.Report(subject.lab, variant, subject.case, Path(folder, "report.json"))
-        stack.callback(report.close)
-        report.save()
-        try:
-            work = partial(look, subject, report, sizes, orders, kill_after)
-            status = supervise(partial(report_errors, work), kill_after)
-        except TimeLimitError as error:
-            ended = sanitizer.crash_row(error, "infinite_loop")
-        except KernelError as error:
-            ended = sanitizer.crash_row(error, "crash")
-        document = report.saved()
-    kinds = {row.kind for row in document.findings}
-    if ended and ended.kind not in kinds:
-        document = replace(document, clean=False, findings=[ended, *document.findings])
-        kinds.add(ended.kind)
-    if "infinite_loop" in kinds:
-        size = sizes[max(len(document.inputs) - 1, 0)]
-        if ends(subject, size, max(kill_after / 4, FULL_SPEED_S)):
-            raise TimeLimitError(
-                f"{variant.name} takes longer than --kill-after {kill_after:g} s under the "
-                "instrument, but it does end at full speed",
-                hint="a smaller --n, or a longer --kill-after",
-            )
-    return status, document
-
-
-def look(
-    subject: Subject, report: Report, sizes: tuple[Size, ...], orders: int, kill_after: float
-) -> int:
-    """Run all inputs, with the instrument and without it; this is the child process."""
-    from cudalab.backends.cpu.check import CheckDevice
-    from cudalab.microscope import sanitize as sanitizer
-
-    def instrument(order: int) -> CheckDevice:
-        # The usual order first: its findings are the easiest to follow.
-        return CheckDevice(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
-
-    with prints_to_stderr():
-        for data in subject.ready(sizes):
-            sanitizer.check(report, data, instrument, orders)
-            if not report.clean:
-                break
-    return 0
-
-
-def ends(subject: Subject, size: Size, seconds: float) -> bool:
-    """Whether the kernel ends within `seconds` without the instrument."""
-    from cudalab.system.supervise import supervise
-
-    try:
-        return supervise(partial(at_full_speed, subject, size), seconds) == 0
-    except (KernelError, TimeLimitError):
-        return False
-
-
-def at_full_speed(subject: Subject, size: Size) -> int:
-    """Compute once, as `cudalab LAB` does; this is a child process."""
-    from cudalab.backends import open_device
-    from cudalab.backends.choice import host_device
-    from cudalab.microscope import sanitize as sanitizer
-
-    (data,) = subject.ready([size])
-    with open_device(host_device()) as device:
-        try:
-            sanitizer.answer(subject.lab, subject.variants[0], subject.case, data, device)
-        except CudalabError:
-            return int(ExitCode.ERROR)
-    return 0
 
 
 def show_findings(document: Findings) -> None:

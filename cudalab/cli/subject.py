@@ -1,11 +1,7 @@
-"""The variants that `profile` and `sanitize` look at, and the options that choose their data."""
-# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+"""The options of `profile` and `sanitize` that choose the data."""
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,15 +14,9 @@ from cudalab.cli.options import (
     options_present,
     seed_option,
 )
-from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
-    from cudalab.microscope.profile import Data
+    from collections.abc import Callable
 
 
 def check_data() -> None:
@@ -71,42 +61,3 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )[::-1]:
         command = option(command)
     return command
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """The variants to look at, with their case and data."""
-
-    lab: Lab
-    case: Case
-    variants: list[Variant]
-    dist: str
-    seed: int
-    data: Path | None
-
-    def load(self, size: Size, folder: Path) -> Data:
-        """Read the file that was named, or generate an input of `size`."""
-        from cudalab.microscope import profile
-
-        if self.data:
-            return profile.from_file(self.lab, self.case, self.data)
-        return profile.generated(self.lab, self.case, size, self.dist, self.seed, folder)
-
-    def ready(self, sizes: Sequence[Size]) -> list[Data]:
-        """The inputs. If a grader asks for it, this process then confines itself."""
-        from cudalab.checker.submit import confine
-
-        result = []
-        for size in sizes:
-            with tempfile.TemporaryDirectory() as folder:
-                result.append(self.load(size, Path(folder)))
-        if confine.is_asked_for():
-            from cudalab.backends.base import OnlyBuilds
-            from cudalab.backends.cpu.check import CheckDevice
-
-            with CheckDevice(detect=True, count=False) as device:
-                builder = OnlyBuilds(device)
-                self.lab.compiled(self.variants[0], builder, self.case)
-            if not confine.confine():
-                raise CudalabError("the process could not be confined")
-        return result

@@ -101,13 +101,7 @@ class ResidentKernel(Kernel):
     desk: Desk
     kill_after: float
     costs: Costs | None = field(default=None, init=False)
-    _cases: Sequence[Case] = field(default=(), init=False)
     _out_of_time: Attempt | None = field(default=None, init=False)
-
-    def compile(self, cases: Sequence[Case]) -> str:
-        """Compile, as every kernel file is compiled."""
-        self._cases = cases
-        return super().compile(cases)
 
     def begin(self) -> Box:
         """The desk's box, without what the version before has left."""
@@ -139,12 +133,12 @@ class ResidentKernel(Kernel):
         return attempt
 
     def sanitized(
-        self, options: Sequence[str], limits: Limits, source: Path | None = None
+        self, case: Case, limits: Limits, source: Path | None = None, *, seed: int = 0
     ) -> tuple[Outcome, Findings | None]:
         """Let the worker sanitize it, and count its costs, on small inputs or on `source`."""
         box, session = self.desk.box, self._start(self.desk.box)
         copy_runtime(box.path / "cache", check=True)
-        case = next(one for one in self._cases if _begins(options, self.lab.words(one)))
+        del seed
         data = "" if source is None else str(copy_input(source, box.path / "input.bin"))
         spec = self._spec("observe", case=case, input=data, kill_after=self.kill_after)
         outcome, reply = session.work({**spec, "read_only": False}, limits)
@@ -164,10 +158,6 @@ class ResidentKernel(Kernel):
 def _kept(one: Anything) -> Iterator[Anything]:
     """Something that stays after the block."""
     yield one
-
-
-def _begins(words: Sequence[str], with_words: Sequence[str]) -> bool:
-    return list(words[: len(with_words)]) == list(with_words)
 
 
 def _read(path: Path, kind: type[Anything]) -> Anything | None:

@@ -12,14 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cudalab import labs
 from cudalab.backends.base import OnlyBuilds
-from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.bench.suite import shown_case
-from cudalab.checker.submit import confine, views, worker
+from cudalab.checker.submit import confine, worker
 from cudalab.checker.submit.reports import OUT
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.labs import registry
@@ -101,14 +98,6 @@ def count(lab: Lab, variant: Variant, case: Case, data: Data, kill_after: float)
     return costs_of(result)
 
 
-def warm_up(lab: Lab) -> None:
-    """Look up once what each child would look up: the compiler, its flags, the lab's modules."""
-    lab.teaching.sizes(lab.complete({}))
-    np.random.__name__  # noqa: B018 - a module that loads others when it is used
-    compiler.look_up()
-    views.own_names()
-
-
 if __name__ == "__main__":
-    warm_up(labs.get(sys.argv[1]))
+    worker.warm_up(labs.get(sys.argv[1]))
     sys.exit(worker.main({"observe": observe}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 from contextlib import closing, contextmanager
@@ -28,6 +29,24 @@ from cudalab.labs import registry
 from cudalab.language import source
 
 
+@pytest.mark.parametrize(
+    ("points", "ours_ms", "rounds"),
+    [
+        (0, (1.0, 1.5), speed.ENOUGH_ROUNDS),  # nothing depends on them
+        (4, (1.0, 1.1), speed.ENOUGH_ROUNDS),  # all points, either way
+        (4, (1.0, 1.5), speed.MAX_ROUNDS),  # all, or not quite
+        (4, (5.1, 5.9), speed.ENOUGH_ROUNDS),  # none, either way
+    ],
+)
+def test_samples_are_taken_while_points_depend_on_them(points, ours_ms, rounds, tmp_path):
+    lab = labs.get("reduce")
+    inputs = speed._Inputs(lab, lab.complete({}), 10, 1, tmp_path)
+    times = itertools.cycle(ours_ms)
+    rule = Speed(points, full=1.2, zero=5)
+    ours, _ = speed._in_turn(lambda _: next(times), lambda _: 1.0, inputs, 60, rule)
+    assert len(ours) == rounds
+
+
 def test_a_kernel_far_from_points_is_not_sampled_for_long(tmp_path):
     lab = labs.get("reduce")
     for ours_ms, rounds in ((9.9, speed.MIN_ROUNDS), (10.1, 1)):
@@ -35,7 +54,7 @@ def test_a_kernel_far_from_points_is_not_sampled_for_long(tmp_path):
         seen = []
         ours, theirs = speed._in_turn(
             lambda path, ms=ours_ms, seen=seen: seen.append(path.read_bytes()) or ms,
-            lambda _: 1.0, inputs, 0, zero=5,
+            lambda _: 1.0, inputs, 0, Speed(zero=5),
         )  # fmt: skip
         assert len(ours) == len(theirs) == rounds
         assert len(set(seen)) == rounds  # no input twice
@@ -186,7 +205,7 @@ def test_each_sample_on_a_gpu_has_an_input_of_its_own(served, monkeypatch):
     ours = served("cudalab/checker/cheats/remembers_many.cu")
     theirs = served("kernels/reduce/serial.cu", trusted=True)
     settings = Settings(1, time_limit_s=0.1)
-    times = speed._kernels(ours.lab, ours, theirs, ours.lab.complete({}), 3000, settings, 5.0)
+    times = speed._kernels(ours.lab, ours, theirs, ours.lab.complete({}), 3000, settings, Speed())
     assert [set(each.values()) for each in times] == [{0.125}] * 2
     assert len(times[0]) == len(times[1]) >= speed.MIN_ROUNDS
     assert ours.channel.seen == theirs.channel.seen
@@ -231,7 +250,7 @@ def test_samples_that_take_long_are_few(tmp_path, monkeypatch):
     clock = iter(range(0, 1000, 20))
     monkeypatch.setattr(speed.time, "monotonic", lambda: next(clock))
     inputs = speed._Inputs(labs.get("reduce"), labs.get("reduce").complete({}), 10, 1, tmp_path)
-    ours, _ = speed._in_turn(lambda _: 1.0, lambda _: 1.0, inputs, 2.0, zero=5)
+    ours, _ = speed._in_turn(lambda _: 1.0, lambda _: 1.0, inputs, 2.0, Speed(zero=5))
     assert len(ours) == 1  # 40 s are enough; there would be five
 
 
@@ -255,7 +274,7 @@ def test_a_reply_that_nobody_asked_for(served, forged):
     ours.channel.replies.put(forged)
     settings = Settings(1, time_limit_s=0.1)
     with pytest.raises(speed._Failed, match="in the place of the grader's own") as failed:
-        speed._kernels(ours.lab, ours, theirs, ours.lab.complete({}), 3000, settings, 5.0)
+        speed._kernels(ours.lab, ours, theirs, ours.lab.complete({}), 3000, settings, Speed())
     assert failed.value.why is Why.FOREIGN
 
 

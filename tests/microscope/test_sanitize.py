@@ -246,9 +246,10 @@ def expectation(path):
 
 
 IMPATIENT = """
-from cudalab.cli import app, profile
+from cudalab.cli import app
+from cudalab.microscope import supervised
 
-profile.FULL_SPEED_S = {}
+supervised.FULL_SPEED_S = {}
 app.main()
 """
 OPTIONS = {"kill_after", "orders"}  # with which a file is looked at

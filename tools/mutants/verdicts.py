@@ -23,12 +23,12 @@ from cudalab.backends.base import OnlyBuilds, build
 from cudalab.checker import cases, correct
 from cudalab.checker.submit import reports, worker
 from cudalab.checker.submit.guard import GuardedDevice
-from cudalab.cli.sanitize import look
-from cudalab.cli.subject import Subject
 from cudalab.errors import CudalabError, InputError
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.microscope.sanitize import ORDERS, Report
+from cudalab.microscope.subject import Subject
+from cudalab.microscope.supervised import look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -33,20 +33,27 @@ REQUIRED = ("click", "numpy", "rich")
 EXTRA = ("pycuda", "nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-cuda-runtime", "ziglang")
 READERS = 60_999  # the group of processes that may read a copy of cudalab; nothing else has it
 _NAME = re.compile(r"[\w.-]+")
+_TOP = re.compile(r'^"?([^/,"\n]+)', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Package:
-    """The files of one distribution, or of one module without metadata, in a packages folder."""
+    """One distribution, or one module without metadata, in a packages folder."""
 
     folder: Path
-    files: tuple[str, ...]  # relative to the folder
+    record: str  # its files, relative to the folder, as an installer records them: a line each
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """Its files, relative to the folder."""
+        files = [line.rsplit(",", 2)[0].strip('"') for line in self.record.splitlines()]
+        return tuple(file for file in files if file and not file.startswith(("..", "/")))
 
     @cached_property
     def tops(self) -> list[Path]:
         """Its files and folders at the top level of the packages folder."""
-        names = dict.fromkeys(file.partition("/")[0] for file in self.files)
-        return [self.folder / name for name in names]
+        names = dict.fromkeys(_TOP.findall(self.record))
+        return [self.folder / name for name in names if name != ".."]
 
 
 @cache
@@ -75,10 +82,8 @@ def needed() -> tuple[Package, ...]:
 def _package(distribution: metadata.Distribution) -> Package | None:
     """The package by its installer's record; None if there is none, as on Debian."""
     record = distribution.read_text("RECORD") or ""
-    files = [line.rsplit(",", 2)[0].strip('"') for line in record.splitlines()]
-    inside = tuple(file for file in files if file and not file.startswith(("..", "/")))
     folder = Path(str(distribution.locate_file("")))
-    return Package(folder, inside) if any(file.endswith(".py") for file in inside) else None
+    return Package(folder, record) if ".py," in record else None
 
 
 def _module(name: str) -> Package | None:
@@ -89,9 +94,10 @@ def _module(name: str) -> Package | None:
             return None
         origin = Path(str(spec.origin)).absolute()
         if not spec.submodule_search_locations:
-            return Package(origin.parent, (origin.name,))
+            return Package(origin.parent, f"{origin.name},,")
         folder = origin.parent.parent
-        return Package(folder, tuple(_files_below(folder, origin.parent.name)))
+        files = _files_below(folder, origin.parent.name)
+        return Package(folder, "".join(f"{file},,\n" for file in files))
     return None
 
 

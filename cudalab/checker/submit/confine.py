@@ -24,7 +24,6 @@ from cudalab.system.cache import CLOSED, READ_ONLY
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONFINE = "CUDALAB_CONFINE"  # in the environment of `cudalab sanitize`: a grader asks for it
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 EPERM, ENOSYS = 1, 38
 NO_NEW_PRIVILEGES, DUMPABLE = 38, 4  # prctl
@@ -92,14 +91,6 @@ def confine() -> bool:
     if confined:
         os.environ[READ_ONLY] = CLOSED
     return confined
-
-
-def is_asked_for() -> bool:
-    """Whether a grader has started this process, which then confines itself before it loads code.
-
-    A grader asks only where `confine` has worked before.
-    """
-    return os.environ.get(CONFINE) == "1"
 
 
 def hide(*, hidden: bool = True) -> None:

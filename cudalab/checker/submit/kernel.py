@@ -30,7 +30,7 @@ from cudalab.checker.sandbox.reading import (
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import check_disk, remove
 from cudalab.checker.submit import host_code, reports, views
-from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply
+from cudalab.checker.submit.reports import BUILT, FINDINGS, OUT, CaseReport, Reply
 from cudalab.checker.submit.session import Session
 from cudalab.checker.submit.sources import CompileFailure, copy_sources
 from cudalab.checker.submit.submission import (
@@ -75,7 +75,7 @@ TIMING_LIMITS = Limits(
 )
 MAX_LIBRARY_BYTES = 64 << 20
 GPU_FILE = "gpu.toml"
-FINDINGS, MAX_FINDINGS_BYTES = "report.json", 1 << 24
+MAX_FINDINGS_BYTES = 1 << 24
 _TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
 WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
 
@@ -199,27 +199,24 @@ class Kernel(Compiled):
         return super().box(extra_env=self._environment(), **options)
 
     def sanitized(
-        self, options: Sequence[str], limits: Limits, source: Path | None = None
+        self, case: Case, limits: Limits, source: Path | None = None, *, seed: int = 0
     ) -> tuple[Outcome, Findings | None]:
-        """Run `cudalab sanitize` on it, with the input `source` if there is one.
+        """Sanitize it on small inputs, or on the input `source` (looking.py).
 
-        Its findings, unless there is no report. It takes the kernels as they were compiled for the
-        tests, and compiles the instrumented ones beside its report.
+        Its findings, unless there is no report.
         """
         if not self.trusted:
             copy_runtime(self.built / "cache", check=True)
             protect(self.built / "cache", self._group)
         with self._turn, self._worker() as session:
             folder, copy = session.box.path / OUT, session.box.path / "input.bin"
-            words = ["sanitize", self.lab.name, *options, "--kernel", str(self.source)]
-            words += ["--json", f"{OUT}/{FINDINGS}"]
-            if source is not None:
-                words += ["--data", copy_input(source, copy).name]
-            outcome, _ = session.work(self._spec("program", words=words, adds=True), limits)
+            data = "" if source is None else copy_input(source, copy).name
+            spec = self._spec("sanitize", cases=[case], input=data, seed=seed, adds=True)
+            outcome, _ = session.work(spec, limits)
             findings = None
             with suppress(UnreadableError):
-                data = read_regular(folder / FINDINGS, MAX_FINDINGS_BYTES)
-                findings = parse_record(Findings, data, FINDINGS)
+                text = read_regular(folder / FINDINGS, MAX_FINDINGS_BYTES)
+                findings = parse_record(Findings, text, FINDINGS)
             copy.unlink(missing_ok=True)
             _empty(folder)
             return outcome, findings
@@ -287,6 +284,8 @@ class Kernel(Compiled):
         box.extra_env.update(self._environment())
         box.extra_env.pop(READ_ONLY, None)  # each task says whether it may write there
         command = [self.sandbox.imports.python, "-m", "cudalab.checker.submit.worker"]
+        if facts(self.device).on_host and not self.trusted:
+            command.append(self.lab.name)
         return Session(self.sandbox, box, command, TIMING_LIMITS)
 
     @contextmanager

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 OUT = "out"  # the only folder of a box that a kernel's runs may write to
 BUILT = "built.json"  # a `Built` by the process that compiles; without an error if it succeeded
 BUILDS = "builds.json"  # the builds of a whole program (views.py)
+FINDINGS = "findings.json"  # the sanitizer's
 ANSWER = "answer.bin"  # the last one, while times are taken
 CONFINES, CONFINES_NOT = (
     "it confines kernels",

@@ -1,6 +1,6 @@
 """The stage `sanitize`: races, lost barriers and accesses out of bounds.
 
-`cudalab sanitize` does the work, as a program inside the sandbox: the kernel runs in its process.
+The worker of the sandbox does the work of `cudalab sanitize`, in a child as for each test.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ def stage(
     `look` is the command that does the same by hand; `failed` says that a test has failed, for
     which this looks for the cause.
     """
-    options = [*submission.lab.words(case), *(["--seed", str(seed)] if path is None else [])]
-    outcome, report = submission.sanitized(options, LIMITS, path)
+    outcome, report = submission.sanitized(case, LIMITS, path, seed=seed)
     if report is not None:
         report = _named(report, submission.known_names())
         return _wrong(report, look, failed=failed) or _stage_of(report, look)

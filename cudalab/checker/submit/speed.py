@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from cudalab.checker.cases import Plan
+    from cudalab.checker.cases import Plan, Speed
     from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     RoundTimes = tuple[dict[int, float], dict[int, float]]  # of both, in milliseconds by round
 
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
+ENOUGH_ROUNDS = 10  # if no points depend on more
 HOPELESS = 2  # times slower than a submission without points for speed
 GIVE_UP_S = 10.0  # for one run of a kernel, unless the reference is slow, too
 ENOUGH_S = 30.0  # of sampling: then no more samples, however few there are
@@ -89,12 +90,12 @@ def measure(
                 stack.callback(reference_kernel.close)
                 reference_kernel.begin()  # compiles where it is timed, which is no risk
                 times = _kernels(
-                    lab, submission, reference_kernel, case, size, settings, plan.speed.zero
+                    lab, submission, reference_kernel, case, size, settings, plan.speed
                 )
                 what = KERNELS_BY[facts(device).clock]
         else:
             times = _whole_programs(
-                lab, submission, reference.name, case, size, device, settings, plan.speed.zero
+                lab, submission, reference.name, case, size, device, settings, plan.speed
             )
             what = "whole programs from start to end, by the grader's clock"
     except _TooSlow as error:
@@ -131,7 +132,7 @@ def _kernels(
     case: Case,
     size: Size,
     settings: Settings,
-    zero: float,
+    rule: Speed,
 ) -> RoundTimes:
     """Time two workers that compute on command."""
     with ExitStack() as stack:
@@ -141,10 +142,10 @@ def _kernels(
             stack.enter_context(_Worker(kernel, case, lab)) for kernel in (submission, reference)
         )
         # The first run of each is slow: page faults, new threads.
-        slowest = max(GIVE_UP_S, HOPELESS * zero * theirs.sample(inputs.number(0)) / 1e3)
+        slowest = max(GIVE_UP_S, HOPELESS * rule.zero * theirs.sample(inputs.number(0)) / 1e3)
         sample = partial(ours.sample, give_up_s=slowest)
         sample(inputs.number(0))
-        return _in_turn(sample, theirs.sample, inputs, settings.time_limit_s, zero)
+        return _in_turn(sample, theirs.sample, inputs, settings.time_limit_s, rule)
 
 
 def _in_turn(
@@ -152,26 +153,36 @@ def _in_turn(
     theirs: Callable[[Path], float],
     inputs: _Inputs,
     seconds: float,
-    zero: float,
+    rule: Speed,
 ) -> RoundTimes:
     """Sample both alternately, each time with an input that neither has seen before.
 
-    Fewer samples are enough for one that is far from points: `zero` times the reference's time; and
-    for one that takes long.
+    Fewer samples are enough for one that is far from points: `zero` times the reference's time; for
+    one that takes long; and where more would change no points.
     """
     times: RoundTimes = ({}, {})
     began = time.monotonic()
     for number in range(MAX_ROUNDS):
         spent = time.monotonic() - began
-        hopeless = all(ms > HOPELESS * zero * times[1][i] for i, ms in times[0].items())
+        hopeless = all(ms > HOPELESS * rule.zero * times[1][i] for i, ms in times[0].items())
         few = 1 if hopeless or spent > ENOUGH_S else MIN_ROUNDS
         if number >= few and spent > seconds:
+            break
+        if number and number % ENOUGH_ROUNDS == 0 and _settled(times, rule):
             break
         path = inputs.number(number + 1)
         pairs = [(ours, times[0]), (theirs, times[1])]
         for sample, into in pairs[:: 1 if number % 2 else -1]:  # A B B A: none is always first
             into[number] = sample(path)
     return times
+
+
+def _settled(times: RoundTimes, rule: Speed) -> bool:
+    """Whether no points depend on more samples."""
+    if not rule.points:
+        return True
+    ratio = stats.ratio(*times)
+    return rule.earned(ratio.low) == rule.earned(ratio.high)
 
 
 class _Inputs:
@@ -292,7 +303,7 @@ def _whole_programs(
     size: Size,
     device: str,
     settings: Settings,
-    zero: float,
+    rule: Speed,
 ) -> RoundTimes:
     """Time the submission and `cudalab LAB --variant`, each from start to end."""
     command = [sys.executable, "-m", "cudalab", lab.name, *lab.words(case)]
@@ -322,7 +333,7 @@ def _whole_programs(
             attempt = reference_command.attempt(Trial(case, path, limits))
             return 1e3 * attempt.outcome.seconds
 
-        return _in_turn(ours, theirs, inputs, settings.time_limit_s, zero)
+        return _in_turn(ours, theirs, inputs, settings.time_limit_s, rule)
 
 
 def _features(device: str) -> frozenset[str]:

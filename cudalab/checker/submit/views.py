@@ -96,13 +96,16 @@ class Builds(NamedTuple):
     tests: Build
     sanitizer: Build
     gpu: Build
+    names: tuple[str, ...] = ()  # that no submission may use: those of the runtime
 
 
 def of_kernels() -> Builds:
     """The builds of a kernel file."""
     defined = tuple(flag for flag in DEFINED if "assert" not in flag)
     fast, checked = compiler.kernel_flags(), compiler.check_flags()
-    return _builds(RUNTIME / "kernels" / "cudalab_cpu.h", (*fast, *defined), (*checked, *defined))
+    header = RUNTIME / "kernels" / "cudalab_cpu.h"
+    builds = _builds(header, (*fast, *defined), (*checked, *defined))
+    return builds._replace(names=own_names())
 
 
 def of_programs() -> Builds:
@@ -115,7 +118,9 @@ def of_programs() -> Builds:
 
 def from_json(builds: list[Any]) -> Builds:
     """The builds of a document: lists in the place of tuples."""
-    return Builds(*(Build(tuple(flags), tuple(defined)) for flags, defined in builds))
+    *each, names = builds
+    tests, sanitizer, gpu = (Build(tuple(flags), tuple(defined)) for flags, defined in each)
+    return Builds(tests, sanitizer, gpu, tuple(names))
 
 
 def _builds(header: Path, tests: tuple[str, ...], sanitizer: tuple[str, ...]) -> Builds:
@@ -133,32 +138,46 @@ def _builds(header: Path, tests: tuple[str, ...], sanitizer: tuple[str, ...]) ->
 
 @cache
 def _macros(header: Path, flags: tuple[str, ...]) -> frozenset[str]:
-    """The names of the macros that are defined behind a header; stored, for it takes a while."""
-    command = (*find_compiler().compile, *flags, *for_kernels())
-    made_of = (str(header), *flags, find_compiler().identity)
-    stored = cached("cpu", "macros", *made_of, suffix=".txt")
-    if not stored.exists():
+    """The names of the macros that are defined behind a header."""
+
+    def read() -> Iterator[str]:
+        command = (*find_compiler().compile, *flags, *for_kernels())
         done = run((*command, "-x", "c++", "-w", "-dM", "-E", str(header)))
-        names = sorted({match[1] for match in _MACRO.finditer(done.stdout)})
+        return (match[1] for match in _MACRO.finditer(done.stdout))
+
+    made_of = (str(header), *flags, find_compiler().identity)
+    return frozenset(_names("macros", made_of, read))
+
+
+def own_names() -> tuple[str, ...]:
+    """The functions and macros of the CPU device's runtime, which no submission may name."""
+
+    def read() -> Iterator[str]:
+        texts = (path.read_text(encoding="utf-8") for path in RUNTIME.rglob("*.h"))
+        return (name for text in texts for name in _OURS.findall(text) if name != "CUDALAB_CPU")
+
+    return _names("names", (), read)
+
+
+def _names(
+    stem: str, made_of: tuple[str, ...], read: Callable[[], Iterator[str]]
+) -> tuple[str, ...]:
+    """Names that `read` finds; stored, for it takes a while."""
+    stored = cached("cpu", stem, *made_of, suffix=".txt")
+    if not stored.exists():
         with tempfile.NamedTemporaryFile(
             "w", dir=stored.parent, delete=False, encoding="utf-8"
         ) as file:
-            file.write("\n".join(names))
+            file.write("\n".join(sorted(set(read()))))
         Path(file.name).replace(stored)
-    return frozenset(stored.read_text(encoding="utf-8").split())
-
-
-@cache
-def own_names() -> frozenset[str]:
-    """The functions and macros of the CPU device's runtime, which no submission may name."""
-    texts = (path.read_text(encoding="utf-8") for path in RUNTIME.rglob("*.h"))
-    return frozenset(name for text in texts for name in _OURS.findall(text)) - {"CUDALAB_CPU"}
+    return tuple(stored.read_text(encoding="utf-8").split())
 
 
 def of_kernel(text: str, builds: Builds, is_own: Callable[[str], bool]) -> Views:
     """The views of a prepared kernel file; `is_own` says which labels are the submission's."""
     views, both = _compared(text, builds, is_own)
-    foreign = (message for seen in both for message in _foreign(seen, own_names()))
+    names = frozenset(builds.names)
+    foreign = (message for seen in both for message in _foreign(seen, names))
     views.foreign = list(dict.fromkeys(foreign))
     return views
 

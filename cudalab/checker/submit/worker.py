@@ -4,17 +4,18 @@ No report of this process can make an answer right: the grader compares the byte
 knows the right answer. The reports only explain: the launches, the guard zones that were overrun,
 the errors of the compiler.
 
-    python -m cudalab.checker.submit.worker
+    python -m cudalab.checker.submit.worker [LAB]
 
 reads specifications from stdin, as lines of JSON, and forks a child for each one: with all modules
 imported, and without any code of the submission. It replies with how the child has ended. A child
 that loads the submission confines itself before (confine.py), so none can reach the next one.
+With the name of a lab, it looks up before what each child would look up.
 
     compile  compiles for each case and loads nothing; with fibers beside what is there, if told
     cases    for each input: a report, a file for each different answer, and one with a bit for
              each element that no run has written
     time     computes on command; see `serve`
-    program  runs a command of cudalab, which confines itself
+    sanitize looks for races and the like (looking.py)
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ import hashlib
 import json
 import os
 import resource
-import runpy
 import sys
 import traceback
 from contextlib import ExitStack, suppress
@@ -38,6 +38,7 @@ import numpy as np
 from cudalab import labs, runner
 from cudalab.backends import facts, open_device
 from cudalab.backends.base import OnlyBuilds, WrappedDevice, build
+from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.device import LOOPS
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
@@ -186,8 +187,10 @@ def limit(spec: Json) -> None:
 def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
     """Do in a child what the specification describes."""
     limit(spec)
-    if spec["mode"] == "program":
-        return program(spec)
+    if spec["mode"] == "sanitize":
+        from cudalab.checker.submit import looking  # noqa: PLC0415 - one child of several does it
+
+        return looking.sanitize(spec, load)
     lab, mode = labs.get(spec["lab"]), spec["mode"]
     outputs = Outputs(spec)
     with ExitStack() as stack:
@@ -206,18 +209,6 @@ def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
             run_cases(lab, variant, device, spec, outputs)
         else:
             serve(lab, variant, device, spec, channel, outputs)
-    return 0
-
-
-def program(spec: Json) -> int:
-    """Run `cudalab` with the words of the specification, as `python -m` does."""
-    if spec["confine"]:
-        os.environ[confine.CONFINE] = "1"
-    sys.argv[1:] = spec["words"]
-    try:
-        runpy.run_module("cudalab", run_name="__main__")
-    except SystemExit as ended:
-        return int(ended.code or 0)
     return 0
 
 
@@ -466,5 +457,14 @@ def serve(
         channel.reply(reply)
 
 
+def warm_up(lab: Lab) -> None:
+    """Look up once what each child would look up: the compiler, its flags, the lab's modules."""
+    lab.teaching.sizes(lab.complete({}))
+    np.random.__name__  # noqa: B018 - a module that loads others when it is used
+    compiler.look_up()
+
+
 if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        warm_up(labs.get(name))
     sys.exit(main())

@@ -1,0 +1,58 @@
+"""The worker's look for races, lost barriers and accesses out of bounds in a submitted kernel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudalab import labs
+from cudalab.backends.base import OnlyBuilds
+from cudalab.backends.cpu.check import CheckDevice
+from cudalab.checker.submit import confine
+from cudalab.checker.submit.reports import FINDINGS, OUT
+from cudalab.errors import CudalabError
+from cudalab.labs import registry
+from cudalab.microscope import supervised
+from cudalab.microscope.sanitize import ORDERS
+from cudalab.microscope.subject import KILL_AFTER_S, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def sanitize(spec: dict[str, Any], load: Callable[[], None]) -> int:
+    """Do as `cudalab sanitize` does: on an input, or on the sizes that it would choose.
+
+    It takes the kernels as they were compiled for the tests, and compiles the instrumented ones
+    beside its report.
+    """
+    lab, case = labs.get(spec["lab"]), spec["cases"][0]
+
+    def confined(subject: Subject) -> None:
+        with CheckDevice(detect=True, count=False) as device:
+            lab.compiled(subject.variants[0], OnlyBuilds(device), case)
+        load()
+        if spec["confine"] and not confine.confine():
+            raise CudalabError("the process could not be confined")
+
+    def look() -> int:
+        variant = registry.read_header(Path(spec["kernel"]), lab, spec["label"])
+        subject = Subject(
+            lab=lab,
+            case=case,
+            variants=[variant],
+            dist=lab.distributions[0],
+            seed=spec["seed"],
+            data=Path(spec["input"]) if spec["input"] else None,
+            confine=confined,
+        )
+        sizes = lab.teaching.sizes(case).sanitized
+        sizes = sizes[:1] if subject.data else sizes
+        status, found = supervised.findings(subject, sizes, ORDERS, KILL_AFTER_S)
+        if not status:
+            Path(OUT, FINDINGS).write_text(json.dumps(asdict(found)), encoding="utf-8")
+        return status
+
+    return supervised.guarded(look)

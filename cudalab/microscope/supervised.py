@@ -1,0 +1,118 @@
+"""Looks for what is wrong with a variant in a child process, which may crash or hang."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.backends import open_device
+from cudalab.backends.choice import host_device
+from cudalab.backends.cpu.check import CheckDevice
+from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError
+from cudalab.microscope import sanitize
+from cudalab.system.streams import prints_to_stderr
+from cudalab.system.supervise import supervise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.labs.inputs import Size
+    from cudalab.microscope.findings import Findings
+    from cudalab.microscope.subject import Subject
+
+    Guard = Callable[[Callable[[], int]], int]
+
+FULL_SPEED_S = 15.0  # for a kernel without the instrument, compiling included
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Do `work` and return the exit status; expected failures become lines on stderr."""
+    try:
+        return work()
+    except CudalabError as error:
+        sys.stderr.write(f"Error: {error.message}\n")
+        return error.exit_code
+
+
+def findings(
+    subject: Subject,
+    sizes: tuple[Size, ...],
+    orders: int,
+    kill_after: float,
+    guard: Guard = guarded,
+) -> tuple[int, Findings]:
+    """Examine in a child process that may crash or hang; return its exit status and findings.
+
+    `guard` does the work there, and turns expected errors into an exit status.
+    """
+    variant, status, ended = subject.variants[0], 0, None
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        report = sanitize.Report(subject.lab, variant, subject.case, Path(folder, "report.json"))
+        stack.callback(report.close)
+        report.save()
+        try:
+            work = partial(look, subject, report, sizes, orders, kill_after)
+            status = supervise(partial(guard, work), kill_after)
+        except TimeLimitError as error:
+            ended = sanitize.crash_row(error, "infinite_loop")
+        except KernelError as error:
+            ended = sanitize.crash_row(error, "crash")
+        document = report.saved()
+    kinds = {row.kind for row in document.findings}
+    if ended and ended.kind not in kinds:
+        document = replace(document, clean=False, findings=[ended, *document.findings])
+        kinds.add(ended.kind)
+    if "infinite_loop" in kinds:
+        size = sizes[max(len(document.inputs) - 1, 0)]
+        if ends(subject, size, max(kill_after / 4, FULL_SPEED_S)):
+            raise TimeLimitError(
+                f"{variant.name} takes longer than --kill-after {kill_after:g} s under the "
+                "instrument, but it does end at full speed",
+                hint="a smaller --n, or a longer --kill-after",
+            )
+    return status, document
+
+
+def look(
+    subject: Subject,
+    report: sanitize.Report,
+    sizes: tuple[Size, ...],
+    orders: int,
+    kill_after: float,
+) -> int:
+    """Run all inputs, with the instrument and without it; this is the child process."""
+
+    def instrument(order: int) -> CheckDevice:
+        # The usual order first: its findings are the easiest to follow.
+        return CheckDevice(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
+
+    with prints_to_stderr():
+        for data in subject.ready(sizes):
+            sanitize.check(report, data, instrument, orders)
+            if not report.clean:
+                break
+    return 0
+
+
+def ends(subject: Subject, size: Size, seconds: float) -> bool:
+    """Whether the kernel ends within `seconds` without the instrument."""
+    try:
+        return supervise(partial(at_full_speed, subject, size), seconds) == 0
+    except (KernelError, TimeLimitError):
+        return False
+
+
+def at_full_speed(subject: Subject, size: Size) -> int:
+    """Compute once, as `cudalab LAB` does; this is a child process."""
+    (data,) = subject.ready([size])
+    with open_device(host_device()) as device:
+        try:
+            sanitize.answer(subject.lab, subject.variants[0], subject.case, data, device)
+        except CudalabError:
+            return int(ExitCode.ERROR)
+    return 0

@@ -1,0 +1,22 @@
+"""The standard streams of a process in which kernels print."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def prints_to_stderr() -> Iterator[int]:
+    """Send what kernels print to stderr; yield a file descriptor of stdout for the answer."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield answer
+    finally:
+        os.dup2(answer, 1)
+        os.close(answer)
