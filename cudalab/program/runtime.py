@@ -39,7 +39,7 @@ HOST_LIBRARY = "libhost.so"
 # loaded before the program, must not be what assert() in a kernel calls.
 OBSERVED_PROGRAM = (
     *("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG", "-Wno-vla"),
-    "-D__assert_fail=cudalab_assert_fail",
+    *("-D__assert_fail=cudalab_assert_fail", "-fsanitize=float-cast-overflow"),
 )
 _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")
 

@@ -1,7 +1,7 @@
 """`cudalab run`: its own failures, whose exit status is 125."""
 
 import pytest
-from whole_programs import MIXED, cudalab
+from whole_programs import MIXED, cudalab, run
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 
@@ -131,3 +131,17 @@ def test_all_that_the_device_lacks_is_named_at_once(tmp_path):
         f"graphics interoperation: cudaGraphicsResource ({source}:5), "
         f"modules of the driver interface: cuModuleLoad ({other}:2)\n"
     )
+
+
+@pytest.mark.parametrize("loops", ["0", "1"])
+def test_no_conversion_is_silently_the_hosts(loops):
+    """What is not a GPU's value names its line and ends the program."""
+    refused = 0
+    for way in range(22):
+        done = run("unfitting.cu", "cpu", arguments=[str(way)], env={"CUDALAB_LOOPS": loops})
+        said, message = done.stdout.decode(), done.stderr.decode()
+        refused += done.returncode == 125
+        assert (done.returncode == 125 and "unfitting.cu:" in message) or said == "2147483647\n", (
+            way
+        )
+    assert refused < 20

@@ -155,14 +155,20 @@ void tell_of_division(const char* file, int line) {
              "integer division by zero, which gives a number with all bits set on a GPU");
 }
 
-void cudalab_refuse_arithmetic(const char* place) {
+static void refuse(const char* place, const char* why) {
     fflush(stdout);
-    fprintf(stderr,
-            "Error: %s: not supported on the CPU device: the conversions or shifts of this "
-            "statement cannot be given a GPU's values\nHint: split it into simpler statements, "
-            "with variables of plain types\n",
-            place);
+    fprintf(stderr, "Error: %s: not supported on the CPU device: %s\n", place, why);
     _exit(125);
+}
+void cudalab_refuse_arithmetic(const char* place) {
+    refuse(place,
+           "the conversions or shifts of this statement cannot be given a GPU's values\nHint: "
+           "split it into simpler statements, with variables of plain types");
+}
+static void cudalab_refuse_conversion(const char* place) {
+    refuse(place,
+           "a floating-point number that does not fit into an integer is converted here without a "
+           "cast, and would have another value than on a GPU\nHint: write the cast: (int)x");
 }
 
 void tell_of_steps(const char* file, int line) {
@@ -365,3 +371,5 @@ extern "C" void __assert_fail(const char* condition, const char* file, unsigned 
     }
     fail_host_assertion(condition, file, line, function);
 }
+
+#include "unfitting.h"

@@ -11,7 +11,7 @@ namespace cudalab {
 // The value of a conversion to I: truncated, and at most what I holds. A GPU converts to types of
 // fewer than 32 bits by way of 32 bits.
 template <class I, class F>
-constexpr I saturated(F x) {
+__attribute__((always_inline, no_sanitize("undefined"))) constexpr I saturated(F x) {
     if constexpr (sizeof(I) < 4) {
         return (I)saturated<typename std::conditional<(I)-1 < (I)0, int, unsigned>::type>(x);
     } else {
