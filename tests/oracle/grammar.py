@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 import re
 
+from tests.oracle.alone import Alone
 from tests.oracle.draws import INTEGERS, Scope, Variable
-from tests.oracle.edges import Edges
 from tests.oracle.meetings import ATOMICS
 
 BLOCKS = ((1,), (7,), (31,), (32,), (33,), (48,), (64,), (100,), (8, 4), (5, 3, 2))
@@ -30,6 +30,7 @@ SIZES = ("micro", "micro", "tiny", "tiny", "large")
 MOSTLY_SCARCE = (*["scarce"] * 4, "micro", "tiny", "tiny", "large")
 MOSTLY_EDGES = (*["edges"] * 3, "micro", "micro", "scarce", "scarce")
 ALL_SHARP = ("edges", "edges", "micro", "scarce", "scarce", "scarce", "lanes", "lanes", "lanes")
+MOSTLY_ALONE = (*["alone"] * 6, "lanes", "edges", "scarce", "micro")
 GLOBAL_ATOMICS = (
     *ATOMICS,
     "atomicAdd((unsigned*)&{1}[8], (unsigned)({0}));", "atomicInc((unsigned*)&{1}[12], 9u);",
@@ -43,16 +44,16 @@ GLOBAL_ATOMICS = (
 )  # fmt: skip
 
 
-class Kernel(Edges):
+class Kernel(Alone):
     """The random kernels of a seed as text for one side, and their launches."""
 
     def __init__(self, seed: int, side: str) -> None:
         """Draw the kernels of a seed."""
         super().__init__(seed, side)
         sizes = MOSTLY_SCARCE if self.has_warps else SIZES[self.plain * 2 :]
-        sharp = ALL_SHARP if self.sharp else MOSTLY_EDGES
+        sharp = MOSTLY_ALONE if self.is_alone else ALL_SHARP if self.sharp else MOSTLY_EDGES
         self.size = self.choice(sharp if self.has_edges else sizes)
-        self.is_small = self.size in ("micro", "scarce", "edges", "lanes")
+        self.is_small = self.size in ("micro", "scarce", "edges", "lanes", "alone")
         self.namespace = self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
@@ -79,8 +80,8 @@ class Kernel(Edges):
         if self.size == "micro":
             self.scope = Scope([], [], [], [self.parameter], "data")
             self.micro()
-        elif self.size == "edges":
-            self.edges()
+        elif self.size in ("edges", "alone"):
+            (self.edges if self.size == "edges" else self.alone)()
         else:
             self._body()
         self.texts.append(self._text(name))
@@ -265,14 +266,7 @@ class Kernel(Edges):
             self.first.append(f"{pair}.a = 1; {pair}.b = tid;")
         variables += [Variable(name, kind) for kind, name in changed if kind != "Pair"]
         pairs += [name for kind, name in changed if kind == "Pair"]
-        if self.host:
-            fields = "".join(f" {v.kind} {v.name};" for v in variables)
-            fields += "".join(f" {a.kind} {a.name}[8];" for a in arrays)
-            fields += "".join(f" Pair {name};" for name in pairs)
-            self.top += [f"struct H_Locals {{{fields} }}; static H_Locals H_s[128];",
-                         "static long long H_got[128]; static int H_in[128]; int H_uniform = 0;",
-                         "(void)H_got; (void)H_in; (void)H_uniform;"]  # fmt: skip
-        self.lines.append("H_FIRST")
+        self.hold_locals()
 
     def _changed_parameters(self) -> list[tuple[str, str]]:
         """Draw parameters that each thread changes for itself: type and name."""

@@ -49,7 +49,7 @@ PROGRAM = (
     "-g1",  # the line of a crash
     "-pthread",
     "-w",  # nvcc, which graders run, has other warnings
-    "-fsanitize=float-cast-overflow",  # calls runtime/api/unfitting.h, not the compiler's library
+    "-fsanitize=float-cast-overflow",  # calls runtime/grids/unfitting.h, not the compiler's library
 )
 # For g++ only: a division by a zero that it knows of is an instruction, too, and no trap.
 GCC_PROGRAM = ("-fno-isolate-erroneous-paths-dereference",)

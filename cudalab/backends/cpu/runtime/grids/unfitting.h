@@ -22,7 +22,7 @@ struct DescribedCast {
 // The runtime's own headers convert what fits, or what has no value on a GPU either.
 static bool is_of_runtime(const char* file) {
     static const char own[] = __FILE__;
-    static const size_t length = sizeof own - sizeof "api/unfitting.h";
+    static const size_t length = sizeof own - sizeof "grids/unfitting.h";
     return strncmp(file, own, length) == 0;
 }
 
