@@ -22,7 +22,15 @@ from cudalab.checker.submit import commands
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.reports import input_name
 from cudalab.checker.submit.submission import Trial
-from cudalab.checker.verdicts import Clue, ReportedAccuracy, Result, Stage, Status, Why
+from cudalab.checker.verdicts import (
+    OUT_OF_TIME,
+    Clue,
+    ReportedAccuracy,
+    Result,
+    Stage,
+    Status,
+    Why,
+)
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream
 from cudalab.labs.evidence import SANITIZE
@@ -43,6 +51,7 @@ if TYPE_CHECKING:
 
 STDERR_LINES = 12
 OUTPUT_SLACK = 1 * MiB
+LEAST_TIME = 0.1  # of its limit, for a test behind others that have not ended in time
 
 
 @dataclass
@@ -62,6 +71,7 @@ class Tests:
         """Complete the case and the seed of each test."""
         self.cases: list[Case] = [self.lab.complete(dict(t.options)) for t in self.plan.tests]
         self.seeds = cases.seeds(self.plan.tests, self.settings.seed)
+        self._late = 0  # tests that have not ended in time
 
     def run(self) -> tuple[list[Result], Stage]:
         """Judge the submission by all tests, several at a time."""
@@ -135,6 +145,7 @@ class Tests:
             result.status, result.why = Status.BROKEN, Why.GRADER
             result.says = f"{test.name}: {attempt.says}"
             return result
+        result.details += self._on_time(test, attempt, limits)
         if digest([path]) == made:
             self._judge(test, case, path, attempt, result)
         else:  # no sandbox keeps it from the judge's files
@@ -286,13 +297,26 @@ class Tests:
             4 * commands.elements(test) + OUTPUT_SLACK,
         )
         limits = replace(limits, output_bytes=output_bytes)
-        if test.seconds is not None:
+        if test.seconds is None:
+            limits = replace(limits, seconds=limits.seconds * max(LEAST_TIME, 0.5**self._late))
+        else:
             limits = replace(
                 limits,
                 seconds=test.seconds,
                 cpu_seconds=max(limits.cpu_seconds, 4 * test.seconds),
             )
         return replace(limits, memory_bytes=test.memory_bytes or limits.memory_bytes)
+
+    def _on_time(self, test: Test, attempt: Attempt, limits: Limits) -> list[str]:
+        """Count a test that has not ended in time; a line if those before have cost it time."""
+        if attempt.why not in OUT_OF_TIME:
+            return []
+        self._late += 1
+        usual = self.settings.limits.seconds
+        if test.seconds is not None or limits.seconds >= usual:
+            return []
+        had = f"it had {limits.seconds:g} s and not {usual:g}"
+        return [f"{had}, since tests before it did not end in time"]
 
     def _show_commands(self, test: Test, seed: int, result: Result) -> None:
         """Add the commands that repeat a failed test by hand and examine it more closely."""

@@ -142,6 +142,7 @@ def test_a_loop_without_end_is_a_time_limit(tmp_path):
         "--kill-after", 1, status=6, cwd=tmp_path,
     )  # fmt: skip
     assert {test["why"] for test in report["tests"]} == {"time limit"}
+    assert "it had 0.5 s and not 1" in str(report["tests"][-1]["details"])  # the rest ends soon
 
 
 def test_a_copy_from_past_one_end_to_past_another(tmp_path):
