@@ -61,6 +61,7 @@ DOCUMENTS = (
     Made(documents.Devices, "cudalab device"),
     Made(doctor.Document, "cudalab doctor"),
     Made(documents.Topics, "cudalab explain"),
+    Made(documents.Exercises, "cudalab exercises"),
     Made(bench.Document, "cudalab bench`, `cudalab report"),
     Made(
         profile.Document,

@@ -145,3 +145,38 @@ class Ran:
     answer_bytes: int
     stages: list[StageRow]  # in order; the last one is the total
     notes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExerciseTime:
+    """The time of an exercise with one kind of memory."""
+
+    memory: str
+    variant: str
+    median_ms: float | None  # null: it failed
+    failure: str  # empty if the answer is right
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExerciseRow:
+    """An exercise at one size."""
+
+    title: str
+    size: str
+    times: list[ExerciseTime]
+    ratio: float | None  # the first time / the least of the others; null: unknown
+    decided: bool  # whether the times are apart
+    apart: float  # the largest difference of two answers / the allowed error
+    error: float  # the largest difference from the exact answer / the allowed error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercises:
+    """The document of `cudalab exercises`."""
+
+    schema: str = "cudalab-exercises/1"
+    device: str
+    device_name: str
+    emulated: bool  # the times are no measure of a GPU
+    seed: int
+    exercises: list[ExerciseRow]

@@ -22,8 +22,11 @@ from cudalab.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from cudalab.cli.documents import Exercises
+    from cudalab.explain.exercises import Result
     from cudalab.labs.inputs import Size
 
 
@@ -75,8 +78,16 @@ def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
 @seed_option
 @device_option("auto: the GPU if there is one. Times on the CPU device are emulated.")
 @threads_option
+@json_option("Write the times and differences as JSON; - is stdout, without the table.")
 @quiet_option
-def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads: int | None) -> int:
+def exercises(
+    *,
+    sizes: tuple[list[Size], ...],
+    seed: int,
+    device: str,
+    threads: int | None,
+    json_path: Path | None,
+) -> int:
     """Compute the hand-out's exercises from global and from shared memory, side by side.
 
     Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
@@ -102,5 +113,39 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
 
         results = list(course.run(opened, requested, seed, show_progress))
         name = course.device_name(opened)
-    terminal.grid(course.grid(results, device, name))
+    if not write_json(json_path, _document(results, device, name, seed)):
+        terminal.grid(course.grid(results, device, name))
     return suite.exit_code(course.exit_codes(results))
+
+
+def _document(results: Sequence[Result], device: str, name: str, seed: int) -> Exercises:
+    """The times and differences of all exercises."""
+    from cudalab.backends import facts
+    from cudalab.cli.documents import ExerciseRow, Exercises, ExerciseTime
+    from cudalab.explain import exercises as course
+
+    rows = []
+    for one in results:
+        ratio = one.ratio()
+        times = [
+            ExerciseTime(
+                memory=memory,
+                variant=row.name,
+                median_ms=course.median(row) if course.timed(row) else None,
+                failure="" if course.timed(row) else f"{row.status}: {row.reason}",
+            )
+            for memory, row in one.rows.items()
+        ]
+        rows.append(
+            ExerciseRow(
+                title=one.title,
+                size=one.size,
+                times=times,
+                ratio=ratio.value if ratio else None,
+                decided=bool(ratio and ratio.decided),
+                apart=one.between or 0.0,
+                error=one.to_reference or 0.0,
+            )
+        )
+    emulated = not facts(device).gpu_times
+    return Exercises(device=device, device_name=name, emulated=emulated, seed=seed, exercises=rows)

@@ -21,7 +21,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.stages: list[str] = []  # the innermost last
+        self.stages: list[Stage] = []  # the innermost last
         self.display: Waiting | None = None
 
     def show(self) -> None:
@@ -30,7 +30,7 @@ class _Line:
 
         if self.stages:
             self.display = self.display or live.Waiting()
-            self.display.show(self.stages[-1])
+            self.display.show(self.stages[-1].words)
         elif self.display:
             self.display.end()
             self.display = None
@@ -39,22 +39,43 @@ class _Line:
 _line = _Line()
 
 
+class Stage:
+    """What a block does, and how far it has come."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.far = ""
+
+    @property
+    def words(self) -> str:
+        """The line: "compiling the runtime: 3 of 12 parts"."""
+        return f"{self.what}: {self.far}" if self.far else self.what
+
+    def reach(self, done: int, total: int, of: str) -> None:
+        """Say how much of it is done."""
+        with _line.lock:
+            self.far = f"{done} of {total} {of}"
+            if self in _line.stages:
+                _line.show()
+
+
 @contextmanager
-def stage(what: str, *, once: bool = False) -> Iterator[None]:
+def stage(what: str, *, once: bool = False) -> Iterator[Stage]:
     """Say what the block does if it takes more than a second: on a terminal, while it lasts.
 
     Elsewhere only a stage that is not repeated (`once`) is worth a note.
     """
+    this = Stage(what)
     on_terminal = notes.is_free()
     if notes.is_silent() or not (once or on_terminal):
-        yield
+        yield this
         return
     running = True
 
     def begin() -> None:
         with _line.lock:
             if running and on_terminal:
-                _line.stages.append(what)
+                _line.stages.append(this)
                 _line.show()
             elif running:
                 notes.note(what)
@@ -63,11 +84,11 @@ def stage(what: str, *, once: bool = False) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield this
     finally:
         timer.cancel()
         with _line.lock:
             running = False
-            if what in _line.stages:
-                _line.stages.remove(what)
+            if this in _line.stages:
+                _line.stages.remove(this)
                 _line.show()

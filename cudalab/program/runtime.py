@@ -26,11 +26,12 @@ from cudalab.backends.cpu.flags import (
 from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import environment, find_compiler
 from cudalab.errors import NoDeviceError
+from cudalab.output.progress import stage
 from cudalab.system.cache import explain_full_disk
 from cudalab.system.machine import usable_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"
@@ -69,9 +70,9 @@ class Runtime:
             header = str(CUDA_RUNTIME.with_name(PRECOMPILED))
             self.make(self.folder / f"{PRECOMPILED}.gch", [*flags, "-x", "c++-header", header])
 
-    def finish(self) -> list[str]:
-        """Wait for the compilers and return the object files."""
-        if failed := self._compilers.finish():
+    def finish(self, say: Callable[[int, int], None] = lambda _done, _total: None) -> list[str]:
+        """Wait for the compilers and return the object files; see Compilers.finish for `say`."""
+        if failed := self._compilers.finish(say):
             raise compiler.runtime_failure(failed)
         for made in self._made:
             _building(made).replace(made)
@@ -108,7 +109,9 @@ def observed(used: Sequence[str] = ()) -> list[str]:
     place = cached("programs", "observed", *with_users(PART), checked.name)
     own = Runtime(place, (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM), *_OBSERVED)
     own.precompile(compiler.check_flags((*OBSERVED_PROGRAM, *for_programs())))
-    objects, library = own.finish(), place / HOST_LIBRARY
+    with stage("compiling the runtime of observed programs, once") as known:
+        objects = own.finish(lambda done, total: known.reach(done, total, "parts"))
+    library = place / HOST_LIBRARY
     if not library.exists():
         apart = cached("programs", "library", *with_users(PART), checked.name)
         shared = Runtime(apart, (*parts.ALWAYS, *parts.OF_CHECK), *_OBSERVED).finish()
@@ -136,8 +139,11 @@ class Compilers:
         self._waiting.append(command)
         self._start()
 
-    def finish(self) -> str:
-        """Wait for all compilers; return the messages of those that failed."""
+    def finish(self, say: Callable[[int, int], None] = lambda _done, _total: None) -> str:
+        """Wait for all compilers; return the messages of those that failed.
+
+        `say` is told how many have finished, of how many.
+        """
         while self._running.get_map():
             for key, _ in self._running.select():
                 process, said = key.data
@@ -148,6 +154,8 @@ class Compilers:
                 os.close(key.fd)
                 process.wait()
                 self._start()
+                total = len(self._started) + len(self._waiting)
+                say(total - len(self._waiting) - len(self._running.get_map()), total)
         return "".join(
             b"".join(said).decode(errors="replace") or f"{process.args!r} failed without a message"
             for process, said in self._started

@@ -7,6 +7,7 @@ whose documents no other test asks for.
 from __future__ import annotations
 
 import json
+import re
 
 import click
 import documents
@@ -16,6 +17,7 @@ from command import cudalab
 
 from cudalab import explain, labs
 from cudalab.backends import DEVICES
+from cudalab.cli import documents as cli_documents
 from cudalab.cli.app import cli
 from cudalab.system import records
 from tools import schemas
@@ -41,27 +43,41 @@ def written(*words, status=0):
     return documents.checked(done.stdout), done.stderr.decode()
 
 
+WITHOUT = {  # commands that have no result, and why
+    "show": "prints a file",
+    "new": "writes a file",
+    "learn": "a conversation",
+    "watch": "a conversation; `check` judges the same file",
+}
+
+
 def commands():
-    """All commands with the option --json, by name."""
+    """All commands by name, those about a lab with `reduce`: the option --json of each, or None."""
     top = click.Context(cli)
     for name in cli.list_commands(top):
         command = cli.get_command(top, name)
-        inner = click.Context(command)
         words, shown = (name,), command
         if isinstance(command, click.Group):
-            words, shown = (name, "reduce"), command.get_command(inner, "reduce")
-        for option in shown.get_params(inner):
-            if "--json" in option.opts:
-                yield " ".join(words), option
+            words, shown = (name, "reduce"), command.get_command(click.Context(command), "reduce")
+        options = shown.get_params(click.Context(shown))
+        yield " ".join(words), next((one for one in options if "--json" in one.opts), None)
 
 
-def test_there_is_one_way_to_ask_for_it():
-    found = dict(commands())
+def test_there_is_one_way_to_ask_for_it_and_every_command_has_it():
+    found = {name: option for name, option in commands() if option}
+    assert {name for name, option in commands() if not option} == set(WITHOUT)
     assert all(option.type.allow_dash and not option.is_flag for option in found.values())
-    wanted = {"list", "device", "doctor", "explain", "bench", "report", "profile", "sanitize"}
-    wanted |= {"predict", "check", "grade", "selftest", "run", "gen reduce", "verify reduce"}
-    assert wanted <= set(found)
-    assert set(labs.names()) <= set(found)
+
+
+def test_every_command_s_document_has_a_schema():
+    """A new command's document is listed for its schema, which `documents.checked` then demands."""
+    listed = " ".join(made.command for made in schemas.DOCUMENTS)
+    words = set(re.findall(r"cudalab (\w+)", listed))
+    named = {name.split()[0] for name, option in commands() if option}
+    assert named - set(labs.names()) <= words
+    kinds = {made.kind for made in schemas.DOCUMENTS}
+    own = {one for one in vars(cli_documents).values() if hasattr(one, "schema")}
+    assert own <= kinds
 
 
 def test_an_inventory(tmp_path):
@@ -76,6 +92,15 @@ def test_an_inventory(tmp_path):
     assert [one["name"] for one in listed("explain")["topics"]] == list(explain.TOPICS)
     host = listed("device")["devices"][-1]
     assert host["properties"]["max_block"] == [1024, 1024, 64]
+
+
+def test_exercises():
+    words = ("exercises", "--device", "cpu", "--size", "8", "--seed", "3")
+    document, _ = written(*words)
+    assert (document["device"], document["emulated"], document["seed"]) == ("cpu", True, 3)
+    one = document["exercises"][0]
+    assert (one["title"], one["size"]) == ("dot product", "8")
+    assert all(time["median_ms"] > 0 and not time["failure"] for time in one["times"])
 
 
 def test_a_lab_from_its_input_to_its_verdict(tmp_path):

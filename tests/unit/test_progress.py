@@ -35,6 +35,16 @@ def test_a_terminal_shows_a_long_stage_while_it_lasts(monkeypatch):
     assert text.endswith("\x1b[2K")  # the line is removed
 
 
+def test_a_stage_says_how_far_it_is(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    with progress.stage("sorting", once=True) as known:
+        time.sleep(0.5)
+        known.reach(3, 12, "parts")
+        time.sleep(0.5)
+    assert "sorting: 3 of 12 parts ..." in stream.getvalue()
+
+
 def test_a_short_stage_is_not_shown(monkeypatch):
     monkeypatch.setattr(progress, "LONG_S", 10)
     assert shown(monkeypatch, Terminal(), once=True, seconds=0) == ""
