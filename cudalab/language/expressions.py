@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.language.scopes import BASIC, UNKNOWN, Node
+from cudalab.language.scopes import BASIC, UNKNOWN, Node, Scope
 from cudalab.language.specifiers import end_of_name, type_named, type_of_id
 from cudalab.language.syntax import KEYWORDS
 from cudalab.language.tokens import set_of
@@ -12,7 +12,6 @@ from cudalab.language.tokens import set_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudalab.language.scopes import Scope
     from cudalab.language.syntax import Words
 
 _PRECEDENCE = {
@@ -36,9 +35,11 @@ class Expressions:
         words: Words,
         block: Callable[[int, int, Scope], Node],
         closure: Callable[[int, int, Scope], Node],
+        statements: Callable[[int, int, Scope], list[Node]],
     ) -> None:
         """`block` reads what is in braces, `closure` a lambda expression."""
         self.words, self.block, self.closure = words, block, closure
+        self.statements = statements
 
     def whole(self, i: int, end: int, scope: Scope) -> Node:
         """The expression that is all of these tokens; `unknown` if it is not one."""
@@ -54,10 +55,10 @@ class Expressions:
         result = []
         while i < end:
             node, last = self.assignment(i, end, scope)
-            if last < end and self.words.texts[last] != ",":
-                last = self.words.end_of(last, end, ",;")
-                node = Node("unknown", i, max(last, i + 1), scope=scope)
-                last = node.last
+            if last < end and self.words.texts[last] != ",":  # statements, for a macro
+                last = max(self.words.end_of(last, end, ","), i + 1)
+                inside = self.statements(i, last, Scope("block", scope))
+                node = Node("macro", i, last, inside, scope=scope)
             result.append(node)
             i = last + 1
         return result
@@ -150,9 +151,19 @@ class Expressions:
             last += 2
         if words.texts[i] == "delete":
             return self._prefixed("new", i, last, end, scope)
+        node = Node("new", i, last, text="new", scope=scope)
         while last < end and (words.kinds[last] == "name" or words.texts[last] in "(::*[{<"):
-            last = words.angle(last, end) or words.skip(last, end)
-        return Node("new", i, last, text="new", scope=scope), last
+            behind = words.angle(last, end) or words.skip(last, end)
+            if words.texts[last] in ("(", "[", "{"):
+                found = (
+                    type_of_id(words, i + 1, last, scope) if node.at < 0 < last - i - 1 else None
+                )
+                if node.at < 0:
+                    node.at, node.type = last, (found and found.type) or UNKNOWN
+                node.children += self.arguments(last + 1, behind - 1, scope)
+            last = behind
+        node.last = last
+        return node, last
 
     def _cast(self, i: int, end: int, scope: Scope) -> tuple[Node, int] | None:
         """(T)operand"""
@@ -247,6 +258,8 @@ class Expressions:
             return Node("group", i, last, [inner], scope=scope), last
         if text == "{":
             last = words.behind(i, end)
+            if words.texts[words.end_of(i + 1, last - 1)] == ";":  # an argument of a macro
+                return self.block(i, end, scope), last
             inside = self.arguments(i + 1, last - 1, scope)
             return Node("list", i, last, inside, scope=scope), last
         if text == "[":

@@ -35,7 +35,7 @@ class Reader:
     def __init__(self, words: Words, *, bodies: bool = True) -> None:
         """Read these words; without `bodies`, functions have blocks with nothing in them."""
         self.words, self.bodies = words, bodies
-        self.expressions = Expressions(words, self._block, self._lambda)
+        self.expressions = Expressions(words, self._block, self._lambda, self.statements)
         self.declarators = Declarators(words, self.expressions, self._define)
         self.declarations = Declarations(words, self.declarators, self._members)
         self.later: list[list[tuple[Node, int, int]]] = []  # bodies of functions in classes

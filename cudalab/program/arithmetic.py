@@ -30,6 +30,15 @@ _SAFE_PLACES = 31  # every integer that is shifted has as many
 _PRIMARY = frozenset({"name", "literal", "group", "call", "index", "member", "named_cast"})
 # What has statements, or parts that are looked at like one.
 _CONTAINERS = frozenset({"block", "if", "for", "while", "switch", "do", "function", "lambda"})
+# Kinds of nodes that may convert a value, and what edits them.
+_CONVERTING = {
+    **dict.fromkeys(("cast", "construct", "named_cast"), "_cast"),
+    "assign": "_assignment",
+    "initializer": "_initializer",
+    "member_initializer": "_member",
+    "new": "_new",
+    "call": "_call",
+}
 
 
 @dataclass(frozen=True)
@@ -86,18 +95,10 @@ class _Writer:
             self._shift(node)
         elif node.kind == "binary" and node.text in ("/", "%") and self.divisions:
             self._division(node)
-        elif node.kind in ("cast", "construct", "named_cast"):
-            self._cast(node)
-        elif node.kind == "assign":
-            self._assignment(node)
-        elif node.kind == "initializer":
-            self._initializer(node)
-        elif node.kind == "member_initializer":
-            self._member(node)
         elif node.kind == "return" and node.children:
             self._convert(node.children[0], function.type)
-        elif node.kind == "call":
-            self._call(node)
+        elif node.kind in _CONVERTING:
+            getattr(self, _CONVERTING[node.kind])(node)
 
     # Shifts and divisions -------------------------------------------------------------------------
 
@@ -150,8 +151,7 @@ class _Writer:
             if node.text != "(" or len(value.children) != 1:
                 return
             value = value.children[0]
-        if not node.type.is_reference:
-            self._convert(value, node.type)
+        self._convert(value, node.type)
 
     def _member(self, node: Node) -> None:
         """member(value), or Base(values)"""
@@ -162,6 +162,14 @@ class _Writer:
             type_ = next((each.type for each in _outside(name) if each.kind == "class"), UNKNOWN)
         if not self._construction(type_, values) and len(values) == 1:
             self._convert(values[0], type_)
+
+    def _new(self, node: Node) -> None:
+        """New T(values)"""
+        values = node.children
+        if node.text != "new" or self.words.texts[node.at] != "(":
+            return
+        if not self._construction(node.type, values) and len(values) == 1:
+            self._convert(values[0], node.type)
 
     def _construction(self, type_: Type, values: list[Node]) -> bool:
         """Convert what a constructor of the program is given; whether it is known."""
@@ -175,7 +183,10 @@ class _Writer:
         """Convert a value to the type `to`, as an initialization does."""
         if self._construction(to, [value]):
             return
-        if to.text and not to.is_reference and _needs_conversion(value, to):
+        is_number = to.kind == "integer" and type_of(value).kind in ("float", "half")
+        if to.is_reference and not is_number:  # which may be bound to the value itself
+            return
+        if to.text and _needs_conversion(value, to):
             self._wrap(value, f"::cudalab::cudalab_fit<{to.text}>(")
 
     def _assignment(self, node: Node) -> None:
@@ -227,8 +238,8 @@ class _Writer:
     def _call(self, node: Node) -> None:
         """The arguments of the program's own functions, and of make_uchar4 and the like"""
         callee, *values = node.children
-        function = called(node)
-        if function is not None:
+        function = called(node) or (declared(callee) if callee.kind == "member" else None)
+        if function is not None and function.kind == "function":
             for value, type_ in zip(values, function.parameters or (), strict=False):
                 if type_.kind in ("integer", "class"):
                     self._convert(value, type_)

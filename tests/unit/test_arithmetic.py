@@ -5,6 +5,8 @@ from whole_programs import rewrite
 
 from cudalab.program.files import File
 
+CALL = "::cudalab::cudalab_"
+
 
 def body(statement, before=""):
     """The rewritten statement of a kernel."""
@@ -88,12 +90,28 @@ def test_an_object_of_a_class_is_no_conversion():
     assert "cast" not in body("a[0] = Reduce(memory).all(n);", before)
 
 
+@pytest.mark.parametrize(
+    ("statement", "after"),
+    [
+        ("M({ n = f; })", f"M({{ n = {CALL}fit<int>(f); }})"),
+        ("M(1, { n = f; }, 2);", f"M(1, {{ n = {CALL}fit<int>(f); }}, 2);"),
+        ("M(if (n) a[0] = 1 << n;)", f"M(if (n) a[0] = 1 << {CALL}by + n;)"),
+        ("M(int r = f; r <<= n);", f"M(int r = {CALL}fit<int>(f); r <<= {CALL}by + (n));"),
+        ("M(n, { 1, n });",) * 2,
+    ],
+)
+def test_statements_that_a_macro_is_given(statement, after):
+    assert body(statement, "#define M(...) __VA_ARGS__").endswith(after)
+
+
 def test_arguments_of_the_programs_own_functions():
     before = "__device__ int g(float x, unsigned char c) { return c; }"
     assert body("g(f, f);", before) == "g(f, ::cudalab::cudalab_fit<unsigned char>(f));"
 
 
-CLASSES = """struct Q { int a; __device__ Q(int v, int w = 1) : a(v) {} __device__ Q(const Q&); };
+CLASSES = """__device__ void refer(const int& v, int& w);
+struct Q { int a; __device__ void put(int v) { a = v; }
+__device__ Q(int v, int w = 1) : a(v) {} __device__ Q(const Q&); };
 struct M { int a; __device__ M(int v) : a(v) {} __device__ M(float v) : a(v) {} };
 namespace own { struct S { __device__ explicit S(unsigned char v); }; }
 __device__ int take(Q q) { return q.a; }"""
@@ -113,6 +131,11 @@ FIT = "::cudalab::cudalab_fit<int>"
         ("take(f); take(Q(f));", f"take({FIT}(f)); take(Q({FIT}(f)));"),
         ("(Q)f; static_cast<Q>(f);", f"(Q){FIT}(f); static_cast<Q>({FIT}(f));"),
         ("own::S s(f);", "own::S s(::cudalab::cudalab_fit<unsigned char>(f));"),
+        ("new Q(f); new int(f); delete a;", f"new Q({FIT}(f)); new int({FIT}(f)); delete a;"),
+        ("new float(f); new int[n]; new (a) int(n);",) * 2,
+        ("Q q(n); q.put(f);", f"Q q(n); q.put({FIT}(f));"),
+        ("const int& r = f; refer(f, n);", f"const int& r = {FIT}(f); refer({FIT}(f), n);"),
+        ("int& r = n; refer(n, a[0]);",) * 2,
         ("M m(f); M(f);", "M m(f); M(f);"),
     ],
 )

@@ -14,7 +14,6 @@ from cudalab.backends.cpu.regions.given import BUILT_IN
 from cudalab.backends.cpu.regions.words import Words, texts
 from cudalab.language import syntax as tree
 from cudalab.language.scopes import UNKNOWN, Scope
-from cudalab.language.specifiers import type_of_id
 from cudalab.language.tokens import split
 from cudalab.language.tree import Reader
 from cudalab.language.types import of_variable, type_of
@@ -260,18 +259,8 @@ class _Walk:
     def _new(self, node: Node, _: bool) -> None:
         """`new T[n]`, `new T(x)` and `delete p`."""
         self.found.elsewhere = True
-        self._each(node.children)
-        opening = next((i for i in range(node.first, node.last) if self.own[i].text in "([{"), None)
-        if opening is None or node.children or node.scope is None:
-            return
-        type_ = type_of_id(self.words, node.first + 1, opening, node.scope)
-        if type_ is None or not self.given.copies(
-            type_.type or UNKNOWN, self.own[node.first : opening]
-        ):
-            self._lend_all(opening, node.last)
-            return
-        last = self.words.behind(opening, node.last) - 1
-        self._each(self.reader.expressions.arguments(opening + 1, last, node.scope))
+        words = self.own[node.first + 1 : node.at] if node.text == "new" else []
+        self._each(node.children, lent=bool(words) and not self.given.copies(node.type, words))
 
     def _lambda(self, node: Node, _: bool) -> None:
         last = self.words.behind(node.first, node.last) - 1
