@@ -98,6 +98,11 @@ def _text(
     return f'<text x="{x:.1f}" y="{y:.1f}" fill="currentColor"{look}>{escape(text)}</text>'
 
 
+def _room(x: float, text: str) -> float:
+    """Where a text begins that shall stand at x, but not run off the right edge."""
+    return max(0, min(x, WIDTH - LETTER * len(text)))
+
+
 def _stroke(path: str, color: str = "currentColor", *, dashes: str = "", width: float = 1) -> str:
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width:g}"{dashed}/>'
@@ -270,7 +275,9 @@ def _legend(entries: Sequence[tuple[str, str]], top: float) -> tuple[list[str], 
 
 def _ladder(chart: Ladder) -> tuple[str, float]:
     """Bars with their texts; baselines are hollow."""
-    left = min(max((len(rung.label) for rung in chart.rungs), default=0) * LETTER + 8, 0.45 * WIDTH)
+    left = min(
+        max((len(rung.label) for rung in chart.rungs), default=0) * LETTER + 16, 0.45 * WIDTH
+    )
     texts = max((len(rung.text) for rung in chart.rungs), default=0) * LETTER + 10
     axis = _Axis(0, chart.longest, left, WIDTH - texts, log=False)
     bottom = BAR_HEIGHT * len(chart.rungs) + 6.0
@@ -304,13 +311,13 @@ def _ladder(chart: Ladder) -> tuple[str, float]:
         parts.append(_stroke(f"M{at:.1f} {bottom:.1f}v4"))
         parts.append(_text(at, bottom + 17, tick_text(value), anchor="middle"))
     parts.append(_stroke(f"M{left:.1f} {bottom:.1f}H{axis.end:.1f}"))
-    parts.append(_text(left, bottom + 34, label))
+    parts.append(_text(_room(left, label), bottom + 34, label))
     return "".join(parts), bottom + 42
 
 
 def _changes(chart: Changes) -> tuple[str, float]:
     """Dots with intervals around 0, over a band of changes that count as none."""
-    left = min(max(len(row.label) for row in chart.rows) * LETTER + 8, 0.5 * WIDTH)
+    left = min(max(len(row.label) for row in chart.rows) * LETTER + 16, 0.5 * WIDTH)
     texts = max(len(row.text) for row in chart.rows) * LETTER + 10
     axis = _Axis(*chart.ends, left, WIDTH - texts, log=False)
     bottom = BAR_HEIGHT * len(chart.rows) + 6.0
@@ -330,10 +337,11 @@ def _changes(chart: Changes) -> tuple[str, float]:
         parts.append(_text(axis.end + 8, middle + 4, row.text))
     for value in axis.ticks():
         parts.append(_stroke(f"M{axis.at(value):.1f} {bottom:.1f}v4"))
-        text = f"{value:+.3g}" if value else "0"
+        text = f"{float(f'{value:.3g}'):+,g}" if abs(value) < 1e6 else f"{value:+.3g}"
+        text = text if value else "0"
         parts.append(_text(axis.at(value), bottom + 17, text, anchor="middle"))
     parts.append(_stroke(f"M{left:.1f} {bottom:.1f}H{axis.end:.1f}"))
-    parts.append(_text(axis.begin, bottom + 34, chart.x_label))
+    parts.append(_text(_room(axis.begin, chart.x_label), bottom + 34, chart.x_label))
     return "".join(parts), bottom + 42
 
 

@@ -65,8 +65,9 @@ document.querySelectorAll(".player").forEach((player) => {
       cell(place, LOWER, times > 1 ? "again" : times ? "on" : "", times > 1 ? times : "");
     }
     const least = Math.ceil(active.length * access.bytes / SECTOR);
+    const most = Math.max(...rounds.filter(Boolean));
     const cost = access.shared
-      ? "at most " + Math.max(...rounds.filter(Boolean)) + " words in one bank"
+      ? (most === 1 ? "no two words in one bank" : "up to " + most + " words in one bank")
       : sectors.length + " sectors of 32 bytes" +
         (sectors.length > least ? ", " + least + " would hold as much" : "");
     told.textContent = "step " + slider.value + " of " + access.steps.length + ": " +
