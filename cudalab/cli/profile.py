@@ -265,7 +265,9 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
     """Profile every variant under the instrument."""
     from cudalab.backends.cpu.check import CheckDevice
     from cudalab.bench import suite
+    from cudalab.microscope import local_arrays
     from cudalab.microscope import profile as profiles
+    from cudalab.predict import local_memory
     from cudalab.system.machine import processor_name
 
     result = profiles.Profile(
@@ -282,11 +284,21 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
         progress.step(variant.name)
         budget = None if blocks else BUDGET_S
         with CheckDevice(
-            detect=False, count=True, banks=banks, blocks=blocks, budget_s=budget
+            detect=False,
+            count=True,
+            banks=banks,
+            blocks=blocks,
+            budget_s=budget,
+            local=local_memory.of_source,
         ) as device:
             result.variants.append(
                 profiles.profile_variant(
                     subject.lab, variant, device, lambda: device.traces, data, subject.case
                 )
             )
+            profiled = result.variants[-1]
+            said = local_arrays.note(
+                profiled, device.local_lines, device.in_local_memory, by_gcc=device.by_gcc
+            )
+            result.notes += [said] if said else []
     return result

@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -23,6 +23,11 @@ from cudalab.cli.options import (
 )
 from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.program.files import Part
 
 
 class RunCommand(click.Command):
@@ -276,6 +281,23 @@ class Forms:
     github: bool
 
 
+def in_local_memory(program: Sequence[Part]) -> frozenset[tuple[str, int, str]] | None:
+    """The accesses that nvcc makes in local memory; None where it is not here to say so."""
+    from cudalab.language.source import local_arrays
+    from cudalab.predict import local_memory
+
+    found = frozenset[tuple[str, int, str]]()
+    for part in program:
+        if not any(local_arrays(file.text) for file in part.files):
+            continue
+        paths = [file.path for file in part.files[: part.sources]]
+        accesses = local_memory.of_program(paths, [f.label for f in part.files], part.options)
+        if accesses is None:
+            return None
+        found |= accesses
+    return found
+
+
 def observed(
     files: tuple[str, ...],
     options: list[str],
@@ -299,6 +321,7 @@ def observed(
     program = parts_of(files, options)
     library = instrumented.build(program)
     sources = [file for part in program for file in part.files]
+    local = None if sanitize else in_local_memory(program)
     name, label = Path(files[0]).stem, sources[0].label
     alone = is_stdout(forms.json, forms.sarif)
     with prints_to_stderr() if alone else contextlib.nullcontext():
@@ -308,6 +331,7 @@ def observed(
             detect=sanitize,
             count=not sanitize,
             kill_after=kill_after or observe.KILL_AFTER_S,
+            local=local or (),
         )
     shown = not (forms.github or alone)
     with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
@@ -320,7 +344,7 @@ def observed(
             if shown:
                 reports.sanitized(name, sources, found, trace)
         else:
-            clean, whole = True, reports.profile_of(name, sources, trace)
+            clean, whole = True, reports.profile_of(name, sources, trace, local)
             remarks, tool = of_profile(whole), "run --profile"
             content = document.to_json(document.document(whole))
             if shown:

@@ -44,6 +44,11 @@ _GLOBAL = re.compile(
 _QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "__grid_constant__"}
 _TYPE_WORDS = {"char", "short", "int", "long", "signed", "unsigned", "float", "double", "bool"}
 
+_LOCAL_ARRAY = re.compile(
+    r"(?:^|[;{}])\s*(?:alignas\s*\([^()]*\)\s*)?(?:(?:const|volatile|unsigned|signed|long)\s+)*"
+    r"[\w:]+(?:<[^;<>]*>)?[\s*]+(?P<names>\w+\s*\[[^;{}=]*)[;={]"
+)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -105,6 +110,12 @@ def _parameters(text: str) -> dict[str, list[str]]:
             params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
         found[match["name"]] = [] if params.strip() in ("", "void") else params.split(",")
     return found
+
+
+def local_arrays(text: str) -> set[str]:
+    """The names of the arrays that functions declare, but for shared ones."""
+    declared = _LOCAL_ARRAY.finditer(blank_comments(text))
+    return {name for one in declared for name in re.findall(r"(\w+)\s*\[", one["names"])}
 
 
 def place(text: str, position: int) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.language import source
 from cudalab.microscope.document import access_costs
-from cudalab.microscope.profile import BANKS, ideal_passes, passes, ratio
+from cudalab.microscope.profile import BANKS, IN_SECTORS, ideal_passes, passes, ratio
 from cudalab.output.grid import Column, Grid, percent
 from cudalab.output.listing import BAD, GOOD, QUIET, Cell, Listing, Row
 
@@ -115,7 +115,7 @@ def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
     )
     for access in accesses:
         costs = access_costs(access)
-        shared, memory = access.space == "shared", access.space == "global"
+        shared, memory = access.space == "shared", access.space in IN_SECTORS
         rows.append(
             [
                 ("" if access.place.file == variant.label else access.place.file.rpartition("/")[2])
@@ -216,12 +216,12 @@ class MarginColumn:
     bad: Callable[[Line], bool]
 
 
-def _of(line: Line, space: str) -> list[Access]:
-    return [access for access in line.accesses if access.space == space and access.requests]
+def _of(line: Line, *spaces: str) -> list[Access]:
+    return [access for access in line.accesses if access.space in spaces and access.requests]
 
 
 def _sectors(line: Line) -> str:
-    accesses = _of(line, "global")
+    accesses = _of(line, *IN_SECTORS)
     if not accesses:
         return ""
     requests = sum(access.requests for access in accesses)
@@ -230,7 +230,7 @@ def _sectors(line: Line) -> str:
 
 
 def _useful(line: Line) -> str:
-    accesses = _of(line, "global")
+    accesses = _of(line, *IN_SECTORS)
     actual = sum(passes(access) for access in accesses)
     return f"{percent(sum(map(ideal_passes, accesses)) / actual)}%" if actual else ""
 
@@ -256,7 +256,7 @@ def _divergent(line: Line) -> str:
 
 
 def _wastes(line: Line) -> bool:
-    accesses = _of(line, "global")
+    accesses = _of(line, *IN_SECTORS)
     return sum(map(passes, accesses)) > 1.5 * sum(map(ideal_passes, accesses))
 
 

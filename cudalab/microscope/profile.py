@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cudalab.system.records import Scalar
 
 SECTOR_BYTES = 32
+IN_SECTORS = ("global", "local")  # what is moved in sectors
 SECTORS_PER_PASS = 4  # 128 bytes, which shared memory and the L1 cache move at once
 BANKS = {32: "32 banks, a warp at a time", 16: "16 banks, half a warp at a time (the lecture's)"}
 _FILE_BEGINS = re.compile(r'^#line 1 "(?P<label>(?:\\.|[^"\\])*)"$', re.MULTILINE)
@@ -47,7 +48,7 @@ class Line:
 
     @property
     def passes(self) -> float:
-        """Passes of 128 bytes for its accesses: wavefronts, or 4 sectors of global memory."""
+        """Passes of 128 bytes for its accesses: wavefronts, or 4 sectors of other memory."""
         return sum(passes(access) for access in self.accesses)
 
     @property
@@ -193,17 +194,17 @@ class Profile:
 
 
 def passes(access: Access) -> float:
-    """Passes of 128 bytes: wavefronts of shared memory, or a quarter of the global sectors."""
+    """Passes of 128 bytes: wavefronts of shared memory, else a quarter of the sectors."""
     if access.space == "shared":
         return float(access.wavefronts)
-    return access.sectors / SECTORS_PER_PASS if access.space == "global" else 0.0
+    return access.sectors / SECTORS_PER_PASS if access.space in IN_SECTORS else 0.0
 
 
 def ideal_passes(access: Access) -> float:
     """The minimum number of passes for the same bytes."""
     if access.space == "shared":
         return float(access.ideal_wavefronts)
-    return access.ideal_sectors / SECTORS_PER_PASS if access.space == "global" else 0.0
+    return access.ideal_sectors / SECTORS_PER_PASS if access.space in IN_SECTORS else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +236,10 @@ class Totals:
     warp_operations: int
     operations: dict[str, int]
     arithmetic_intensity: float | None
+    local_load_requests: int = 0  # of lines whose arrays nvcc does not keep in registers
+    local_store_requests: int = 0
+    local_load_sectors: int = 0
+    local_store_sectors: int = 0
 
     @property
     def global_requests(self) -> int:
@@ -245,6 +250,7 @@ class Totals:
 def totals(trace: LaunchTrace) -> Totals:
     """The counts of a kernel over all its lines."""
     memory, shared = _Accesses(trace, "global"), _Accesses(trace, "shared")
+    local = _Accesses(trace, "local")
     sectors, ideal_sectors = memory.sum("sectors"), memory.sum("ideal_sectors")
     wavefronts, ideal_wavefronts = shared.sum("wavefronts"), shared.sum("ideal_wavefronts")
     executed = sum(branch.executions for branch in trace.branches)
@@ -276,6 +282,10 @@ def totals(trace: LaunchTrace) -> Totals:
         warp_operations=sum(trace.warp_operations.values()),
         operations=dict(trace.operations),
         arithmetic_intensity=ratio(floats, SECTOR_BYTES * sectors) if floats else None,
+        local_load_requests=local.sum("requests", "load"),
+        local_store_requests=local.sum("requests", "store"),
+        local_load_sectors=local.sum("sectors", "load"),
+        local_store_sectors=local.sum("sectors", "store"),
     )
 
 

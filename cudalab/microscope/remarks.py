@@ -122,6 +122,6 @@ def _cost(access: Access) -> str:
             f"{access.conflict_degree_max}-way)"
         )
     return (
-        f"{what} touches {access.sectors / requests:.1f} sectors of global memory where "
+        f"{what} touches {access.sectors / requests:.1f} sectors of {access.space} memory where "
         f"{access.ideal_sectors / requests:.1f} suffice"
     )

@@ -69,6 +69,13 @@ class Code:
 
 def compiled(source: Source, defines: Mapping[str, str | int], arch: str) -> dict[str, Code]:
     """The kernels of a file by name. NoDeviceError without nvcc."""
+    ptx, log = listing(source, defines, arch)
+    files = own_files(ptx, source)
+    return {name: _code(name, body, files, log) for name, body in _ENTRY.findall(ptx)}
+
+
+def listing(source: Source, defines: Mapping[str, str | int], arch: str) -> tuple[str, str]:
+    """PTX, and what the assembler says of each kernel. NoDeviceError without nvcc."""
     compiler = nvcc.find_nvcc(arch)
     text = with_defines(source.text, defines)
     name = kept.key(compiler, nvcc.release(compiler), arch, text)
@@ -77,8 +84,7 @@ def compiled(source: Source, defines: Mapping[str, str | int], arch: str) -> dic
         stored = _compile(compiler, source.label, text, arch)
         kept.save(name, stored)
     ptx, log = stored
-    files = _files(ptx, _LABELS.findall(source.text))
-    return {name: _code(name, body, files, log) for name, body in _ENTRY.findall(ptx)}
+    return ptx, log
 
 
 def _compile(compiler: Path, label: str, text: str, arch: str) -> tuple[str, str]:
@@ -95,8 +101,13 @@ def _compile(compiler: Path, label: str, text: str, arch: str) -> tuple[str, str
         return ptx.read_text(encoding="utf-8"), done.stdout + done.stderr
 
 
-def _files(ptx: str, labels: list[str]) -> dict[int, str]:
+def own_files(ptx: str, source: Source) -> dict[int, str]:
     """The source's own files by their number in PTX, under the names that messages use."""
+    return files(ptx, _LABELS.findall(source.text))
+
+
+def files(ptx: str, labels: Sequence[str]) -> dict[int, str]:
+    """The files of PTX that have one of `labels`, by their number."""
     result = {}
     for number, path in _FILE.findall(ptx):
         own = [label for label in labels if path == label or path.endswith(f"/{label}")]
@@ -149,6 +160,12 @@ def _jump(blocks: list[Block], at: int, to: int) -> None:
         block.depth += 1
     if to == at + 2 < len(blocks) and blocks[at + 1].is_short:
         blocks[at + 1].is_joined = blocks[to].is_joined = True
+
+
+def place(line: str, files: Mapping[int, str]) -> tuple[str, int] | None:
+    """The place of the source that a line of PTX names, if it does."""
+    match = _LOC.match(line)
+    return _place(match, files) if match else None
 
 
 def _place(match: re.Match[str], files: Mapping[int, str]) -> tuple[str, int] | None:

@@ -29,7 +29,7 @@ from cudalab.program import order
 from cudalab.system.machine import available_memory, resident_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from cudalab.backends.trace import LaunchTrace
     from cudalab.program.instrumented import Library
@@ -100,13 +100,15 @@ def observe(
     detect: bool,
     count: bool,
     kill_after: float = KILL_AFTER_S,
+    local: Collection[tuple[str, int, str]] = (),
 ) -> tuple[int, Observed]:
     """Run the program in a child process; return its wait status and the observations.
 
     A kernel is observed for `kill_after` seconds of processor time, each later launch for a
     fraction of that, and only while memory lasts; a launch that makes no progress, for half of the
     time. The rest runs without the instrument. If there is no progress there either, the launch
-    ends as an endless loop.
+    ends as an endless loop. `local` are the accesses to local memory that are counted: file, line,
+    "load" or "store".
     """
     seen, started, refused = Observed(), False, ""
     crash = tempfile.TemporaryFile() if detect else sys.stderr.buffer  # noqa: SIM115 - closed below
@@ -121,7 +123,13 @@ def observe(
         for end in ends:
             signal.signal(end, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-        watch = _Watch(detect, count, kill_after, crash.fileno())
+        watch = _Watch(
+            detect=detect,
+            count=count,
+            kill_after=kill_after,
+            crash_file=crash.fileno(),
+            local=local,
+        )
         _run_program(library, arguments, writing, watch)
     os.close(writing)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -187,10 +195,12 @@ def _last_name(mangled: str) -> str:
 class _Watch:
     """Which launches are observed, and for how long."""
 
+    _: KW_ONLY
     detect: bool
     count: bool
     kill_after: float
     crash_file: int  # the descriptor to which a crash of host code is written
+    local: Collection[tuple[str, int, str]]  # accesses to local memory that are counted
 
 
 class _ObservedLaunch(ctypes.Structure):
@@ -250,6 +260,7 @@ class _Program:
             os._exit(125)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
         self.tables = check_rows.Tables(library.path, self.code, self.checker)
+        self.tables.count_local(watch.local)
         self.known_looks, self.whole = b"", True  # whether all has been observed to its end
         self.spent_s = 0.0
         self.observed_s: dict[str, float] = {}  # by kernel, with --sanitize

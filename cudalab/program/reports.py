@@ -7,9 +7,11 @@ import re
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.microscope.annotate import number, share
 from cudalab.microscope.explanations import NULL, explain, where
 from cudalab.microscope.findings import Findings, errors, grouped
+from cudalab.microscope.local_arrays import note
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
 from cudalab.microscope.sanitize import add_rows, finding_row
@@ -322,8 +324,13 @@ def _failures(names: Names, found: Verdict) -> None:
             terminal.lines(["", head, *(f"   {names.short(line)}" for line in lines)])
 
 
-def profile_of(name: str, files: Sequence[File], seen: Observed) -> Profile:
-    """The profile of all launches."""
+def profile_of(
+    name: str,
+    files: Sequence[File],
+    seen: Observed,
+    in_local_memory: Collection[tuple[str, int, str]] | None,
+) -> Profile:
+    """The profile of all launches; see local_arrays.py for the last argument."""
     from cudalab.system.machine import processor_name  # noqa: PLC0415 - as display is late
 
     program = VariantProfile(
@@ -333,6 +340,8 @@ def profile_of(name: str, files: Sequence[File], seen: Observed) -> Profile:
         kernels=merged(seen.traces),
         texts={file.label: file.text for file in files},
     )
+    by_gcc = "clang" not in find_compiler().version()
+    text = note(program, seen.looks.local, in_local_memory, by_gcc=by_gcc)
     return Profile(
         device="cpu",
         device_name=processor_name(),
@@ -341,6 +350,7 @@ def profile_of(name: str, files: Sequence[File], seen: Observed) -> Profile:
         case={},
         input=name,
         variants=[program],
+        notes=[text] if text else [],
     )
 
 

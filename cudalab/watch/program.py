@@ -83,7 +83,7 @@ class ProgramWatcher:
         if right and ran.seen.launches:
             counted = self._run(library, detect=False)
             if counted.seen is not None and not counted.failed:
-                profile = reports.profile_of(self.path.stem, self._files, counted.seen)
+                profile = reports.profile_of(self.path.stem, self._files, counted.seen, None)
                 facts += of_costs(costs_of(profile))
             else:
                 notes.append("its accesses were not counted: that run did not end in time")

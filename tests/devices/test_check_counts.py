@@ -23,6 +23,7 @@ from cudalab.language import source
 
 __all__ = ["compiled_by"]
 COUNTS = "check_counts.cu"
+KINDS = ("load", "store")
 pytestmark = pytest.mark.usefixtures("compiled_by")  # reports must not depend on it
 
 
@@ -169,6 +170,54 @@ def test_lanes_stay_together_where_some_continue():
     assert (branch.lanes_first, branch.lanes_second) == (8 * 4, 8 * 28)
 
 
+def test_local_memory_interleaves_the_words_of_the_lanes(compiled_by):
+    if compiled_by == "zig":
+        pytest.skip("clang gives no hooks to arrays whose address stays in their function")
+    names = ("same", "own", "turns", "wide", "some", "loads")
+    lines = {name: line_of(f"local_{name}", COUNTS) for name in names}
+
+    def everywhere(*_):
+        return frozenset((COUNTS, line, kind) for line in lines.values() for kind in KINDS)
+
+    indices = np.arange(32, dtype=INT) % 4
+    found = trace("local_arrays", 1, 32, indices, zeros(32, INT), local=everywhere)
+    rows = {
+        (name, a.kind, a.bytes_per_lane): (a.requests, a.sectors, a.ideal_sectors)
+        for a in found.accesses
+        for name, line in lines.items()
+        if a.space == "local" and a.place == Place(COUNTS, line)
+    }
+    assert rows == {
+        ("same", "store", 4): (64, 64 * 4, 64 * 4),
+        ("own", "store", 4): (1, 32, 4),
+        ("turns", "load", 4): (1, 8, 4),
+        ("turns", "store", 4): (1, 8, 4),
+        ("wide", "store", 8): (16, 16 * 8, 16 * 8),
+        ("some", "store", 8): (1, 2, 2),
+        ("loads", "load", 4): (1, 16, 4),
+        ("loads", "load", 8): (1, 32, 8),
+    }
+
+
+def test_local_memory_is_not_counted_where_nvcc_keeps_arrays_in_registers():
+    found = trace("local_arrays", 1, 32, zeros(32, INT), zeros(32, INT))
+    assert {access.space for access in found.accesses} == {"global"}
+
+
+def test_an_index_that_is_read_is_read_once():
+    indices = np.arange(32, dtype=INT)
+    found = trace("read_indices", 1, 32, indices, zeros(32, INT))
+    for name, loads in (("shared", 1), ("global", 1), ("loop", 4)):
+        line = Place(COUNTS, line_of(f"index_{name}", COUNTS))
+        rows = [a for a in found.accesses if a.place == line]
+        of_indices = [a for a in rows if a.buffer == "in"]
+        assert sum(a.requests for a in of_indices) == loads, name
+        assert [a.requests for a in rows if a.kind == "store"] == [loads], name
+        changed = [a for a in rows if a.kind == "load" and a.buffer != "in"]
+        assert [a.requests for a in changed] == [loads], name
+    assert at(found, "neighbours").requests == 8
+
+
 def test_branches():
     found = trace("branches", 1, 64, zeros(64), zeros(64))
     by_line = {b.place.line: b for b in found.branches}
@@ -208,7 +257,7 @@ def test_operations():
     """4 x (a multiplication and an addition) and a root, by 32 lanes."""
     found = trace("operations", 1, 32, zeros(64, FLOAT), zeros(32, FLOAT))
     assert found.operations == {"float": 32 * (4 * 2 + 1)}
-    assert at(found, "in_function").requests == 8
+    assert at(found, "in_function").requests == 4  # of the two loads of a factor one is made
 
 
 def test_warp_operations():

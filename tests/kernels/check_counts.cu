@@ -163,3 +163,29 @@ extern "C" __global__ void hinted(const float4* in, const float* words, float4* 
     const float one = __ldcs(&words[t]);  // @hinted_word
     __stcg(&word[t], one);                // @hinted_word_out
 }
+
+// Local arrays: each thread has its own at index in[t]; 8 neighbours' words share a sector.
+extern "C" __global__ void local_arrays(const int* in, int* out) {
+    int own[64];
+    for (int k = 0; k < 64; ++k) own[k] = k;  // @local_same
+    own[threadIdx.x] = 5;                     // @local_own
+    own[threadIdx.x % 2] += 1;                // @local_turns
+    double wide[16];
+    for (int k = 0; k < 16; ++k) wide[k] = 0;                                  // @local_wide
+    if (threadIdx.x < 5) wide[3] = 1;                                          // @local_some
+    out[threadIdx.x] = own[in[threadIdx.x]] + (int)wide[in[threadIdx.x] & 7];  // @local_loads
+}
+
+// An index that is read: once, though g++ checks it and a change both reads and writes.
+extern "C" __global__ void read_indices(const int* in, int* out) {
+    __shared__ int shared[64];
+    shared[threadIdx.x] = shared[threadIdx.x + 32] = 0;
+    __syncthreads();
+    shared[in[threadIdx.x]] += 1;  // @index_shared
+    out[in[threadIdx.x]] += 3;     // @index_global
+    for (int k = 0; k < 4; ++k)
+        out[threadIdx.x] += in[threadIdx.x] + in[threadIdx.x];  // @index_loop
+    int sum = 0;
+    for (int k = 0; k < 4; ++k) sum += in[k] * in[k + 1];  // @neighbours
+    out[threadIdx.x] = sum;
+}

@@ -50,11 +50,14 @@ import numpy as np
 from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, Progress, load_runtime
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, parts
+from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.trace import Place
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
+from cudalab.language import source as sources
 from cudalab.system.processes import MAX_WAIT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import DTypeLike
@@ -64,6 +67,9 @@ if TYPE_CHECKING:
     from cudalab.backends.trace import Finding, LaunchTrace
     from cudalab.formats import Payload
     from cudalab.language.source import Source
+
+    LocalAccess = tuple[str, int, str]  # file, line, "load" or "store"
+    WhereLocal = Callable[[Source, Mapping[str, str | int]], frozenset[LocalAccess] | None]
 
 GUARD_BYTES = 64 << 10  # around each buffer, so that a small overrun hits no other one
 PROBES = 2  # blocks to trace before deciding how many more; the first one is slow
@@ -102,6 +108,7 @@ class CheckDevice(CpuDevice):
         budget_s: float | None = None,
         kill_after: float | None = None,
         threads: int | None = None,
+        local: WhereLocal | None = None,
     ) -> None:
         """Open the device and choose what is observed.
 
@@ -115,11 +122,15 @@ class CheckDevice(CpuDevice):
                     spent, a kernel that has not been traced yet at least its first
         kill_after  seconds that one launch may take before it counts as an endless loop
         threads     OS threads for the blocks that are not traced
+        local       which accesses of a source are made in local memory, and so are counted
         """
         super().__init__(threads)
         self.detect, self.count, self.banks, self.seed = detect, count, banks, seed
         self.blocks, self.budget_s, self.kill_after = blocks, budget_s, kill_after
         self.traces, self.findings = [], []
+        self.local, self.local_lines = local, set[Place]()  # those that have used local memory
+        self.by_gcc = "clang" not in find_compiler().version()
+        self.in_local_memory: frozenset[LocalAccess] | None = frozenset()  # None: nobody knows
         self._checker: ctypes.CDLL | None = None
         self.spent_s = 0.0  # on tracing so far
         self._launch: _Launch | None = None
@@ -131,12 +142,29 @@ class CheckDevice(CpuDevice):
         fast, file = super().compile(source, defines, arch), parts(source, defines)
         checked = compiler.check_library(file, source.label)
         try:
-            return CheckModule(source, fast.library, checked, self._load_checker(), file.text)
+            return self._module(source, fast.library, checked, file.text, defines)
         except OSError:  # a damaged cache entry: rebuild it and its runtime
             checked.unlink(missing_ok=True)
             compiler.check_runtime_library().unlink()
             checked = compiler.check_library(file, source.label)
-            return CheckModule(source, fast.library, checked, self._load_checker(), file.text)
+            return self._module(source, fast.library, checked, file.text, defines)
+
+    def _module(
+        self,
+        source: Source,
+        fast: ctypes.CDLL,
+        checked: Path,
+        text: str,
+        defines: Mapping[str, str | int],
+    ) -> CheckModule:
+        module = CheckModule(source, fast, checked, self._load_checker(), text)
+        accesses: frozenset[LocalAccess] | None = frozenset()
+        if self.local and sources.local_arrays(source.text):
+            accesses = self.local(source, defines)
+        module.tables.count_local(accesses or ())
+        known = self.in_local_memory
+        self.in_local_memory = None if accesses is None or known is None else known | accesses
+        return module
 
     def build(
         self, source: Source, defines: Mapping[str, str | int], *, loops: bool | None = None
@@ -402,6 +430,8 @@ class _Launch:
             )
         if self.device.count:
             launch = check_rows.trace(self.checker, names, blocks, traced)
+            if self.device.local:
+                self.device.local_lines |= self.module.tables.local_lines(self.checker)
             launch = replace(launch, shared_bytes=self.shared_bytes, buffers=self.buffer_bytes)
             self.device.traces.append(launch)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 # Flags of a site.
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS, IN_FRAME = 1, 2, 4, 2048, 4096, 16384
+LOADS_LOCAL, STORES_LOCAL = 32768, 65536
 # cudalab::Looks of check_sites.h
 LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN, LOCAL_MEMORY = 1, 2, 4, 8, 16
 FIRST_SHARED_REGION = 1 << 20
@@ -152,6 +153,21 @@ class Tables:
         self.handle = runtime.cudalab_check_module(
             ctypes.byref(self.sites), count, self._arrays, len(arrays)
         )
+
+    def count_local(self, accesses: Iterable[tuple[str, int, str]]) -> None:
+        """Let these accesses to local memory be counted: file, line, and "load" or "store"."""
+        counted = set(accesses)
+        for site in self.sites:
+            at = (self.files[site.file], site.line)
+            if counted or site.flags & (LOADS_LOCAL | STORES_LOCAL):  # a library is loaded once
+                site.flags &= ~(LOADS_LOCAL | STORES_LOCAL)
+                site.flags |= LOADS_LOCAL if (*at, "load") in counted else 0
+                site.flags |= STORES_LOCAL if (*at, "store") in counted else 0
+
+    def local_lines(self, checker: ctypes.CDLL) -> set[Place]:
+        """The lines that have used memory of their own thread."""
+        _, lines = looks(checker, self, b"", whole=False)
+        return lines.local if lines else set()
 
 
 @dataclass

@@ -230,6 +230,26 @@ static void global_cost(const Request& r, Cost& cost) {
     cost.ideal_sectors = (num_starts * r.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
 }
 
+// Local memory, at the address in each thread's own: the words at one address lie side by side for
+// the lanes of a warp. Ideal is what the lanes take if all use the same address.
+static void local_cost(const Request& r, Cost& cost) {
+    uintptr_t sectors[32 * 5];
+    unsigned eights = 0, words = 0;  // lanes / 8 whose words share a sector
+    for (unsigned left = r.lanes; left; left &= left - 1) {
+        const unsigned lane = __builtin_ctz(left);
+        const uintptr_t first = r.address[lane] / 4, last = (r.address[lane] + r.bytes - 1) / 4;
+        if (last - first + 1 > words) words = (unsigned)(last - first + 1);
+        eights |= 1u << lane / 8;
+        for (uintptr_t word = first; word <= last; ++word) {
+            const uintptr_t sector = word * 4 + lane / 8;
+            unsigned i = cost.sectors;
+            while (i > 0 && sectors[i - 1] != sector) --i;
+            if (i == 0) sectors[cost.sectors++] = sector;
+        }
+    }
+    cost.ideal_sectors = words * (unsigned)__builtin_popcount(eights);
+}
+
 static unsigned most_at_one_address(const Request& r) {
     unsigned most = 0;
     for (unsigned left = r.lanes; left;) {
@@ -294,6 +314,8 @@ struct Counts {
             atomic_cost(r, cost);
         else if (space == SHARED)
             shared_cost(r, kind, cost);
+        else if (space == LOCAL)
+            local_cost(r, cost);
         else
             global_cost(r, cost);
 

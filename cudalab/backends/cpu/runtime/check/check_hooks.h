@@ -135,6 +135,12 @@ static inline void note_own(unsigned site, const volatile void* p, size_t bytes,
         report_misaligned(site, bytes, kind);
 }
 
+// Whether an access to the thread's own memory is counted as one to local memory.
+static inline bool is_counted_local(unsigned site, const volatile void* p, unsigned kind) {
+    const unsigned counted = kind == LOAD ? LOADS_LOCAL : STORES_LOCAL;
+    return run.counts && run.module->sites[site].flags & counted && is_on_stack(p);
+}
+
 // What a header has told of last: of a copy both ends.
 struct Told {
     const char *low, *high;
@@ -153,7 +159,10 @@ static void access_by_header(const volatile void* p, size_t bytes, unsigned kind
     if ((size_t)(address - (char*)&current) < sizeof current) return;
     unsigned site = site_of_frame(frame, thread, depth);
     if (!site) return;
-    if (is_on_stack(address)) return note_own(site, address, 1, kind);
+    if (is_on_stack(address)) {
+        note_own(site, address, 1, kind);
+        if (!is_counted_local(site, p, kind)) return;
+    }
     told[thread][1] = told[thread][0];
     told[thread][0] = {address, address + bytes};
     if (run.module->sites[site].flags & RESULT_UNUSED) flags |= IS_UNUSED;
@@ -200,8 +209,10 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
     if (!is_observed(p, bytes, kind, is_volatile, return_address, frame)) return;
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
-    if (is_own(p))
-        return shape == SCALAR ? note_own(site, p, bytes, kind) : note_own(site, p, 1, kind);
+    if (is_own(p)) {
+        note_own(site, p, shape == SCALAR ? bytes : 1, kind);
+        if (!is_counted_local(site, p, kind)) return;
+    }
     unsigned how = is_volatile ? IS_VOLATILE : 0;
     if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, frame, shape);
     if (flags & IS_HEADER) return;
@@ -213,7 +224,10 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
 static __attribute__((noinline)) void access_at(unsigned site, void* p, size_t bytes, unsigned kind,
                                                 void* return_address, void** frame) {
     if (!is_observed(p, bytes, kind, false, return_address, frame)) return;
-    if (is_own(p)) return note_own(site, p, bytes, kind);
+    if (is_own(p)) {
+        note_own(site, p, bytes, kind);
+        if (!is_counted_local(site, p, kind)) return;
+    }
     const unsigned depth = (unsigned)(run.stack_top[current.thread] - (char*)frame);
     stop_for(site, depth, (char*)p, bytes, shape_of(bytes, p), kind, 0, true);
 }
@@ -399,25 +413,25 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
 
 // Plain accesses, for which assembly.py chooses the hook: by the kernel's own code, at a site that
 // it names, and by headers of cudalab's, which matter only where the host's code calls them.
-#define HOOKS_AT(n)                                                           \
-    EXPORT void cudalab_read##n(void* p, unsigned site) {                     \
-        if (last_block && !run.attention) {                                   \
-            if (is_on_stack(p)) return note_own(site, p, n, LOAD);            \
-            if (just_loads(site, (char*)p, n)) return;                        \
-        }                                                                     \
-        access_at(site, p, n, LOAD, CALLER);                                  \
-    }                                                                         \
-    EXPORT void cudalab_write##n(void* p, unsigned site) {                    \
-        if (last_block && is_on_stack(p)) return note_own(site, p, n, STORE); \
-        access_at(site, p, n, STORE, CALLER);                                 \
-    }                                                                         \
-    EXPORT void cudalab_header_read##n(void* p) {                             \
-        if (runs_kernels) return access_by_unobserved(p, n, HERE);            \
-        access(p, n, shape_of(n, p), LOAD, false, CALLER);                    \
-    }                                                                         \
-    EXPORT void cudalab_header_write##n(void* p) {                            \
-        if (runs_kernels) return access_by_unobserved(p, n, HERE);            \
-        access(p, n, shape_of(n, p), STORE, false, CALLER);                   \
+#define HOOKS_AT(n)                                                                          \
+    EXPORT void cudalab_read##n(void* p, unsigned site) {                                    \
+        if (last_block && !run.attention) {                                                  \
+            if (is_on_stack(p)) return note_own(site, p, n, LOAD);                           \
+            if (just_loads(site, (char*)p, n)) return;                                       \
+        }                                                                                    \
+        access_at(site, p, n, LOAD, CALLER);                                                 \
+    }                                                                                        \
+    EXPORT void cudalab_write##n(void* p, unsigned site) {                                   \
+        if (last_block && !run.counts && is_on_stack(p)) return note_own(site, p, n, STORE); \
+        access_at(site, p, n, STORE, CALLER);                                                \
+    }                                                                                        \
+    EXPORT void cudalab_header_read##n(void* p) {                                            \
+        if (runs_kernels) return access_by_unobserved(p, n, HERE);                           \
+        access(p, n, shape_of(n, p), LOAD, false, CALLER);                                   \
+    }                                                                                        \
+    EXPORT void cudalab_header_write##n(void* p) {                                           \
+        if (runs_kernels) return access_by_unobserved(p, n, HERE);                           \
+        access(p, n, shape_of(n, p), STORE, false, CALLER);                                  \
     }
 HOOKS_AT(1)
 HOOKS_AT(2)

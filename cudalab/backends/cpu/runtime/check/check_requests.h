@@ -279,22 +279,75 @@ static inline bool just_loads(unsigned site, char* address, unsigned bytes) {
     return true;
 }
 
+const unsigned LOCAL_REGION = NO_REGION - 1;  // the thread's own memory
+
+// What a warp has loaded at a line, since it came there and since it stored anything.
+struct LineLoads {
+    struct Load {
+        unsigned site;
+        Request request;
+    };
+    Place place;
+    List<Load> loads;
+
+    // Whether lanes load again what they have loaded there, by another instruction. g++ reads an
+    // index twice where it checks it or where the element is changed; a GPU's compiler does not.
+    bool repeats(Place at, unsigned site, const Request& r) {
+        if (at != place) place = at, loads.clear();
+        for (const Load& one : loads)
+            if (one.site == site && one.request.lanes & r.lanes) {  // a loop's next turn
+                loads.clear();
+                break;
+            }
+        for (const Load& one : loads)
+            if (covers(one.request, r)) return true;
+        loads.add({site, r});
+        return false;
+    }
+
+  private:
+    static bool covers(const Request& before, const Request& r) {
+        if (before.bytes != r.bytes || r.lanes & ~before.lanes) return false;
+        for (unsigned left = r.lanes; left; left &= left - 1) {
+            const unsigned lane = __builtin_ctz(left);
+            if (before.address[lane] != r.address[lane]) return false;
+        }
+        return true;
+    }
+};
+static LineLoads line_loads[32];  // of each warp
+static void forget_loads() {
+    for (LineLoads& each : line_loads) each.loads.clear();
+}
+
+static void count_request(unsigned warp, const Event& e, unsigned number, const Request& r) {
+    const Place place = run.module->sites.place(e.site);
+    LineLoads& loaded = line_loads[warp];
+    if (e.kind != LOAD || e.flags & (IS_VOLATILE | IS_ATOMIC))
+        loaded.loads.clear();
+    else if (loaded.repeats(place, e.site, r))
+        return;
+    const bool is_local = number == LOCAL_REGION;
+    const Region* const at = is_local ? nullptr : &region(number);
+    counts.add(place, is_local ? NO_REGION : number, e.kind, is_local ? LOCAL : at->space, r,
+               run.interval, run.with_steps, is_local ? nullptr : at->low);
+}
+
 // The lanes in `group` are about to do the same access.
 static void request(unsigned warp, unsigned group) {
     ++detector.ordering.request;
     const unsigned base = warp * 32;
-    unsigned sites = 0, regions[32];
+    unsigned regions[32];
     Request r;
     for (unsigned left = group; left; left &= left - 1) {
-        const unsigned lane = __builtin_ctz(left);
-        const Event& e = run.event[base + lane];
-        sites = e.site;
-        r.address[lane] = (uintptr_t)e.address;
-        regions[lane] = check_access(base + lane, e);
+        const unsigned lane = __builtin_ctz(left), thread = base + lane;
+        const Event& e = run.event[thread];
+        const bool is_local = (size_t)(e.address - stack_low(thread)) < FIBER_STACK;
+        regions[lane] = is_local ? LOCAL_REGION : check_access(thread, e);
+        r.address[lane] = is_local ? FIBER_STACK - (size_t)(run.stack_top[thread] - e.address)
+                                   : (uintptr_t)e.address;
     }
-    if (!run.counts) return;
-    Place place = run.module->sites.place(sites);
-    while (group) {  // for each array, the lanes that access it: nearly always all of them
+    while (run.counts && group) {  // for each array, the lanes that access it: nearly always all
         unsigned first = __builtin_ctz(group);
         const Event& e = run.event[base + first];
         r.lanes = 0, r.bytes = e.bytes, r.turns = e.turns;
@@ -304,10 +357,7 @@ static void request(unsigned warp, unsigned group) {
                 r.lanes |= 1u << lane;
         }
         group &= ~r.lanes;
-        if (regions[first] == NO_REGION) continue;
-        const Region& at = region(regions[first]);
-        counts.add(place, regions[first], e.kind, at.space, r, run.interval, run.with_steps,
-                   at.low);
+        if (regions[first] != NO_REGION) count_request(warp, e, regions[first], r);
     }
 }
 

@@ -283,6 +283,7 @@ static bool wake() {
     if (first == NOBODY) return false;
     if (run.detects && run.observing) check_barrier(first);
     if (run.counts && run.observing) ++counts.barriers[run.event[first].site];
+    forget_loads();
     if (waits_for_grid()) {
         run.parked = true;
         return false;

@@ -29,6 +29,9 @@ enum SiteFlags : unsigned {
     IS_ACCESS = 4096,  // the hook of an access that is made whenever the block `head` is entered
     ADDS_ONE = 8192,   // atomicAdd of the constant 1 to an int, without a use of the result
     IN_FRAME = 16384,  // an access to a variable of its own function, at an index that is checked
+    // Of a line whose loads or stores nvcc makes in local memory; Python sets these.
+    LOADS_LOCAL = 32768,
+    STORES_LOCAL = 65536,
 };
 
 struct Site {

@@ -1,0 +1,85 @@
+"""Which loads and stores nvcc makes in local memory: those of arrays that no register can hold.
+
+PTX names their lines, and the assembler tells how many bytes of stack a function needs: 0 if it has
+found registers for what PTX has in local memory.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cuda import nvcc
+from cudalab.errors import CudalabError
+from cudalab.predict import code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from cudalab.language.source import Source
+
+    LocalAccess = tuple[str, int, str]  # file, line, "load" or "store"
+
+ARCH = "sm_90"
+_ACCESS = re.compile(
+    r"\s*(?:@!?%\w+\s+)?(ld|st)(?:\.volatile)?\.(local\.|(?:v[248]\.)?[busf]\d+\s)"
+)
+_FUNCTION = re.compile(r"^(?:\.\w+ )*\.(?:entry (?P<kernel>\w+)|func\b)")
+_FRAME = re.compile(r"properties for (\w+)\s+(\d+) bytes stack frame")
+_KINDS = {"ld": "load", "st": "store"}
+
+
+def of_source(source: Source, defines: Mapping[str, str | int]) -> frozenset[LocalAccess] | None:
+    """The accesses of a kernel file of a lab. None where no nvcc says it."""
+    try:
+        ptx, log = code.listing(source, defines, ARCH)
+    except CudalabError:
+        return None
+    return frozenset(in_listing(ptx, log, code.own_files(ptx, source)))
+
+
+def of_program(
+    sources: Iterable[str], labels: Sequence[str], options: Sequence[str]
+) -> frozenset[LocalAccess] | None:
+    """The accesses of a program compiled with `options`. None where no nvcc says it."""
+    try:
+        compiler = nvcc.find_nvcc(ARCH)
+    except CudalabError:
+        return None
+    given = [one for one in options if not one.startswith(("-arch", "-gencode", "-code", "-l"))]
+    taken = {option.partition("=")[0] for option in given}
+    flags = [*(flag for flag in nvcc.FLAGS if flag.partition("=")[0] not in taken), *given]
+    found: set[LocalAccess] = set()
+    for source in sources:
+        with tempfile.TemporaryDirectory() as folder:
+            keep = ("-cubin", "-keep", "-keep-dir", folder, "-Xptxas", "-v")
+            to = ("-o", f"{folder}/program.cubin", source)
+            command = [str(compiler), *flags, f"-arch={ARCH}", *keep, *to]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            listings = [*Path(folder).glob("*.ptx")]
+            if done.returncode != 0 or not listings:
+                return None
+            ptx = listings[0].read_text(encoding="utf-8", errors="surrogateescape")
+        found |= set(in_listing(ptx, done.stdout + done.stderr, code.files(ptx, labels)))
+    return frozenset(found)
+
+
+def in_listing(ptx: str, log: str, files: Mapping[int, str]) -> Iterator[LocalAccess]:
+    """The accesses of PTX, by the source's own lines; `files` are its names by their number there.
+
+    An access that names no memory may be one, if any function has a stack, and so may that of a
+    function to the array of its caller.
+    """
+    frames = {name: int(frame) for name, frame in _FRAME.findall(log)}
+    most = max(frames.values(), default=0)
+    place, frame = ("", 0), 0
+    for line in ptx.splitlines():
+        place = code.place(line, files) or place
+        if begins := _FUNCTION.match(line):
+            frame = frames.get(begins["kernel"], most)
+        match = _ACCESS.match(line)
+        if match and (frame if match[2] == "local." else most):
+            yield (*place, _KINDS[match[1]])
