@@ -18,7 +18,13 @@ FN int read_{0}(const int* it) {{ return *it ^ 1; }}
 FN int& same_{0}(int& it) {{ return it; }}
 struct Turns_{0} {{ int it; FN int operator<<(int by) {{ return it ^= by; }}
     FN int operator++() {{ return it ^= 4; }} FN int operator[](int by) {{ return it ^= by; }}
-    FN int operator()(int by) {{ return it ^= by; }} FN void set(int by) {{ it ^= by; }} }};"""
+    FN int operator()(int by) {{ return it ^= by; }} FN void set(int by) {{ it ^= by; }}
+    FN operator int() {{ return it ^= 2; }} FN Turns_{0}* operator->() {{ it ^= 8; return this; }}
+    FN int& operator*() {{ return it; }} FN int operator~() {{ return it ^= 16; }}
+    FN int* begin() {{ return &it; }} FN int* end() {{ return &it + 1; }}
+    FN int shown() const {{ return it; }} }};
+FN int operator%(Turns_{0}& of, int by) {{ return of.it ^= by; }}
+FN int operator,(Turns_{0}& of, const Pair& by) {{ return of.it ^= by.a; }}"""
 
 
 class Alone(Edges):
@@ -31,14 +37,15 @@ class Alone(Edges):
         kinds = ["int", "short", "unsigned char", "long long"]
         arrays = [Variable(self.name(), self.choice(kinds))] if self.chance(0.4) else []
         self.scope = Scope([a, b], arrays, [self.name()], [self.parameter], "data")
-        pair = self.scope.pairs[0]
-        starts = [self.choice(self.scarce_starts()) for _ in range(3)]
+        turns = Variable(self.name(), f"Turns_{self.seed}")
+        pair, self.scope.objects = self.scope.pairs[0], [turns]
+        starts = [self.choice(self.scarce_starts()) for _ in range(4)]
         self.cuda(f"int {a.name} = {starts[0]}, {b.name} = {starts[1]};")
-        self.cuda(f"Pair {pair} = made({starts[2]}, 3);")
+        self.cuda(f"Pair {pair} = made({starts[2]}, 3); {turns.kind} {turns.name}{{{starts[3]}}};")
         self.cuda("".join(f"{each.kind} {each.name}[8];" for each in arrays))
         if self.host:
             self.first += [f"{a.name} = {starts[0]}; {b.name} = {starts[1]};"]
-            self.first += [f"{pair} = made({starts[2]}, 3);"]
+            self.first += [f"{pair} = made({starts[2]}, 3); {turns.name}.it = {starts[3]};"]
         for each in arrays:
             self.first.append(f"LOOP(e, 8) {each.name}[e] = ({each.kind})(e * 5 + tid);")
         self.hold_locals()
@@ -55,7 +62,8 @@ class Alone(Edges):
         """Write where the host function keeps the variables of all threads."""
         scope = self.scope
         if self.host:
-            fields = "".join(f" {v.kind} {v.name};" for v in scope.variables)
+            variables = [*scope.variables, *scope.objects]
+            fields = "".join(f" {v.kind} {v.name};" for v in variables)
             fields += "".join(f" {a.kind} {a.name}[8];" for a in scope.arrays)
             fields += "".join(f" Pair {name};" for name in scope.pairs)
             self.top += [f"struct H_Locals {{{fields} }}; static H_Locals H_s[128];",
@@ -76,6 +84,7 @@ class Alone(Edges):
     def _show(self, a: str, b: str, pair: str) -> None:
         """Write what a thread has."""
         values = [a, f"{b} * 3u", f"{pair}.a * 5u", f"{pair}.b * 7u"]
+        values += [f"{each.name}.shown() * 9u" for each in self.scope.objects]
         values += [f"(unsigned){each.name}[{k}]" for each in self.scope.arrays for k in (0, 3, 7)]
         text = " ^ ".join(f"(unsigned)({each})" for each in values)
         self.phase(f"out[bid * {self.threads} + tid] = (int)({text});")
@@ -84,8 +93,8 @@ class Alone(Edges):
         """Draw a statement."""
         uniform = ["5", "1", f"({self.parameter} & 7)", "((int)blockIdx.x + 3)", "(data[3] & 255)"]
         value = self.choice(uniform) if self.chance(0.7) else "tid"
-        draws = [self._declarations, self._references, self._lambdas, self._objects, self._calls,
-                 self._inside, self._not_changed]  # fmt: skip
+        draws = [self._declarations, self._references, self._lambdas, self._objects,
+                 self._operators, self._calls, self._inside, self._not_changed]  # fmt: skip
         return self.choice(self.choice(draws)(a, b, p, value, self.new("q")))
 
     def _declarations(self, a: str, b: str, p: str, value: str, q: str) -> list[str]:
@@ -157,25 +166,49 @@ class Alone(Edges):
         ]
 
     def _objects(self, a: str, b: str, p: str, value: str, q: str) -> list[str]:
-        """Give objects that change, or that change others."""
-        turns = f"Turns_{self.seed} {q}{{{a}}};"
+        """Give objects that change others, and those that are changed as a whole."""
         return [
             f"{p} += {value};",
             f"{p}.add({value});",
             f"{p}.scaled(3);",
+            f"({p} += 1) += {value};",
             f"{{ Deed {q}({a}); }}",
+            f"(void)Deed({a});",
+            f"delete new Deed({a});",
             f"{{ const Keeps_{self.seed} {q}{{{a}}}; {b} ^= {q} + 1; }}",
             f"{{ Keeps_{self.seed} {q}{{{a}}}; {q}.at ^= {value}; }}",
+            f"(void)(Keeps_{self.seed}{{{a}}}.at ^= {value});",
             f"{{ Pair {q} = {p}; {q} += 1; {p} = {q}; }}",
             f"{p} = made({value}, {a});",
             f"{{ Pair {q} = made(1, 2); exchange({p}, {q}); }}",
             f"{p} = {p} + made(1, {value});",
-            f"{turns} {b} ^= {q} << {value};",
-            f"{turns} ++{q}; {b} ^= {q}.it;",
-            f"{turns} {b} ^= {q}[{value}];",
-            f"{turns} {b} ^= {q}({value});",
-            f"{turns} {q}.set({value}); {b} ^= {q}.it;",
-            f"({p} += 1) += {value};",
+        ]
+
+    def _operators(self, _: str, b: str, p: str, value: str, q: str) -> list[str]:
+        """Give operators and methods that change an object."""
+        t = self.scope.objects[0].name
+        return [
+            f"{b} ^= {t} << {value};",
+            f"++{t};",
+            f"{b} ^= {t}[{value}];",
+            f"{b} ^= {t}({value});",
+            f"{t}.set({value});",
+            f"{b} ^= {t};",
+            f"{b} ^= 1 + {t};",
+            f"{b} ^= (int){t};",
+            f"{t}->set({value});",
+            f"*{t} ^= {value};",
+            f"{b} ^= ~{t};",
+            f"for (int& {q} : {t}) {q} ^= {value};",
+            f"{b} ^= {t} % {value};",
+            f"{b} ^= ({t}, {p});",
+            f"if ({t}) {b} ^= 1;",
+            f"{b} ^= mixed({t}, 3);",
+            f"{{ int {q} = {t}; {b} ^= {q}; }}",
+            f"{b} ^= {t}.shown();",
+            f"{{ auto& {q} = {t}; {q}.it ^= {value}; }}",
+            f"{{ auto {q} = {t}; {q}.it ^= {value}; {b} ^= {q}.it; }}",
+            f"{t} = Turns_{self.seed}{{{value}}};",
         ]
 
     def _calls(self, a: str, b: str, p: str, value: str, q: str) -> list[str]:

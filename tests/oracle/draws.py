@@ -45,6 +45,7 @@ class Scope:
     values: list[str] = field(default_factory=list)  # ints that are only read
     data: str = "data"  # 256 ints in global memory
     results: bool = False  # whether `return` gives an int
+    objects: list[Variable] = field(default_factory=list)  # of a kernel's own classes
 
 
 class Draws:

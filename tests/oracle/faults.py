@@ -46,6 +46,95 @@ class Fault:
         return text.replace(self.old, self.new)
 
 
+def _of_places(name: str, old: str, new: str, file: str = "places.py") -> Fault:
+    return Fault(name, WRITER + file, old, new)
+
+
+# What reads a variable, or changes it, is mistaken for the other.
+OF_PLACES = (
+    _of_places(
+        "the last of several expressions changes nothing", "lent=lent or changes)", "lent=changes)"
+    ),
+    _of_places("an address is a plain read", 'lent=sign in ("&", "&&") or', "lent="),
+    _of_places(
+        "no function changes its arguments", "lent=not self.given.reads(named, words, i))", ")"
+    ),
+    _of_places(
+        "no method changes its object",
+        'lent=not reads and self.words.texts[callee.at] == ".")',
+        ")",
+    ),
+    _of_places(
+        "no lambda expression changes its arguments",
+        'lent=not known or bool({"&", "&&", "..."} & set(texts(words))))',
+        "lent=not known)",
+    ),
+    _of_places(
+        "a capture with a name of its own reads",
+        "self._lend_all(start, start + len(capture))",
+        "pass",
+    ),
+    _of_places("a returned variable is read", "lent=self.returns_reference)", ")"),
+    _of_places(
+        "structured bindings are copies",
+        'child, lent=bool({"&", "&&"} & set(texts(self.own[node.first : child.first])))',
+        "child",
+    ),
+    _of_places(
+        "a cast to a reference copies",
+        "self._each(node.children, lent=not self.given.copies(node.type, words))\n\n    def _c",
+        "self._each(node.children)\n\n    def _c",
+    ),
+    _of_places(
+        "a cast in brackets copies",
+        "self._each(node.children, lent=not copies)\n\n    def _named",
+        "self._each(node.children)\n\n    def _named",
+    ),
+    _of_places("a pointer to a member reads", 'lent=node.text == ".*" or self', "lent=self"),
+    _of_places(
+        "an object in an expression refers to nothing",
+        "self._each(node.children, lent=not copies)\n\n    def _call(",
+        "self._each(node.children)\n\n    def _call(",
+    ),
+    _of_places(
+        "an object behind new refers to nothing",
+        "lent=bool(words) and not self.given.copies(node.type, words))",
+        ")",
+    ),
+    _of_places(
+        "no conversion changes its object",
+        'or decays or self._may_change("conversion", node)',
+        "or decays",
+    ),
+    _of_places(
+        "a called object stays as it is",
+        'if parameters is None and "()" in self.given.operators:',
+        "if False:",
+    ),
+    _of_places(
+        "a loop over a range reads it", "self.visit(rest[0], lent=True)", "self.visit(rest[0])"
+    ),
+    _of_places("an arrow reads its object", 'lent=self._may_change("->", base))', ")"),
+    _of_places(
+        "no operator of a class changes its object",
+        "changes |= _is_member(words, i)",
+        "pass",
+        "given.py",
+    ),
+    _of_places(
+        "no operator changes its operands",
+        "changes = any(map(self._may_change, parameters[assigns and len(parameters) > 1 :]))",
+        "changes = False",
+        "given.py",
+    ),
+    _of_places(
+        "no type refers to anything",
+        "{name for name, inside in named if any(_mutable_references(inside))}",
+        "set()",
+        "given.py",
+    ),
+    _of_places("no type is deduced as a reference", '"decltype", "__decltype",', "", "given.py"),
+)
 FAULTS = (
     Fault(
         "the index of a thread has two names",
@@ -228,7 +317,7 @@ FAULTS = (
     ),
     Fault("a shuffle reads its own lane", WARPS, "from = source[lane] & 31;", "from = lane & 31;"),
     Fault("a vote counts those outside of the mask", WARPS, "(votes & group);", "votes;"),
-    Fault("a match forgets its mask", WARPS, "same &= left;", "same &= group;"),
+    Fault("a match forgets its mask", WARPS, "            same &= left;\n", ""),
     Fault(
         "a reduction leaves out a lane",
         WARPS,
@@ -259,4 +348,5 @@ FAULTS = (
         "x = (x & 0x0f0f0f0fu) << 4 | (x >> 4 & 0x0f0f0f0fu);",
         "",
     ),
+    *OF_PLACES,
 )

@@ -56,7 +56,8 @@ class Meetings(Functions):
             self.lines.append(declare + text)
             return
         state = "".join(
-            f" {v.kind}& {v.name} = H_s[H_t].{v.name};" for v in self.scope.variables
+            f" {v.kind}& {v.name} = H_s[H_t].{v.name};"
+            for v in [*self.scope.variables, *self.scope.objects]
         ) + "".join(
             f" {a.kind} (&{a.name})[8] = H_s[H_t].{a.name};" for a in self.scope.arrays
         ) + "".join(f" Pair& {name} = H_s[H_t].{name};" for name in self.scope.pairs)  # fmt: skip
