@@ -31,6 +31,8 @@ HEADER = """// /// cudalab
 // applies  = { dtype = ["int32"], op = ["sum"], along = ["all"] }
 // ///
 """
+PARAMETERS = """(const T* x, const T*, T* out, unsigned n, int,
+                                          unsigned) {"""
 SUM = """extern "C" __global__ void combine_halves(const T* x, const T*, T* out, unsigned n, int,
                                           unsigned) {
     const unsigned half = n - n / 2, i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
@@ -176,6 +178,18 @@ def test_what_a_kernel_may_hold(tmp_path):
             "const float* x, const float*,",
             "parameter x of kernel combine_halves is float *, the lab passes int *",
         ),
+        (
+            "const T* x, const T*,",
+            "const double* x, const double*,",
+            "parameter x of kernel combine_halves is double *, the lab passes int *",
+        ),
+        (
+            PARAMETERS,  # and the run crashes
+            PARAMETERS.replace("const T*", "const double*") + " x += 1ull << 40;",
+            "parameter x of kernel combine_halves is double *, the lab passes int *",
+        ),
+        ('extern "C" __global__', "__global__", 'is not extern "C"'),
+        (PARAMETERS, "(const T* x, const T*, T* out, unsigned n) {", "takes 4 parameters, launched with 6"),
     ],
 )
 def test_a_contract_that_is_not_kept(tmp_path, old, new, says):

@@ -16,6 +16,8 @@ from cudalab.checker.explain.parameters import in_c
 from cudalab.formats import Payload
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import DTypeLike
 
     from cudalab.backends.base import Buffer, Device, Dim, Kernel
@@ -40,8 +42,10 @@ class Guarded:
 class GuardedDevice(WrappedDevice):
     """A device that guards the memory that it allocates, and lists the launches."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, on_kernel: Callable[[], None] = lambda: None) -> None:
+        """Call `on_kernel` before each kernel's first launch, which may end the process."""
         super().__init__(device)
+        self._on_kernel = on_kernel
         self.buffers: list[Guarded] = []
         self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []
         self.arguments: dict[str, list[str]] = {}  # of each kernel: their types in C
@@ -69,9 +73,12 @@ class GuardedDevice(WrappedDevice):
         launch = (kernel.name, dim3(grid), dim3(block))
         if launch not in self.launches and len(self.launches) < MAX_LAUNCHES:
             self.launches.append(launch)
+            is_new = kernel.name not in self.arguments
             self.arguments[kernel.name] = [
                 in_c(arg.dtype, array=not isinstance(arg, np.generic)) for arg in args
             ]
+            if is_new:
+                self._on_kernel()
         super().launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
 
     def poison(self, buffer: Buffer, run: int) -> int:

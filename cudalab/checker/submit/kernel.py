@@ -317,6 +317,9 @@ class Kernel(Compiled):
         if outcome.status == -signal.SIGSYS and not outcome.reason and not ours:
             return replace(broken, why=Why.FOREIGN, says=REACHED_OUT)
         if outcome.reason or (outcome.status or 0) < 0:
+            with suppress(UnreadableError):
+                report = read_record(CaseReport, folder / reports.report_name(0))
+                broken.other_types = self._other_types(report, trial)
             return broken
         try:
             report = read_record(CaseReport, folder / reports.report_name(0))
@@ -354,9 +357,7 @@ class Kernel(Compiled):
         header = self._variant
         unwritten = _bits(folder / reports.unwritten_name(0), max_bytes)
         made.launches = Launches(header.dispatch, header.defines, launched, unwritten)
-        text = self.path.read_text(encoding="utf-8", errors="replace")
-        macros = {**self.lab.kernel_defines(trial.case), **header.defines}
-        made.other_types = list(mismatches(text, macros, report.arguments))
+        made.other_types = self._other_types(report, trial)
         if report.overruns:
             made.why, made.says = Why.OVERRUN, "; ".join(report.overruns[:3])
         elif report.changed_inputs:
@@ -367,6 +368,12 @@ class Kernel(Compiled):
             with suppress(UnreadableError):
                 made.second_answer = read_regular(folder / reports.answer_name(1, 0), max_bytes)
         return made
+
+    def _other_types(self, report: CaseReport, trial: Trial) -> list[str]:
+        """Messages about parameters that have other types than the arguments of their launches."""
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        macros = {**self.lab.kernel_defines(trial.case), **self._variant.defines}
+        return list(mismatches(text, macros, report.arguments))
 
 
 def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = None) -> Kernel:

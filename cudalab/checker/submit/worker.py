@@ -343,7 +343,11 @@ def run_case(
     outputs: Outputs,
 ) -> CaseReport:
     """Run several times on garbage, and write each different answer to a file."""
-    guarded = GuardedDevice(device)
+
+    def launched() -> None:
+        outputs.record(reports.report_name(number), CaseReport(arguments=guarded.arguments))
+
+    guarded = GuardedDevice(device, launched)
     inputs = lab.read_file(path, case).copy()
     empty = lab.empty_answer(inputs, case)
     if empty is not None:  # the lab's host side answers, as it does for users
