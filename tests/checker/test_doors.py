@@ -189,7 +189,11 @@ def test_what_a_kernel_may_hold(tmp_path):
             "parameter x of kernel combine_halves is double *, the lab passes int *",
         ),
         ('extern "C" __global__', "__global__", 'is not extern "C"'),
-        (PARAMETERS, "(const T* x, const T*, T* out, unsigned n) {", "takes 4 parameters, launched with 6"),
+        (
+            PARAMETERS,
+            "(const T* x, const T*, T* out, unsigned n) {",
+            "takes 4 parameters, launched with 6",
+        ),
     ],
 )
 def test_a_contract_that_is_not_kept(tmp_path, old, new, says):
@@ -272,6 +276,13 @@ def test_no_message_shows_the_graders_files(tmp_path):
     done = cudalab("check", "reduce", "--kernel", path, "--device", "cpu", status=5)
     assert "another folder" in done.stdout
     assert "overlay" not in done.stdout + done.stderr
+
+
+def test_the_builds_cannot_be_told_apart_by_the_names_of_their_files():
+    text = '#line 1 "my.cu"\n__device__ int f() { return sizeof(__BASE_FILE__); }\n'
+    seen = views.of_kernel(text, views.of_kernels(), "my.cu".__eq__)
+    assert seen.tells == ["my.cu:1"]
+    assert not seen.on_gpu
 
 
 def test_views_of_a_program_that_hides():

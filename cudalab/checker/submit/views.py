@@ -209,21 +209,17 @@ def _compared(
 ) -> tuple[Views, list[_Seen]]:
     """How the three views differ, and what the tests and the sanitizer see."""
     with tempfile.TemporaryDirectory(prefix="cudalab-views-") as folder:
-        tests, sanitizer = (
-            _preprocessed(text, build, is_own, Path(folder))
-            for build in (builds.tests, builds.sanitizer)
-        )
+        tests = _preprocessed(text, builds.tests, is_own, Path(folder, "tests.cpp"))
+        # Another name: the builds are of other files, as __BASE_FILE__ could tell.
+        sanitizer = _preprocessed(text, builds.sanitizer, is_own, Path(folder, "sanitizer.cpp"))
         asks = _ASKS_FOR_FILES.sub("cudalab_no_file(", text)
-        gpu = _preprocessed(asks, builds.gpu, is_own, Path(folder))
+        gpu = _preprocessed(asks, builds.gpu, is_own, Path(folder, "tests.cpp"))
     views = Views(tells=_places(tests, sanitizer), on_gpu=_places(tests, gpu))
     return views, [_seen(tests)] if tests == sanitizer else [_seen(tests), _seen(sanitizer)]
 
 
-def _preprocessed(
-    text: str, build: Build, is_own: Callable[[str], bool], folder: Path
-) -> list[Line]:
+def _preprocessed(text: str, build: Build, is_own: Callable[[str], bool], path: Path) -> list[Line]:
     """The lines of the submission's own files that the preprocessor leaves."""
-    path = folder / "view.cpp"
     own = "".join(f"#define {name} {name}\n" for name in build.defined)
     path.write_text(own + _INCLUDE.sub("", text), encoding="utf-8", errors="surrogateescape")
     flags = [flag for flag in build.flags if flag != "-Werror=vla"]
