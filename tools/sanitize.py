@@ -122,7 +122,9 @@ def judged(run: Run, orders: int = sanitize.ORDERS) -> Kinds:
             lab=lab, case=run.case, variants=[run.variant], dist=dist, seed=0, data=None
         )
         try:
-            _, document = supervised.findings(subject, run.sizes, orders, KILL_AFTER_S)
+            _, document = supervised.findings(
+                subject, run.sizes, [orders] * len(run.sizes), KILL_AFTER_S
+            )
         except CudalabError as error:
             kinds.append((f"{type(error).__name__}: {error.message}", False))
         else:

@@ -120,7 +120,9 @@ def sanitize(
     )
     inputs = tuple(sizes or chosen_lab.teaching.sizes(case).sanitized)
     inputs = inputs[:1] if data else inputs
-    status, document = supervised.findings(subject, inputs, orders, kill_after, report_errors)
+    status, document = supervised.findings(
+        subject, inputs, [orders] * len(inputs), kill_after, report_errors
+    )
     if status:
         return status
     write_json(json_path, document)

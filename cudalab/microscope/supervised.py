@@ -19,7 +19,7 @@ from cudalab.system.streams import prints_to_stderr
 from cudalab.system.supervise import supervise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cudalab.labs.inputs import Size
     from cudalab.microscope.findings import Findings
@@ -42,12 +42,13 @@ def guarded(work: Callable[[], int]) -> int:
 def findings(
     subject: Subject,
     sizes: tuple[Size, ...],
-    orders: int,
+    orders: Sequence[int],
     kill_after: float,
     guard: Guard = guarded,
 ) -> tuple[int, Findings]:
     """Examine in a child process that may crash or hang; return its exit status and findings.
 
+    `orders` says for each size in how many orders of blocks and warps the kernels run.
     `guard` does the work there, and turns expected errors into an exit status.
     """
     variant, status, ended = subject.variants[0], 0, None
@@ -82,7 +83,7 @@ def look(
     subject: Subject,
     report: sanitize.Report,
     sizes: tuple[Size, ...],
-    orders: int,
+    orders: Sequence[int],
     kill_after: float,
 ) -> int:
     """Run all inputs, with the instrument and without it; this is the child process."""
@@ -92,8 +93,8 @@ def look(
         return CheckDevice(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
 
     with prints_to_stderr():
-        for data in subject.ready(sizes):
-            sanitize.check(report, data, instrument, orders)
+        for data, several in zip(subject.ready(sizes), orders, strict=True):
+            sanitize.check(report, data, instrument, several)
             if not report.clean:
                 break
     return 0

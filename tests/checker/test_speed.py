@@ -32,10 +32,10 @@ from cudalab.language import source
 @pytest.mark.parametrize(
     ("points", "ours_ms", "rounds"),
     [
-        (0, (1.0, 1.5), speed.ENOUGH_ROUNDS),  # nothing depends on them
-        (4, (1.0, 1.1), speed.ENOUGH_ROUNDS),  # all points, either way
+        (0, (1.0, 1.5), speed.MIN_ROUNDS),  # nothing depends on them
+        (4, (1.0, 1.1), speed.MIN_ROUNDS),  # all points, either way
         (4, (1.0, 1.5), speed.MAX_ROUNDS),  # all, or not quite
-        (4, (5.1, 5.9), speed.ENOUGH_ROUNDS),  # none, either way
+        (4, (5.1, 5.9), speed.MIN_ROUNDS),  # none, either way
     ],
 )
 def test_samples_are_taken_while_points_depend_on_them(points, ours_ms, rounds, tmp_path):

@@ -23,10 +23,11 @@ from cudalab.backends.base import OnlyBuilds, build
 from cudalab.checker import cases, correct
 from cudalab.checker.submit import reports, worker
 from cudalab.checker.submit.guard import GuardedDevice
+from cudalab.checker.submit.looking import orders
 from cudalab.errors import CudalabError, InputError
 from cudalab.labs import registry
 from cudalab.language import source
-from cudalab.microscope.sanitize import ORDERS, Report
+from cudalab.microscope.sanitize import Report
 from cudalab.microscope.subject import Subject
 from cudalab.microscope.supervised import look
 
@@ -256,7 +257,7 @@ def is_clean(
     with tempfile.TemporaryDirectory() as folder:
         report = Report(lab, variant, case, Path(folder, "report.json"))
         try:
-            look(subject, report, sizes, ORDERS, SANITIZER_SECONDS)
+            look(subject, report, sizes, orders(sizes), SANITIZER_SECONDS)
         except CudalabError:
             return False
     return all(row.note for row in report.rows.values())

@@ -19,7 +19,17 @@ from cudalab.microscope.sanitize import ORDERS
 from cudalab.microscope.subject import KILL_AFTER_S, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from cudalab.labs.inputs import Size
+
+
+def orders(sizes: Sequence[Size]) -> list[int]:
+    """How many orders of blocks and warps each size runs in: the smallest one in all of them.
+
+    They show whether an answer depends on the order. A race shows in any.
+    """
+    return [ORDERS, *(1 for _ in sizes[1:])]
 
 
 def sanitize(spec: dict[str, Any], load: Callable[[], None]) -> int:
@@ -50,7 +60,7 @@ def sanitize(spec: dict[str, Any], load: Callable[[], None]) -> int:
         )
         sizes = lab.teaching.sizes(case).sanitized
         sizes = sizes[:1] if subject.data else sizes
-        status, found = supervised.findings(subject, sizes, ORDERS, KILL_AFTER_S)
+        status, found = supervised.findings(subject, sizes, orders(sizes), KILL_AFTER_S)
         if not status:
             Path(OUT, FINDINGS).write_text(json.dumps(asdict(found)), encoding="utf-8")
         return status

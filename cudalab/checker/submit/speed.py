@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends import DEVICES, choose_device, facts
 from cudalab.bench import stats
 from cudalab.checker import cases
-from cudalab.checker.explain.diagnose import examine
+from cudalab.checker.explain.diagnose import examine, is_right
 from cudalab.checker.sandbox.reading import UnreadableError, read_regular
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel, copy_input, own_kernel
 from cudalab.checker.submit.reports import ANSWER, OUT
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     RoundTimes = tuple[dict[int, float], dict[int, float]]  # of both, in milliseconds by round
 
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
-ENOUGH_ROUNDS = 10  # if no points depend on more
 HOPELESS = 2  # times slower than a submission without points for speed
 GIVE_UP_S = 10.0  # for one run of a kernel, unless the reference is slow, too
 ENOUGH_S = 30.0  # of sampling: then no more samples, however few there are
@@ -168,7 +167,7 @@ def _in_turn(
         few = 1 if hopeless or spent > ENOUGH_S else MIN_ROUNDS
         if number >= few and spent > seconds:
             break
-        if number and number % ENOUGH_ROUNDS == 0 and _settled(times, rule):
+        if number and number % MIN_ROUNDS == 0 and _settled(times, rule):
             break
         path = inputs.number(number + 1)
         pairs = [(ours, times[0]), (theirs, times[1])]
@@ -256,8 +255,8 @@ class _Worker:
             answer = read_regular(self._session.box.path / OUT / ANSWER, TIMING_LIMITS.output_bytes)
         except UnreadableError as error:
             raise self._failed(Why.WRONG, f"there was no answer: {error}") from None
-        verdict = examine(self.lab, self.case, path, answer)
-        if not verdict.right:
+        if not is_right(self.lab, self.case, path, answer):
+            verdict = examine(self.lab, self.case, path, answer)
             raise self._failed(Why.WRONG, "; ".join(verdict.lines[:2]))
 
     def _command(self, line: str, seconds: float = STEP_S) -> str:
@@ -324,8 +323,8 @@ def _whole_programs(
             if attempt.why:
                 raise _Failed(attempt.why, f"during timing: {attempt.says}")
             for answer in attempt.answers:
-                verdict = examine(lab, case, path, answer)
-                if not verdict.right:
+                if not is_right(lab, case, path, answer):
+                    verdict = examine(lab, case, path, answer)
                     raise _Failed(Why.WRONG, f"wrong during timing: {verdict.lines[0]}")
             return 1e3 * attempt.outcome.seconds
 
