@@ -197,6 +197,15 @@ def test_a_program_once(tmp_path, change, status, said):
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("end", ["for (unsigned s = 16;", "    __syncthreads();\n    for"])
+def test_a_file_that_ends_too_early_is_to_blame_itself(tmp_path, end):
+    text = (BROKEN / "missing_barrier.cu").read_text()
+    (tmp_path / "my.cu").write_text(text[: text.index(end)])
+    done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True)
+    last = text[: text.index(end)].rstrip().count("\n") + 1
+    assert f"compile error, line {last}\n  the file ends here" in done.stdout, done.stdout
+
+
 def test_once_has_the_exit_status_of_check(tmp_path):
     (tmp_path / "my.cu").write_text((RUNGS / "sequential.cu").read_text())
     done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True)

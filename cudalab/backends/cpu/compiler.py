@@ -84,6 +84,8 @@ _BUILTIN_COPY = re.compile(r"\b__builtin_(mem(?:cpy|move|set))\b")
 # Where a message is; and what begins one, to which notes and source lines that follow belong.
 _WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
 _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
+_LINE = re.compile(r'^#line (?P<line>\d+) "(?P<file>[^"]+)"$', re.MULTILINE)
+_ERROR = re.compile(r"^(?P<file>[^\n]+?):\d+:(?:\d+:)? (?:fatal )?error: ", re.MULTILINE)
 # What a plain run from the cache needs nothing of.
 _IMPORTED_LATE = (
     "backends.cpu.assembly", "backends.cpu.regions", "language.indices", "language.nvcc_rules",
@@ -430,8 +432,24 @@ def _compile_error(messages: str, compiler: Compiler, text: str) -> CudalabError
         hint = "inline PTX cannot run on the CPU device: declare requires = ['inline_ptx']"
     elif "<<<" in text:
         hint = "a kernel file holds kernels only: cudalab launches them"
-    errors = _without_warnings(messages).strip()
+    errors = _at_the_end(text, messages) or _without_warnings(messages).strip()
     return KernelCompileError(f"{compiler.name} rejected the kernel:\n{errors}", hint)
+
+
+def _at_the_end(text: str, messages: str) -> str:
+    """The error of a text that ends too early, where a compiler blames what we have put behind it.
+
+    Empty for other errors.
+    """
+    marks, first = list(_LINE.finditer(text)), _ERROR.search(messages)
+    names = {mark["file"] for mark in marks}
+    if tiers.EXPORTS not in messages or not first or not marks or first["file"] in names:
+        return ""
+    line = int(marks[-1]["line"]) + text.rstrip().count("\n", marks[-1].end() + 1)
+    return (
+        f"{marks[-1]['file']}:{line}: error: the file ends here, inside of something: a bracket or "
+        "a semicolon is missing"
+    )
 
 
 def _without_warnings(messages: str) -> str:

@@ -44,6 +44,9 @@ _WARP = 32
 _GREATEST_INDEX = 2**31 - 1 - 1024  # of a thread in a grid: regions.h counts on it
 
 
+EXPORTS = "cudalab exports"  # what compilers call the text behind a kernel file
+
+
 class Parts(NamedTuple):
     """A kernel file, with its defines in front."""
 
@@ -94,7 +97,7 @@ def with_loops(
         parts.text,
         *(f"#undef {name}" for name in _LOCAL_HERE),
         written.text,
-        '#line 1 "cudalab exports"',
+        f'#line 1 "{EXPORTS}"',
         *(f"CUDALAB_BLOCKS({name}, {int(name in written.by_whole_warps)})" for name in in_loops),
         *(f"CUDALAB_KERNEL({name})" for name in others),
         _because(others, written.reasons),
@@ -108,7 +111,7 @@ def with_fibers(parts: Parts, reason: str = "", reasons: dict[str, str] | None =
     return _joined(
         '#include "cudalab_cpu.h"',
         parts.text,
-        '#line 1 "cudalab exports"',
+        f'#line 1 "{EXPORTS}"',
         *(f"CUDALAB_KERNEL({name})" for name in parts.kernels),
         _because(parts.kernels, {"": reason} if reasons is None else reasons),
         parts.exports,
