@@ -15,7 +15,7 @@ import numpy as np
 from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -199,7 +199,7 @@ class Device(Protocol):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
 
 
-# What only some devices can do: `message`, `stream` and `meter.open_meter` ask for it.
+# What only some devices can do: `message`, `stream`, `graph` and `meter.open_meter` ask for it.
 
 
 @runtime_checkable
@@ -217,6 +217,15 @@ class Streams(Protocol):
 
     def stream(self) -> AbstractContextManager[None]:
         """One more order."""
+        ...
+
+
+@runtime_checkable
+class Graphs(Protocol):
+    """A device that can record launches, and then repeat them with less work for the host."""
+
+    def graph(self, launches: Callable[[], None]) -> Callable[[], None]:
+        """One call in place of these launches."""
         ...
 
 
@@ -374,6 +383,15 @@ def stream(device: Device) -> AbstractContextManager[None]:
     """
     able = next((one for one in layers(device) if isinstance(one, Streams)), None)
     return able.stream() if able else nullcontext()
+
+
+def graph(device: Device, launches: Callable[[], None]) -> Callable[[], None]:
+    """One call in place of the launches, and the copies between buffers, that `launches` makes.
+
+    They are the same each time: the same kernels, grids and arguments, and nothing is read back. A
+    device that records no graphs, or that wants to see each launch, makes them one by one.
+    """
+    return device.graph(launches) if isinstance(device, Graphs) else launches
 
 
 def overwrite(device: Device, buffer: Buffer, value: int) -> None:

@@ -4,7 +4,6 @@
 // ladder   = "direct methods"
 // adds     = "a panel's pivots in one launch, the matrix updated once per block"
 // dispatch = "lu"
-// default  = ["cuda"]
 //
 // [defines]
 // PANEL                 = 32    # columns whose pivots one launch finds
@@ -37,7 +36,8 @@
 //
 // Matrices are padded as in `lu_partial_pivot`, so the kernels have no special cases at the edges.
 // Limits: a block's registers hold 32 columns and no more; while a panel is eliminated, most of the
-// GPU is idle.
+// GPU is idle; for small systems the host's work for each launch takes longer than the kernels:
+// `lu_graph`.
 //
 // Macros from outside: T (element type), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE.
 #include "common/warp/warp_sum.cuh"

@@ -3,7 +3,7 @@
 // order    = 8.7
 // ladder   = "direct methods"
 // adds     = "the next strip eliminated beside the update"
-// dispatch = "lu"
+// dispatch = "lu_graph"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 // applies  = { dtype = ["float32"] }
 //

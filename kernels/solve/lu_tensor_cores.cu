@@ -3,7 +3,7 @@
 // order    = 8.5
 // ladder   = "direct methods"
 // adds     = "the updates on tensor cores, a float as two fp16 parts"
-// dispatch = "lu"
+// dispatch = "lu_graph"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 // applies  = { dtype = ["float32"] }
 //
@@ -20,7 +20,7 @@
 // SHARED_BYTES          = 196704  # STAGES * 2 * TILE * 2 * 64 + 2 * STAGES * 8
 // ///
 //
-// `lu_blocked_panel` spends most of its time in the updates of the trailing matrix if n is large.
+// `lu_graph` spends most of its time in the updates of the trailing matrix if n is large.
 // They are products of matrices, and here tensor cores compute them as in `tensor_cores_fp16x3` of
 // the lab matmul, with no less accuracy than floats have:
 //   split_strip         the strip's columns of L and its rows of U as two scaled fp16 parts each
@@ -35,12 +35,12 @@
 // beginning of a tile and needed at its end.
 //
 // Limits: while a panel is eliminated, most of the GPU is idle. Small systems are slower than with
-// `lu_blocked_panel`, since they have more launches and little to update: see the times at 1,024.
+// `lu_graph`, since they have more launches and little to update: see the times at 1,024.
 //
 // Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE, BK,
 // STAGES, SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
 #include "common/block/fp16_parts.cuh"
-#include "solve/lu_blocked_panel.cu"
+#include "solve/lu_graph.cu"
 
 constexpr unsigned K_BLOCKS = BLOCK / BK;        // of a tile, each with a power of two
 constexpr unsigned BLOCK_STAGES = BK / STAGE_K;  // of a block

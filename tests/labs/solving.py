@@ -29,7 +29,7 @@ VARIANTS = registry.variants(LAB)
 
 DIRECT = (
     "gauss_jordan", "lu_partial_pivot", "lu_substitution_chain", "lu_blocked_panel",
-    "complete_pivot",
+    "lu_graph", "complete_pivot",
 )  # fmt: skip
 
 

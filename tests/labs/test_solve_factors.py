@@ -12,8 +12,10 @@ from solving import (
     DTYPES,
     LAB,
     LU_ON_TENSOR_CORES,
+    ON_TENSOR_CORES,
     SOLVABLE,
     case,
+    check_it_runs,
     compute,
     factorize,
     make,
@@ -198,6 +200,24 @@ def test_the_upper_of_equal_rows_is_the_pivot(device, dtype):
     ]
     assert orders[0] == orders[1]
     assert orders[0][0] == 0
+
+
+@pytest.mark.parametrize("name", ["lu_graph", *ON_TENSOR_CORES])
+@pytest.mark.parametrize("n", [256, 700, 1100])
+def test_a_graph_gives_the_answer_of_its_launches(device, name, n):
+    """Of several strips too, which streams eliminate beside updates."""
+    check_it_runs(device, name)
+    inputs = make(n, "spd" if name == "cholesky_tensor_cores" else "random")
+    step = runner.prepare(
+        LAB, registry.find(LAB, name), device, inputs, case(), watch=runner.Stopwatch()
+    )
+    answers = set()
+    for _ in range(4):
+        step()
+        answers.add(device.to_host(step.out).tobytes())
+        device.copy(np.zeros(n, np.float32), step.out)
+        assert "turning to" not in " ".join(step.notes)
+    assert len(answers) == 1
 
 
 def test_elections_have_room_for_all_rows():

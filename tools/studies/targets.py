@@ -64,7 +64,7 @@ ITERATIONS = (
 )
 SMALL_TILES = ("group_split_k", "group_split_k_80", "group_split_k_wide")
 LARGE_TILES = ("async_copy_deep", "whole_waves")
-FACTORS = ("lu_blocked_panel", "lu_tensor_cores", "lu_look_ahead")
+FACTORS = ("lu_graph", "lu_tensor_cores", "lu_look_ahead")
 TENSOR_CORES = ("tensor_cores_fp16x3", "tensor_cores_fp16x3_wide")
 THREE_PARTS = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
 

@@ -24,6 +24,7 @@ from cudalab.backends.cuda.features import POSSIBLE_FEATURES, features_of
 from cudalab.backends.cuda.memory import CudaBuffer, own, shared_words, wait
 from cudalab.backends.cuda.meter import CudaMeter
 from cudalab.backends.cuda.modules import CudaKernel, CudaModule, compiled, pack
+from cudalab.backends.cuda.streams import CudaGraph, CudaStream, Recording
 from cudalab.backends.facts import GPU
 from cudalab.errors import (
     CudalabError,
@@ -113,25 +114,6 @@ class CudaMessage:
         return [int(word) for word in self._words]
 
 
-class CudaStream:
-    """A stream that waits for the default stream, and for which the default stream waits.
-
-    Neither needs an event: that is how the default stream and streams without the flag
-    NON_BLOCKING are ordered.
-    """
-
-    def __init__(self, device: CudaDevice, stream: Any) -> None:
-        self._device, self._stream = device, stream
-
-    def __enter__(self) -> None:
-        """Launch in this stream from here on."""
-        self._outer = self._device.change_stream(self._stream)
-
-    def __exit__(self, *_: object) -> None:
-        """Launch where launches went before."""
-        self._device.change_stream(self._outer)
-
-
 class _Bounce:
     """A pinned buffer and the event after which it may be used again."""
 
@@ -163,6 +145,7 @@ class CudaDevice:
         self._bounces: list[_Bounce] = []
         self._meter: CudaMeter | None = None
         self._stream: Any = None  # of launches; None: the default stream
+        self.recording: Recording | None = None  # of a graph
 
     @staticmethod
     def available() -> bool:
@@ -378,6 +361,7 @@ class CudaDevice:
         function = kernel.prepared(types)
         if shared_bytes > kernel.shared_allowed:
             self._allow_shared(kernel, function, shared_bytes)
+        self._join()
         try:
             if self._stream is None:
                 function.prepared_call(blocks, threads, *values, shared_size=shared_bytes)
@@ -439,11 +423,14 @@ class CudaDevice:
         if target.nbytes == 0:
             return
         address = own(target).address
+        self._join()
         with self.errors_in_words():
             if isinstance(source, np.ndarray):
                 self._driver.memcpy_htod(address, np.asarray(source, order="C"))
             else:
-                self._driver.memcpy_dtod_async(address, own(source).address, target.nbytes)
+                self._driver.memcpy_dtod_async(
+                    address, own(source).address, target.nbytes, self._stream
+                )
 
     def message(self, words: int) -> CudaMessage:
         """So many words of 4 bytes, zero at first."""
@@ -455,10 +442,19 @@ class CudaDevice:
         with self.errors_in_words():
             return CudaStream(self, self._driver.Stream())
 
+    def graph(self, launches: Callable[[], None]) -> CudaGraph:
+        """A graph of these launches, made when they are repeated."""
+        return CudaGraph(self, self._driver, launches)
+
     def change_stream(self, stream: Any) -> Any:
         """Launch in this stream of the driver from now on; returns the one before."""
         before, self._stream = self._stream, stream
         return before
+
+    def _join(self) -> None:
+        """In a graph, let what follows outside of streams wait for them."""
+        if self.recording is not None and self._stream is self.recording.stream:
+            self.recording.join()
 
     def synchronize(self) -> None:
         """Wait for everything launched; errors of those launches are raised here at the latest."""

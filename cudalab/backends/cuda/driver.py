@@ -59,11 +59,11 @@ def first_gpu() -> Gpu:
         or driver.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device)
     )
     if status:
-        raise NoDeviceError(_reason(driver, status))
+        raise NoDeviceError(reason(driver, status))
     return Gpu(text.value.decode(errors="replace"), f"sm_{major.value}{minor.value}")
 
 
-def _reason(driver: Any, status: int) -> str:
+def reason(driver: Any, status: int) -> str:
     """The driver's words for an error."""
     text = ctypes.c_char_p()
     driver.cuGetErrorString(status, ctypes.byref(text))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cudalab import labs
+from cudalab.backends.base import graph
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.labs.base import Job, Step
@@ -148,6 +149,23 @@ def dispatch_lu(job: Job) -> Step:
     choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower_chain,
     substitute_upper_chain
         as lu_blocked_panel.cu describes them, with its defines
+    Also: the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
+    """
+    _no_alpha(job)
+    kernels = job.kernels.source.kernels
+    if "choose_pivots" in kernels:
+        return _refine(job, "lu_blocked_panel", BlockedFactors(job))
+    if "substitute_lower_chain" in kernels:
+        return _refine(job, "lu_substitution_chain", ChainedFactors(job))
+    return _refine(job, "lu_partial_pivot", Factors(job))
+
+
+def dispatch_lu_graph(job: Job) -> Step:
+    """Compute LU factors; all launches up to the first answer are one graph, where there are any.
+
+    choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower_chain,
+    substitute_upper_chain
+        as lu_blocked_panel.cu describes them, with its defines
     or, if the file also defines subtract_products,
     split_strip, subtract_products in place of update_trailing
         as lu_tensor_cores.cu describes them, with its defines
@@ -158,14 +176,10 @@ def dispatch_lu(job: Job) -> Step:
     _no_alpha(job)
     kernels = job.kernels.source.kernels
     if "exchange_strip" in kernels:
-        return _refine(job, "lu_look_ahead", LookAheadFactors(job))
+        return _refine(job, "lu_look_ahead", LookAheadFactors(job), as_graph=True)
     if "subtract_products" in kernels:
-        return _refine(job, "lu_tensor_cores", TensorFactors(job))
-    if "choose_pivots" in kernels:
-        return _refine(job, "lu_blocked_panel", BlockedFactors(job))
-    if "substitute_lower_chain" in kernels:
-        return _refine(job, "lu_substitution_chain", ChainedFactors(job))
-    return _refine(job, "lu_partial_pivot", Factors(job))
+        return _refine(job, "lu_tensor_cores", TensorFactors(job), as_graph=True)
+    return _refine(job, "lu_graph", BlockedFactors(job), as_graph=True)
 
 
 def dispatch_cholesky(job: Job) -> Step:
@@ -177,7 +191,7 @@ def dispatch_cholesky(job: Job) -> Step:
     LU factors, and the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
-    return _refine(job, "cholesky_tensor_cores", CholeskyFactors(job))
+    return _refine(job, "cholesky_tensor_cores", CholeskyFactors(job), as_graph=True)
 
 
 def dispatch_gauss_jordan(job: Job) -> Step:
@@ -283,7 +297,7 @@ def _or_factors(
     return run
 
 
-def _refine(job: Job, name: str, method: Direct) -> Step:
+def _refine(job: Job, name: str, method: Direct, *, as_graph: bool = False) -> Step:
     """Factorize, solve, and refine by solving for the residual, as long as that helps."""
     n, dtype = job.params["n"], job.case["dtype"]
     out = job.device.empty(n, dtype)
@@ -291,7 +305,7 @@ def _refine(job: Job, name: str, method: Direct) -> Step:
     target, goal = target_of(job.case, n), target_of(job.case, n, margin=0.5)
     notes: list[str] = []
 
-    def solve() -> None:
+    def solve_and_refine() -> None:
         # Nothing is read back before there is an answer, so that the device need not wait. There
         # is always one refinement: it costs little and gives x almost all digits that the type
         # can hold.
@@ -301,6 +315,11 @@ def _refine(job: Job, name: str, method: Direct) -> Step:
         for _ in range(2):
             method.correct(meter.r, meter.norms, out)
             meter.launch(out)
+
+    begin = graph(job.device, solve_and_refine) if as_graph else solve_and_refine
+
+    def solve() -> None:
+        begin()
         now = meter.read()
         now.check_finite()
         method.check()
