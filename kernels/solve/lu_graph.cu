@@ -14,7 +14,7 @@
 // TILE                  = 128   # of update_trailing, in float; half in double
 // ///
 //
-// The kernels of `lu_blocked_panel`, launched in another way. A launch costs the host some 10
+// The kernels of `lu_blocked_panel`, launched in another way. A launch costs the host some 13
 // microseconds in Python; a panel of a small matrix takes the GPU no longer, so the GPU waits for
 // the host, and how long depends on the host. But nothing that is launched depends on anything that
 // the GPU has computed: kernels, grids and arguments are the same for each matrix of this size. So

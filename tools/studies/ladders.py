@@ -8,7 +8,7 @@ The main ladders are those of `cudalab bench LAB --variants all --baseline cupy,
 those for another case or size are measured there: SIDES. The statistics of one run, of which no
 file may be missing, are stored in docs/results/bench; tools/generate.py makes a table of
 docs/performance/README.md and the tables of kernels/*/README.md from them. What was measured of
-single labs since that run has a file of its own, with its own commit and date.
+some labs since that run has a file with their names, with its own commit and date.
 """
 
 from __future__ import annotations
@@ -174,6 +174,7 @@ def main(*words: str) -> None:
             run(folder, *seconds)
         case ["add" | "since" as command, *paths] if paths:
             documents = [load(Path(path)) for path in paths]
-            store(documents, "-since" if command == "since" else "")
+            measured = sorted({table.lab for one in documents for table in one.tables})
+            store(documents, "-".join(["-since", *measured]) if command == "since" else "")
         case _:
             sys.exit(__doc__)

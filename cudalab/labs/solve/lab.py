@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
 COMPARED = "A x against f, row by row"
 SMALL_N = 64  # up to this order it is not worth looking for an iteration
-TENSOR_CORES_N = 3072  # from this order on LU factors are faster if tensor cores update the matrix
-LOOK_AHEAD_N = 7168  # and from here on, if the next strip is eliminated beside the update
+TENSOR_CORES_N = 1024  # from this order on LU factors are faster if tensor cores update the matrix
+LOOK_AHEAD_N = 4096  # and from here on, if the next strip is eliminated beside the update
 CHOLESKY_N = 512  # from this order on Cholesky factors are faster than LU factors
 
 
@@ -168,8 +168,8 @@ class Solve(Lab):
         "conjugate_gradient_scaled": "dominant and symmetric",
         "richardson_coalesced": "--alpha",
         "cholesky_tensor_cores": "maybe definite, from 512",
-        "lu_tensor_cores": "others from 3072 on",
-        "lu_look_ahead": "others from 7168 on",
+        "lu_tensor_cores": "others from 1024 on",
+        "lu_look_ahead": "others from 4096 on",
     }
 
     def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
