@@ -6,7 +6,6 @@ to a section of its own. Lines keep their numbers; strings and comments are neve
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from cudalab.language.device_functions import File as Functions
 from cudalab.language.macros import read_body
 from cudalab.language.tokens import closing_angle
 from cudalab.output.notes import note
-from cudalab.program import assembly, exact_arithmetic, launches, removed, tiles
+from cudalab.program import assembly, exact_arithmetic, launches, removed, sides, tiles
 from cudalab.program.calls import refuse_plain_calls
 from cudalab.program.launches import quoted, short_name
 from cudalab.program.parsed import Parsed, parse, read
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from cudalab.language.tokens import Token
     from cudalab.program.files import File
     from cudalab.program.launches import Known
-
-_CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b")
 
 
 def edited(
@@ -61,6 +58,7 @@ def edited(
     host_functions = {name for each in parsed for name in each.structure.host_functions}
     refuse_plain_calls(parsed, kernels.references.keys() - host_functions)
     _rewrite_references(parsed, tell=not refused)
+    sides.rewrite(parsed, tell=not refused)
     pasted = Pasted(parsed)
     for each in parsed:
         _note_headers(each, each.lacking)
@@ -69,7 +67,6 @@ def edited(
         for (start, end), index in each.file.includes.items():
             each.replace(start, end, f'"{names[index]}"')
         _rewrite_variables(each)
-        _rewrite_conditions(each)
         _enlist_kernels(each, kernels)
         assembly.rewrite(each, each.tokens, pasted)
         edits = [*shared.edits(each.root, each.words, each.file.text)]
@@ -131,21 +128,6 @@ def _rewrite_variables(parsed: Parsed) -> None:
     for i, token in enumerate(parsed.tokens):
         if token.text == "__noinline__" and (i == 0 or parsed.tokens[i - 1].text != "("):
             parsed.replace(token.start, token.end, "__attribute__((noinline))")
-
-
-def _rewrite_conditions(parsed: Parsed) -> None:
-    """Take `__CUDA_ARCH__` out of conditions in functions for the host: nvcc defines none there."""
-    tokens = parsed.tokens
-    own = [(tokens[i].start, tokens[j].end) for i, j in parsed.structure.functions if i < j]
-    others = [(tokens[node.first].start, tokens[node.last - 1].end) for node in parsed.bodies]
-    for directive in parsed.directives:
-        start = directive.start
-        if not _CONDITION.match(directive.text) or not any(a < start < b for a, b in own):
-            continue
-        if any(a < start < b for a, b in others):
-            continue
-        for match in re.finditer(r"\b__CUDA_ARCH__\b", directive.text):
-            parsed.replace(start + match.start(), start + match.end(), "CUDALAB_NO_ARCH")
 
 
 def _rewrite_references(files: Sequence[Parsed], *, tell: bool) -> None:

@@ -93,6 +93,7 @@ def test_every_lab_has_a_program():
         "numbers",
         "trigonometry",
         "edges",
+        "sides",
         "courses",
         "lockstep",
         "intrinsics",

@@ -309,6 +309,24 @@ def test_host_code_has_no_architecture():
         assert rewritten(kept) == kept
 
 
+def test_what_both_sides_call_has_both_texts(capsys):
+    function = "int f() {\n#ifdef __CUDA_ARCH__\n return 1;\n#endif\n return 2; }\n"
+    host = "int g() { return f() + M; }\n"
+    text = f"__host__ __device__ {function}{host}"
+    made = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0].partition("\n")[2]
+    assert made.startswith(
+        "__host__ __device__ int f() { if (::cudalab::in_kernel()) {\n#ifdef __C"
+    )
+    assert "else {\n#line 1 " in made
+    assert "#ifdef CUDALAB_NO_ARCH\n return 1;\n#endif\n return 2; \n#line 5 " in made
+    assert "note" not in capsys.readouterr().err
+    kept = f"constexpr __host__ __device__ {function}{host}"
+    assert rewritten(kept) == kept
+    assert "a.cu:2: the host's code sees __CUDA_ARCH__" in capsys.readouterr().err
+    rewritten(f"#if __CUDA_ARCH__ > 1\n#define M 1\n#else\n#define M 2\n#endif\n{host}")
+    assert "a.cu:2: the host's code sees __CUDA_ARCH__" in capsys.readouterr().err
+
+
 def test_noinline_is_no_macro():
     assert "__attribute__((noinline)) int f();" in rewritten("__device__ __noinline__ int f();")
     assert rewritten("__attribute__((__noinline__)) int f();") == (
