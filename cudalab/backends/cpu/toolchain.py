@@ -39,9 +39,11 @@ class Compiler:
     identity: str  # differs for another compiler
 
     def version(self) -> str:
-        """The first line of the compiler's version message."""
-        done = run((*self.compile, "--version"))
-        return (done.stdout or done.stderr).partition("\n")[0].strip()
+        """The first line of the compiler's version message.
+
+        It is asked once: a process that has confined itself starts no program.
+        """
+        return _version(self.compile)
 
     def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
         """Link a library or a program; symbols may be missing from a library."""
@@ -51,6 +53,12 @@ class Compiler:
         if done.returncode and _counts_too_far(done.stderr):
             done = run((*command, "-Wl,--noinhibit-exec"))
         return done
+
+
+@cache
+def _version(compiler: tuple[str, ...]) -> str:
+    done = run((*compiler, "--version"))
+    return (done.stdout or done.stderr).partition("\n")[0].strip()
 
 
 class Zig(Compiler):
