@@ -114,7 +114,7 @@ def test_a_wrong_peer_is_stored_and_named_and_not_compared_with(folder, tmp_path
         row("cupy", 4.0, kind="baseline", notes=["CuPy 14.2.0: cuSOLVER's LU factors"]),
         row("cupy (TF32)", None, kind="baseline"),
     ]
-    solutions = table([row("lu_blocked_panel", 2.0), *peers], lab="solve", n=8192, dtype="float32")
+    solutions = table([row("lu_graph", 2.0), *peers], lab="solve", n=8192, dtype="float32")
     solutions.dist = "random"
     path = tmp_path / "solve.json"
     path.write_text(as_json(document(solutions)), encoding="utf-8")
