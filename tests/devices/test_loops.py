@@ -187,6 +187,12 @@ extern "C" __global__ void product_of_its_time(const float* a, const float* b, f
         }
     }
 }
+const int LENGTH = 100;
+extern "C" __global__ void product_of_length(const float* a, const float* b, float* out, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < n && y < n)
+        for (int k = 0; k < LENGTH; k++) out[y * n + x] += a[y * n + k] * b[k * n + x];
+}
 __device__ float weight(const float* a, int i) { return 1 + a[i + threadIdx.x]; }
 extern "C" __global__ void sweeps(const float* a, const float* b, float* out, int n) {
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -222,6 +228,27 @@ def test_threads_go_through_loops_in_step(block):
     for in_step, alone in zip(answers[: len(NAMES)], answers[len(NAMES) :], strict=True):
         assert in_step.tobytes() == alone.tobytes()
         assert (in_step != 1).any()
+
+
+@pytest.mark.parametrize(
+    ("declared", "bound", "has_loops"),
+    [
+        ("const int N = 2048;", "N", True),
+        ("constexpr unsigned M = 3, N = 64;", "N", True),
+        ("enum { M = 3, N = 64 };", "N", True),
+        ("const int N = 4;", "N", False),  # the compiler unrolls it: faster one after another
+        ("const int N = 2048;", "4", False),
+    ],
+)
+def test_a_named_constant_bounds_loops_as_its_number_does(declared, bound, has_loops):
+    kernel = f"""{declared}
+extern "C" __global__ void sums(const float* a, float* out) {{
+    int column = threadIdx.x;
+    for (int row = 0; row < {bound}; row++) out[column] += a[row * 64 + column];
+}}
+"""
+    with CpuDevice(1) as device:
+        assert device.compile(source(kernel), {})["sums"].has_loops == has_loops
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 #include <cstdio>
 #include <ctime>
 
-#define SIZE 2048
-const int STEPS = 10000, LAUNCHES = 200000;
+const int SIZE = 2048, STEPS = 10000, LAUNCHES = 200000;
 
 __global__ void count(int* total) {
     if (threadIdx.x == 0) *total += 1;

@@ -219,4 +219,5 @@ class _Kernel:
         names -= {local.name for local in loop.declared}
         ends = [*loop.first, *loop.condition]
         bounds = [int(word.text) for word in ends if word.text.isdecimal()]
+        bounds += [self._facts.unit.numbers.get(word.text, 0) for word in ends]
         return any(word.text in names for word in loop.condition) or max(bounds, default=0) >= LONG

@@ -108,6 +108,16 @@ class Unit:
         return {word.text for word in self.outside if word.kind == "name"}
 
     @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Constants of the file that are a decimal number, as in `const int N = 2048;`."""
+        words = texts(self.outside)
+        return {
+            name: int(value)
+            for name, sign, value, end in zip(words, words[1:], words[2:], words[3:], strict=False)
+            if sign == "=" and value.isdecimal() and end in {";", ",", "}"}
+        }
+
+    @cached_property
     def given(self) -> Given:
         """What the functions, classes and operators of the file do with what they are given."""
         return Given([(self.root, self.words)])
