@@ -81,6 +81,8 @@ class Declarators:
             i = words.behind(i + 1, end) if attribute else i + 1
         if reference:
             type_ = replace(type_, is_reference=True)
+        if (behind := self._behind_class(i)) > i:
+            type_, i = pointer_to(UNKNOWN), behind
         if texts[i] == ".":  # a pack
             i += 3
         if texts[i] == "(" and texts[i + 1] in ("*", "&"):
@@ -122,6 +124,16 @@ class Declarators:
             node.children[-1].at = at
             node.children[-1].names = [declared]
         return i
+
+    def _behind_class(self, i: int) -> int:
+        """The index behind `Class::*` of a pointer to a member; `i` for anything else."""
+        words, k = self.words, i
+        while words.kinds[k] == "name":
+            k = words.angle(k + 1, len(words)) or k + 1
+            if words.texts[k] != "::":
+                return i
+            k += 1
+        return k + 1 if words.texts[k] == "*" and k > i else i
 
     def _declared_name(self, i: int, end: int, scope: Scope) -> tuple[int, str]:
         words, texts = self.words, self.words.texts

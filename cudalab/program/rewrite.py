@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cudalab.language import lockstep, shared
 from cudalab.language.device_functions import File as Functions
 from cudalab.language.macros import read_body
+from cudalab.language.scopes import BASIC
 from cudalab.language.tokens import closing_angle
 from cudalab.output.notes import note
 from cudalab.program import assembly, exact_arithmetic, launches, removed, sides, tiles
@@ -67,6 +68,7 @@ def edited(
         for (start, end), index in each.file.includes.items():
             each.replace(start, end, f'"{names[index]}"')
         _rewrite_variables(each)
+        _rewrite_empty(each)
         _enlist_kernels(each, kernels)
         assembly.rewrite(each, each.tokens, pasted)
         edits = [*shared.edits(each.root, each.words, each.file.text)]
@@ -128,6 +130,15 @@ def _rewrite_variables(parsed: Parsed) -> None:
     for i, token in enumerate(parsed.tokens):
         if token.text == "__noinline__" and (i == 0 or parsed.tokens[i - 1].text != "("):
             parsed.replace(token.start, token.end, "__attribute__((noinline))")
+
+
+def _rewrite_empty(parsed: Parsed) -> None:
+    """Take out `int ;` in functions, which nvcc lets pass."""
+    tokens, texts = parsed.tokens, parsed.words.texts
+    for first, last in parsed.structure.functions:
+        for i in range(first + 1, last - 1):
+            if texts[i] in BASIC and texts[i + 1] == ";" and texts[i - 1] in (";", "{", "}"):
+                parsed.replace(tokens[i].start, tokens[i].end, "")
 
 
 def _rewrite_references(files: Sequence[Parsed], *, tell: bool) -> None:

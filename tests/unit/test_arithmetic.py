@@ -136,6 +136,7 @@ FIT = "::cudalab::cudalab_fit<int>"
         ("Q q(n); q.put(f);", f"Q q(n); q.put({FIT}(f));"),
         ("const int& r = f; refer(f, n);", f"const int& r = {FIT}(f); refer({FIT}(f), n);"),
         ("int& r = n; refer(n, a[0]);",) * 2,
+        ("int Q::*m = &Q::a; Q* q = &o; o.*m += 1; m = &Q::a; q->*m = 3;",) * 2,
         ("M m(f); M(f);", "M m(f); M(f);"),
     ],
 )

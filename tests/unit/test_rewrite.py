@@ -327,6 +327,11 @@ def test_what_both_sides_call_has_both_texts(capsys):
     assert "a.cu:2: the host's code sees __CUDA_ARCH__" in capsys.readouterr().err
 
 
+def test_declarations_of_nothing_are_left_out():
+    made = rewritten("void f() { int ; { long ; } short x; }\n__device__ void g() {\nint ; }\n")
+    assert made == "void f() {  ; {  ; } short x; }\n__device__ void g() {\n ; }\n"
+
+
 def test_noinline_is_no_macro():
     assert "__attribute__((noinline)) int f();" in rewritten("__device__ __noinline__ int f();")
     assert rewritten("__attribute__((__noinline__)) int f();") == (
