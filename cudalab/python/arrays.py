@@ -49,19 +49,27 @@ class ArrayStream(InputStream):
         """The header's numbers. InputError if there are more or fewer than `names`."""
         if len(names) != len(self._numbers):
             noun = "dimension" if self._arrays else "number"
+            of = f" of {_count(len(self._arrays), 'array')}" if self._arrays else ""
             raise InputError(
                 f"{self.name}: expected {_count(len(names), noun)} ({', '.join(names)}), "
-                f"got {_count(len(self._numbers), noun)}{_shown(self._numbers)}",
+                f"got {_count(len(self._numbers), noun)}{of}{_shown(self._numbers)}",
             )
         try:
             self._header = struct.pack(layout, *self._numbers)
         except (struct.error, OverflowError):
-            got = ", ".join(f"{name} = {n}" for name, n in zip(names, self._numbers, strict=True))
-            raise InputError(
-                f"{self.name}: {got}: the header cannot hold it",
-                hint="a size is an int, of 32 bits: int(n)",
-            ) from None
+            raise self._unfit(layout, names) from None
         return struct.unpack(layout, self._header)
+
+    def _unfit(self, layout: str, names: tuple[str, ...]) -> InputError:
+        """The error about the first number that its place in the header cannot hold."""
+        for letter, name, number in zip(layout.lstrip("<"), names, self._numbers, strict=True):
+            if letter != "f" and not isinstance(number, int):
+                return InputError(f"{self.name}: {name} is an int, got {number!r}")
+            try:
+                struct.pack(f"<{letter}", number)
+            except (struct.error, OverflowError):
+                return InputError(f"{self.name}: {name} = {number!r} does not fit into 32 bits")
+        return InputError(f"{self.name}: {self._numbers}: the numbers do not fit")
 
     def payload(self, name: str, dtype: DTypeLike, *shape: int) -> ArrayPayload:
         """The next array. InputError unless it has this shape and type."""
@@ -93,7 +101,7 @@ def read(
     lab: Lab, values: Sequence[ArrayLike], options: Mapping[str, Any]
 ) -> tuple[ArrayStream, HostInputs, Case]:
     """The lab's inputs and its case: numbers and arrays, in the order of the lab's stream."""
-    inputs = [_plain(lab, value) for value in values]
+    inputs = [plain(lab.name, value) for value in values]
     arrays = [one for one in inputs if isinstance(one, np.ndarray)]
     numbers = [np.asarray(one).item() for one in inputs if not isinstance(one, np.ndarray)]
     case = case_of(lab, arrays, options)
@@ -112,23 +120,30 @@ def read(
     return stream, read_inputs.load(), case
 
 
-def _plain(lab: Lab, value: ArrayLike) -> Any:
+def plain(name: str, value: ArrayLike) -> Any:
     """A number, or an array in the machine's own order of bytes, of which all elements count."""
     if np.ma.is_masked(value):
         raise InputError(
-            f"{lab.name}: a masked array: the lab would compute with what is masked, too",
+            f"{name}: a masked array: the lab would compute with what is masked, too",
             hint="array.compressed() leaves it out, array.filled(0) replaces it",
         )
     if np.iscomplexobj(value):
         raise InputError(
-            f"{lab.name}: complex numbers: the labs compute with real ones",
+            f"{name}: complex numbers: the labs compute with real ones",
             hint="array.real and array.imag are their parts",
         )
     if np.ndim(value):
         array = np.ascontiguousarray(value)
+        if array.dtype.hasobject:
+            raise InputError(
+                f"{name}: an array of Python objects, such as numbers of more than 64 bits",
+                hint="array.astype('int32') has numbers of the machine",
+            )
         return array.astype(array.dtype.newbyteorder("="), copy=False)
+    if not isinstance(value, (np.ndarray, np.number, int, float)):
+        raise InputError(f"{name}: expected an array or a number, got a {type(value).__name__}")
     if isinstance(value, np.ndarray):
-        raise InputError(f"{lab.name}: an array without dimensions", hint="array.reshape(1)")
+        raise InputError(f"{name}: an array without dimensions", hint="array.reshape(1)")
     return value
 
 

@@ -87,10 +87,9 @@ def sort(
     variant, device, kernel: as in `run`.
     """
     options: dict[str, Any] = {"variant": variant, "device": device, "kernel": kernel}
-    keys = np.asarray(keys)
     if values is None:
         return run("radixsort", keys, **options)
-    values = np.asarray(values)
+    keys, values = (np.asarray(arrays.plain("radixsort", one)) for one in (keys, values))
     if keys.ndim != 1 or values.shape != keys.shape or values.dtype != np.uint32:
         raise InputError(
             f"values: expected uint32 for each of {keys.size:,} keys, got {values.dtype} "

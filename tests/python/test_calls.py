@@ -256,6 +256,7 @@ def test_an_array_in_the_other_order_of_bytes_is_the_same_array():
         (np.ma.array([1, 2], mask=[0, 1], dtype=np.int32), "a masked array", "compressed"),
         (np.array([1j], np.complex64), "complex numbers", "array.real"),
         (np.array(3, np.int32), "without dimensions", "array.reshape(1)"),
+        ([2**70, 1], "Python objects", "astype"),
     ],
 )
 def test_what_a_lab_cannot_read_is_refused_in_python_s_words(value, message, hint):
@@ -264,10 +265,30 @@ def test_what_a_lab_cannot_read_is_refused_in_python_s_words(value, message, hin
     assert hint in caught.value.hint
 
 
-def test_a_size_that_is_no_integer():
-    with pytest.raises(InputError) as caught:
-        arrays.read(labs.get("table"), [np.float32(3), 0.25], {})
-    assert "int(n)" in caught.value.hint
+@pytest.mark.parametrize("value", [None, "abc", {1: 2}])
+def test_what_is_no_array_is_called_by_its_type(value):
+    with pytest.raises(InputError, match=f"an array or a number, got a {type(value).__name__}"):
+        cudalab.sort(value)
+
+
+def test_sort_ignores_no_mask():
+    masked = np.ma.array([3, 1], mask=[0, 1], dtype=np.uint32)
+    for keys in ((masked,), (masked, ITEMS[:2].view(np.uint32)), (ITEMS[:2], masked)):
+        with pytest.raises(InputError, match="a masked array"):
+            cudalab.sort(*keys)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ((np.float32(3), 0.25), "n is an int, got 3.0"),
+        ((2**40, 0.25), "n = 1099511627776 does not fit into 32 bits"),
+        ((3,), r"expected 2 numbers \(n, step\), got 1 number"),
+    ],
+)
+def test_numbers_that_a_header_cannot_hold(numbers, message):
+    with pytest.raises(InputError, match=message):
+        arrays.read(labs.get("table"), numbers, {})
 
 
 def test_an_array_of_which_nothing_is_masked_is_taken():
