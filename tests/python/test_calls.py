@@ -127,7 +127,7 @@ def test_views_are_read_as_they_look(device):
         (
             lambda: cudalab.run("scan", ITEMS.reshape(10, 100)),
             InputError,
-            r"expected 1 dimension \(n\), got 2 dimensions \(10 x 100\)",
+            r"expected 1 dimension \(n\), got 2 dimensions of 1 array \(10 x 100\)",
         ),
         (
             lambda: cudalab.run("matmul", np.ones((3, 4), "f4"), np.ones((3, 4), "f4")),
@@ -139,7 +139,7 @@ def test_views_are_read_as_they_look(device):
             InputError,
             "A: expected 3 x 3 of float32, got 3 x 3 of float64",
         ),
-        (lambda: cudalab.run("table", 2**31, 0.1), InputError, "n = 2147483648.* cannot hold it"),
+        (lambda: cudalab.run("table", 2**31, 0.1), InputError, "n = 2147483648 does not fit"),
         (
             lambda: cudalab.run("solve", np.eye(2), np.ones(2), text=True),
             UsageError,
