@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Edit = tuple[int, int, str]
 
+CAST_WORDS = 24  # of `reinterpret_cast<TYPE>(` at most
+
 
 def edits(root: Node, words: Words, text: str, macro: Macro | None = None) -> Iterator[Edit]:
     """The edits for the shared variables in a file's tree, or in that of a `macro`.
@@ -24,6 +26,7 @@ def edits(root: Node, words: Words, text: str, macro: Macro | None = None) -> It
     static by itself, and g++ wants `alignas` first. Lines keep their numbers.
     """
     tokens, texts = words.tokens, words.texts
+    yield from _casts(root, words)
     for node in root.of_kind("declaration"):
         if "__shared__" not in node.words:
             continue
@@ -36,6 +39,24 @@ def edits(root: Node, words: Words, text: str, macro: Macro | None = None) -> It
         if texts[at + 1] == "alignas":
             start, end = tokens[at].start, tokens[words.behind(at + 2, node.last) - 1].end
             yield start, end, f"{text[tokens[at + 1].start : end]} __shared__"
+
+
+def _casts(root: Node, words: Words) -> Iterator[Edit]:
+    """A plus before a dynamic array that reinterpret_cast takes: there it must be a pointer."""
+    tokens, texts = words.tokens, words.texts
+    if "reinterpret_cast" not in texts:
+        return
+    names = {
+        name.name
+        for node in root.of_kind("declaration")
+        if {"extern", "__shared__"} <= set(node.words)
+        for name in node.names
+    }
+    for i, word in enumerate(texts[2:-1], 2):
+        if word in names and texts[i - 1] == "(" and texts[i + 1] == ")":
+            before = texts[max(i - CAST_WORDS, 0) : i - 1]
+            if before[-1] in (">", ">>") and "reinterpret_cast" in before:
+                yield tokens[i].start, tokens[i].start, "+"
 
 
 def _dynamic(node: Node, words: Words, text: str, macro: Macro | None) -> Iterator[Edit]:

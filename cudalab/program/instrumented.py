@@ -12,6 +12,7 @@ from cudalab.backends.cpu import blas, cccl, compiler, parts
 from cudalab.backends.cpu.flags import for_programs
 from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import find_compiler, run
+from cudalab.backends.trace import Place
 from cudalab.errors import KernelCompileError
 from cudalab.language import source
 from cudalab.program import order, runtime
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from cudalab.program.parsed import Parsed
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
+_LAUNCH = re.compile(
+    r"(?<=[;{}])\s*(?P<call>[^;{}]*(?:<<\s*<|\bcudaLaunch\w*Kernel\w*\s*\()[^;]*;)"
+)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 
 
@@ -42,6 +46,7 @@ class Library:
     own_default: bool  # each thread of the host has a default stream of its own
     unobserved: tuple[str, ...]  # what the instrument does not see of it
     streams: dict[tuple[str, int], list[str]]  # the names of those made at a line
+    launches: frozenset[Place]  # the lines of launches, which pass their arguments by pointers
 
 
 def build(program: Sequence[Part]) -> Library:
@@ -73,7 +78,18 @@ def build(program: Sequence[Part]) -> Library:
             files, [part.files[i] for part in program for i in part.for_host]
         ),
         streams=order.stream_names(files),
+        launches=frozenset(
+            Place(file.label, line) for file in files for line in _launch_lines(file.text)
+        ),
     )
+
+
+def _launch_lines(text: str) -> Iterator[int]:
+    """The lines of the statements with `<<<`, and of the calls that launch a kernel."""
+    code = source.blank_comments(text)
+    for match in _LAUNCH.finditer(code):
+        first = code.count("\n", 0, match.start("call")) + 1
+        yield from range(first, first + match["call"].count("\n") + 1)
 
 
 def _compiled(

@@ -159,6 +159,8 @@ def observe(
     if not started:
         raise CudalabError("the instrument could not start: nothing was observed")
     seen.unobserved = library.unobserved
+    seen.looks.own -= library.launches
+    seen.looks.local -= library.launches
     return status, seen
 
 

@@ -152,6 +152,8 @@ def test_sanitize_finds_nothing_in_any_form_of_launch():
     done = run("forms.cu", "cpu", "--sanitize")
     assert done.stdout.decode() == (OWN / "forms.txt").read_text(encoding="utf-8")
     assert (done.returncode, b"forms: clean" in done.stderr) == (0, True)
+    # Only where a lambda reads what it has captured, and at no launch over several lines.
+    assert b"forms.cu:220)" in done.stderr
 
 
 GRID = ["120 120", "160 160", "120 120", "80 80"]

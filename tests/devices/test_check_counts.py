@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from instrumented import (
@@ -24,6 +27,7 @@ from cudalab.language import source
 __all__ = ["compiled_by"]
 COUNTS = "check_counts.cu"
 KINDS = ("load", "store")
+STORED = Path(__file__).parents[2] / "docs" / "results" / "local-memory"
 pytestmark = pytest.mark.usefixtures("compiled_by")  # reports must not depend on it
 
 
@@ -197,6 +201,49 @@ def test_local_memory_interleaves_the_words_of_the_lanes(compiled_by):
         ("loads", "load", 4): (1, 16, 4),
         ("loads", "load", 8): (1, 32, 8),
     }
+
+
+PATTERNS = {  # as in tools/studies/local_memory.cu
+    "all at one": lambda _: 5,
+    "each its own": lambda lane: lane,
+    "two by turns": lambda lane: lane % 2,
+    "two halves": lambda lane: lane // 16,
+    "quarters": lambda lane: lane // 8,
+    "eight by turns": lambda lane: lane % 8,
+    "pairs": lambda lane: lane // 2,
+    "scattered": lambda lane: lane * 7 % 64,
+    "one lane": lambda lane: 9 if lane == 3 else -1,
+    "16 lanes at one": lambda lane: 9 if lane < 16 else -1,
+    "every other lane at one": lambda lane: 9 if lane % 2 else -1,
+    "5 lanes, each its own": lambda lane: lane if lane < 5 else -1,
+}
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+def test_local_memory_costs_what_a_gpu_has_counted(width, compiled_by):
+    if compiled_by == "zig":
+        pytest.skip("clang gives no hooks to arrays whose address stays in their function")
+
+    def in_memory(*_):
+        places = {kind: line_of(f"local_{kind}", "local_memory.cu") for kind in KINDS}
+        return frozenset(("local_memory.cu", line, kind) for kind, line in places.items())
+
+    stored = [json.loads(path.read_text()) for path in STORED.glob("*.json")]
+    measured = {
+        row["pattern"]: (row["store_sectors"], row["load_sectors"])
+        for each in stored
+        for row in each["rows"]
+        if row["bytes"] == width
+    }
+    assert measured.keys() == PATTERNS.keys()
+    for name, pattern in PATTERNS.items():
+        indices = np.array([pattern(lane) for lane in range(32)], INT)
+        with CheckDevice(detect=False, count=True, local=in_memory) as device:
+            out = zeros(32 * width, BYTE)
+            launch(device, "local_memory.cu", f"local_{width}", 1, 32, indices, out)
+        (found,) = device.traces
+        local = {a.kind: a.sectors for a in found.accesses if a.space == "local"}
+        assert (local["store"], local["load"]) == measured[name], name
 
 
 def test_local_memory_is_not_counted_where_nvcc_keeps_arrays_in_registers():

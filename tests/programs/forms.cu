@@ -77,7 +77,7 @@ extern __shared__ int at_file_scope[];
 __global__ void reverse(int *data) {
     at_file_scope[threadIdx.x] = data[threadIdx.x];
     __syncthreads();
-    data[threadIdx.x] = at_file_scope[blockDim.x - 1 - threadIdx.x];
+    data[threadIdx.x] = reinterpret_cast<int (*)[1]>(at_file_scope)[blockDim.x - 1 - threadIdx.x][0];
 }
 template <typename T>
 __global__ void reverse_bytes(T *data) {

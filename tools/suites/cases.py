@@ -90,8 +90,7 @@ SUITES = {
     "hidden": Suite(
         "hidden mistakes",
         {"cases": "sanitize3"},
-        "as above, with mistakes that are harder to see. compute-sanitizer 2025 on an H100 finds "
-        "13 of the 32 and blames none of the right ones",
+        "as above, with mistakes that are harder to see",
         programs=hidden,
     ),
     "blind": Suite(
