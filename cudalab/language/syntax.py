@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.language.tokens import CLOSING, OPENING, Token, closing_angle, set_of
+from cudalab.language.tokens import CLOSING, OPENING, Token, as_sign, closing_angle, set_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +41,9 @@ class Words:
     def __init__(self, tokens: Sequence[Token], directives: Sequence[Token] = ()) -> None:
         """Find the partner of each bracket."""
         self.tokens = list(tokens)
-        self.texts = [token.text for token in tokens] + [""] * 8
-        self.kinds = [token.kind for token in tokens] + ["end"] * 8
+        signs = [as_sign(token) for token in tokens]
+        self.texts = [token.text for token in signs] + [""] * 8
+        self.kinds = [token.kind for token in signs] + ["end"] * 8
         self.partners = _partners(self.tokens, directives)
 
     def __len__(self) -> int:

@@ -32,6 +32,21 @@ def set_of(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+_ALTERNATIVE = {
+    "and": "&&",
+    "or": "||",
+    "not": "!",
+    "xor": "^",
+    "bitand": "&",
+    "bitor": "|",
+    "compl": "~",
+    "and_eq": "&=",
+    "or_eq": "|=",
+    "xor_eq": "^=",
+    "not_eq": "!=",
+}
+
+
 class Token(NamedTuple):
     """A token that is not a space or a comment; that of a preprocessed text knows its place."""
 
@@ -143,3 +158,9 @@ class Lines:
     def __getitem__(self, position: int) -> int:
         """The line number, from 1, of `position`."""
         return bisect_right(self._starts, position)
+
+
+def as_sign(token: Token) -> Token:
+    """A token, with `^=` for `xor_eq` and the like."""
+    sign = _ALTERNATIVE.get(token.text)
+    return token._replace(kind="sign", text=sign) if sign else token

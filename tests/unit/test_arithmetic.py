@@ -37,6 +37,12 @@ def body(statement, before=""):
         ("b[0] = (float)(int)f;", "b[0] = (float)::cudalab::cudalab_cast<int>(f);"),
         ("g(-(int)-f * n);", "g(-::cudalab::cudalab_cast<int>(-f) * n);"),
         ("g(make_uchar4(f, f, f, 0));", "g(::cudalab::cudalab_make<uchar4>(f, f, f, 0));"),
+        ("n xor_eq 1 << n;", "n xor_eq 1 << ::cudalab::cudalab_by + n;"),
+        (
+            "if (not n and 1 << n) a[0] = f;",
+            f"if (not n and 1 << {CALL}by + n) a[0] = {CALL}fit<int>(f);",
+        ),
+        ("n = n bitor 1 << n;", "n = n bitor 1 << ::cudalab::cudalab_by + n;"),
         ("n = 1 << n - 1;", "n = 1 << ::cudalab::cudalab_by + (n - 1);"),
         ("n >>= n, n = 0;", "n >>= ::cudalab::cudalab_by + (n), n = 0;"),
         (

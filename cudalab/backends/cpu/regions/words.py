@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.language.tokens import Token, closing, closing_angle, tokenize
+from cudalab.language.tokens import Token, as_sign, closing, closing_angle, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -14,19 +14,6 @@ _MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"([^"]*)"')
 _ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 CHANGING = frozenset({*_ASSIGNING, "++", "--"})
 _JOINED = CHANGING | {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "...", "##"}
-_ALTERNATIVE = {
-    "and": "&&",
-    "or": "||",
-    "not": "!",
-    "xor": "^",
-    "bitand": "&",
-    "bitor": "|",
-    "compl": "~",
-    "and_eq": "&=",
-    "or_eq": "|=",
-    "xor_eq": "^=",
-    "not_eq": "!=",
-}
 _LONGEST = 2**20  # bytes that are read in a second or two
 
 
@@ -46,7 +33,7 @@ def read(text: str) -> Words:
         raise NotCoveredError("the file is too long")
     words: Words = []
     file, offset, line, at, end = "", 0, 1, 0, -1
-    for token in map(_as_sign, tokenize(text)):
+    for token in map(as_sign, tokenize(text)):
         line += text.count("\n", at, token.start)
         at = token.start
         if token.kind == "directive":
@@ -62,12 +49,6 @@ def read(text: str) -> Words:
             words.append(token._replace(file=file, line=line + offset))
         end = token.end
     return words
-
-
-def _as_sign(token: Token) -> Token:
-    """A token, with `^=` for `xor_eq` and the like."""
-    sign = _ALTERNATIVE.get(token.text)
-    return token._replace(kind="sign", text=sign) if sign else token
 
 
 def spaces(words: Words) -> list[tuple[str, Words]]:
