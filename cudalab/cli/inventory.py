@@ -319,15 +319,23 @@ def _explain_gpu() -> int:
 
 
 def show_check(mark: str, name: str, message: str, cure: str) -> None:
-    """Print what was looked at and, if something is wrong, the line to type, never wrapped.
+    """Print what was looked at and, if something is wrong, what mends it.
 
-    The message is wrapped to a terminal; a pipe gets whole lines.
+    To a terminal sentences are wrapped, and a line to type is not; a pipe gets whole lines.
     """
-    lines = f"{mark:<8} {name}: {message}".splitlines()
+    at_most = 0
     if sys.stdout.isatty() or os.environ.get("COLUMNS"):
-        width = shutil.get_terminal_size().columns
-        options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-        lines = [one for line in lines for one in wrap(line, width - 2, **options) or [""]]
-    click.echo("\n  ".join(lines))
+        at_most = shutil.get_terminal_size().columns
+    click.echo(_filled(f"{mark:<8} {name}: {message}", at_most, 2))
     if cure:
-        click.echo(f"         cure: {cure}")
+        is_sentence = ", " in cure
+        click.echo(_filled(f"         cure: {cure}", at_most * is_sentence, 15))
+
+
+def _filled(text: str, at_most: int, indent: int) -> str:
+    """Lines of at most so many letters, the later ones indented; 0: as they are."""
+    lines = text.splitlines()
+    if at_most:
+        options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+        lines = [one for line in lines for one in wrap(line, at_most - indent, **options) or [""]]
+    return ("\n" + " " * indent).join(lines)
