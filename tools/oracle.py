@@ -17,37 +17,57 @@ def compared() -> str:
     """Tables of how many kernels were compared with what, and of the faults that were planted."""
     gpus = [_of_gpu(read(path)) for path in sorted(STORED.glob("nvidia-*.json"))]
     hosts = [_of_host(read(path)) for path in sorted(STORED.glob("host-*.json"))]
-    columns = ["compared", "grammar", "date", "kernels", "differ", "refused"]
-    parts = [table(columns, gpus + hosts, numbers=3), _foreign(), _tiers(), _faults()]
+    columns = ["compared", "from", "on", "when", "kernels", "differ", "refused"]
+    foreign = [_foreign(read(path)) for path in sorted(STORED.glob("foreign*.json"))]
+    parts = [table(columns, gpus + hosts, numbers=3), _totals(), *foreign, _tiers(), _faults()]
     return "\n".join(part for part in parts if part).rstrip()
 
 
 def _of_gpu(document: Json) -> list[str]:
-    differ = document.get("differ")
-    return [f"{document['device']} with plain C++", str(document["version"]), document["date"],
-            f"{document['count']:,}", "" if differ is None else str(len(differ)),
-            str(document["failed"])]  # fmt: skip
+    return [f"{document['device']} with plain C++", f"{document['first']:,}",
+            document["compiler"].split("/")[0], _when(document), f"{document['count']:,}",
+            str(len(document["differ"])), str(document["failed"])]  # fmt: skip
+
+
+def _when(document: Json) -> str:
+    """The date, and the commit if it is known."""
+    return str(document["date"]) + (f", `{document['commit']}`" if document.get("commit") else "")
+
+
+def _seeds(document: Json, what: str) -> int:
+    """How many seeds differ, or are refused."""
+    return len({seed for _, seed, *_ in document[what]})
 
 
 def _of_host(document: Json) -> list[str]:
     ways = ", ".join(document["ways"])
-    differ = {seed for _, seed in document["differ"]}
-    refused = {seed for _, seed, _ in document["refused"]}
-    return [f"the CPU device ({ways}) with plain C++", str(document["version"]), document["date"],
-            f"{document['count']:,}", str(len(differ)), str(len(refused))]  # fmt: skip
+    return [f"the CPU device ({ways}) with plain C++", f"{document['first']:,}",
+            document.get("machine", ""), _when(document), f"{document['count']:,}",
+            str(_seeds(document, "differ")), str(_seeds(document, "refused"))]  # fmt: skip
 
 
-def _foreign() -> str:
-    """Tables of the kernels of another generator."""
-    path = STORED / "foreign.json"
-    if not path.exists():
-        return ""
-    document = read(path)
+def _totals() -> str:
+    """A sentence with the sums over all comparisons of the CPU device."""
+    documents = [read(path) for path in sorted(STORED.glob("host-*.json"))]
+    count, differ, refused = (
+        sum(each) for each in zip(*((document["count"], _seeds(document, "differ"),
+                                     _seeds(document, "refused")) for document in documents),
+                                  strict=True)
+    )  # fmt: skip
+    return (
+        f"In all {count:,} kernels of the CPU device, each in two ways or more: {differ} differ,"
+        f" {refused} are refused by their line.\n"
+    )
+
+
+def _foreign(document: Json) -> str:
+    """A table of the kernels of another generator."""
     rows = [[verdict, str(count)] for verdict, count in document["verdicts"].items()]
     return (
-        f"{document['count']} kernels of {document['generator']}, on the CPU device"
-        f" ({', '.join(document['ways'])}) and as plain C++ in which one thread runs at a time"
-        f" ({document['machine']}, {document['date']}, commit `{document['commit']}`):\n\n"
+        f"{document['count']} kernels of {document['generator']} ({', '.join(document['ways'])}),"
+        " compared with plain C++ in which one thread runs at a time"
+        f" ({document['machine']}, {document['date']}, commit `{document['commit']}`). What plain"
+        " C++ does not end in a minute has no reference:\n\n"
     ) + table(["verdict", "kernels"], rows, numbers=1)
 
 
@@ -69,7 +89,7 @@ def _tiers() -> str:
     for column, document in enumerate(documents):
         for text, number in document["kernels"].items():
             way, _, kind = text.partition(": ")
-            if way == "loops":
+            if way == document["ways"][0]:
                 row = counted.setdefault(_row(kind), {})
                 row[column] = row.get(column, 0) + number
     if not counted:
@@ -99,8 +119,8 @@ def _faults() -> str:
     found = sum(1 for each in hunts if each["seed"])
     columns = ["planted fault", "found by seed", "with", "on", "when", "kernels", "processor, s"]
     return (
-        f"{found} of {len(rows)} planted faults are found by kernels of version"
-        f" {document['version']} of the grammar, with {' and '.join(document['ways'])}. A seed"
-        " counts if it has the host function's answer without the fault. The last column is the"
-        " processor's time until the fault was found, or until the search was ended.\n\n"
+        f"{found} of {len(rows)} planted faults that were looked for are found by kernels of"
+        f" version {document['version']} of the grammar, with {' and '.join(document['ways'])}."
+        " A seed counts if it has the host function's answer without the fault. The last column is"
+        " the processor's time until the fault was found, or until the search was ended.\n\n"
     ) + table(columns, rows, numbers=2)

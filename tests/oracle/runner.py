@@ -39,6 +39,7 @@ WAYS = {
     "O3-fibers": {"CUDALAB_CXXFLAGS": "-O3", "CUDALAB_LOOPS": "0"},
 }
 _PLACE = re.compile(r"^([^:]*): \S+:\d+: ")  # of a reason
+_ERROR = re.compile(r"^.*?[Ee]rror: (\S+:\d+: )?")
 SECONDS = 600  # at which a program hangs
 
 
@@ -64,8 +65,8 @@ class Difference:
     def reason(self) -> str:
         """The line of a refusal that says why."""
         lines = [line for line in self.line.splitlines() if line.strip()]
-        said = (line for line in lines if "error" in line.lower())
-        return next(said, lines[-1])[:300]
+        said = (line for line in lines if _ERROR.search(line) and not line.endswith("compile:"))
+        return _ERROR.sub("", next(said, lines[-1]))[:300]
 
 
 @dataclass(frozen=True)
