@@ -51,6 +51,38 @@ def test_a_program_that_make_has_built_under_the_instrument(project):
     assert "project/other.cu:15" in found.stderr.decode()
 
 
+SIZED = {
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.18)
+project(sized LANGUAGES CXX CUDA)
+add_executable(sized main.cu)
+target_compile_definitions(sized PRIVATE SIZE=${SIZE} NAME="${NAME}")
+""",
+    "main.cu": """#include <cstdio>
+__global__ void fill(int* p) { p[threadIdx.x] = SIZE; }
+int main() {
+    int *d, h[SIZE];
+    cudaMalloc(&d, sizeof h);
+    fill<<<1, SIZE>>>(d);
+    cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+    printf(NAME "%d\\n", h[SIZE - 1]);
+}
+""",
+}
+
+
+def test_options_of_cmake_configure_and_others_build(tmp_path):
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    for name, text in SIZED.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for size in (8, 16):
+        words = ["-DNAME=wide-", "-D", f"SIZE={size}", "-G", "Unix Makefiles", "-j2"]
+        done = cudalab("run", "--make", *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+        program = subprocess.run([tmp_path / "build" / "sized"], capture_output=True, check=True)
+        assert program.stdout == f"wide-{size}\n".encode()
+
+
 def test_a_cmake_project(tmp_path):
     if shutil.which("cmake") is None:
         pytest.skip("cmake is not installed")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _ELSEWHERE = ("-C", "-f", "--directory", "--file", "--makefile")  # options that name the makefile
 _BUILD = "build"  # CMake's folder
+_CONFIGURING = ("-D", "-U", "-G")  # CMake's variables and its generator, also as two words
 # Where makefiles expect NVIDIA's toolkit.
 _TOOLKIT = re.compile(
     r"(?:(?<=-[LI])|(?<=-isystem)|(?<![\w.$)/-]))/(?:usr/local|opt)/cuda(?:-[\d.]+)?(?![\w.-])"
@@ -44,9 +45,20 @@ def make(arguments: Sequence[str]) -> int:
         return _run(["make", *_moved(arguments, variables), *arguments], variables)
     if Path("CMakeLists.txt").is_file():
         _need("cmake")
-        failed = _run(["cmake", "-S", ".", "-B", _BUILD], variables)
-        return failed or _run(["cmake", "--build", _BUILD, *arguments], variables)
+        configuring, building = _of_cmake(arguments)
+        failed = _run(["cmake", "-S", ".", "-B", _BUILD, *configuring], variables)
+        return failed or _run(["cmake", "--build", _BUILD, *building], variables)
     raise CudalabError("no Makefile and no CMakeLists.txt here", hint="cd to the folder with one")
+
+
+def _of_cmake(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments with which CMake configures, such as `-D NAME=VALUE`, and the build's."""
+    configuring, building, is_value = list[str](), list[str](), False
+    for word in arguments:
+        option = is_value or word.startswith(_CONFIGURING)
+        (configuring if option else building).append(word)
+        is_value = not is_value and word in _CONFIGURING
+    return configuring, building
 
 
 def _need(command: str) -> None:
