@@ -54,6 +54,7 @@ LEAK = Rule(
     "Free what each cudaMalloc has given, by cudaFree, on every way out.",
 )
 OWN = "local memory behind a pointer or a reference"
+WHOLE = "whether a structure that is copied whole is aligned"
 VALUES = "whether local arrays have a value"
 _PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 
@@ -145,6 +146,7 @@ def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
         not_looked_at=[
             *(f"{where(place)}: {why}" for place, why in _missed(seen)),
             *(f"{where(place)}: {OWN}" for place in _in_kernels(seen, seen.looks.own)),
+            *(f"{where(place)}: {WHOLE}" for place in _in_order(seen.looks.unaligned)),
         ],
     )
 
@@ -181,6 +183,8 @@ def _covered(names: Names, seen: Observed) -> None:
     missed = [f"   {names.short(where(place))}: {why}" for place, why in _missed(seen)]
     lines = _lines(_in_kernels(seen, seen.looks.own))
     own = [f"{OWN} ({names.short(lines)})"] if lines else []
+    whole = _lines(_in_order(seen.looks.unaligned))
+    own += [f"{WHOLE} ({names.short(whole)})"] if whole else []
     own += [VALUES] if _in_kernels(seen, seen.looks.local) else []
     terminal.lines(
         [

@@ -156,6 +156,13 @@ def test_sanitize_finds_nothing_in_any_form_of_launch():
     assert b"forms.cu:220)" in done.stderr
 
 
+def test_a_structure_that_may_not_be_aligned_is_listed():
+    done = run("whole_structures.cu", "cpu", "--sanitize")
+    report = " ".join(done.stderr.decode().split())
+    assert done.returncode == 0
+    assert "whole_structures.cu:10)" in report
+
+
 GRID = ["120 120", "160 160", "120 120", "80 80"]
 
 

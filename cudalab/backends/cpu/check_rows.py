@@ -30,7 +30,7 @@ U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS, IN_FRAME = 1, 2, 4, 2048, 4096, 16384
 LOADS_LOCAL, STORES_LOCAL = 32768, 65536
 # cudalab::Looks of check_sites.h
-LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN, LOCAL_MEMORY = 1, 2, 4, 8, 16
+LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN, LOCAL_MEMORY, UNALIGNED = 1, 2, 4, 8, 16, 32
 FIRST_SHARED_REGION = 1 << 20
 NO_REGION = NO_THREAD = 2**32 - 1
 
@@ -170,7 +170,7 @@ class Tables:
         return lines.local if lines else set()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Looks:
     """The lines whose accesses the instrument has looked at, and those with one that it missed.
 
@@ -182,13 +182,24 @@ class Looks:
     missed: dict[Place, str] = field(default_factory=dict)
     local: set[Place] = field(default_factory=set)  # with an access to a thread's own memory,
     own: set[Place] = field(default_factory=set)  # to which a pointer has led
+    unaligned: set[Place] = field(default_factory=set)  # with a structure that may not be aligned
 
     def add(self, more: Looks) -> None:
         """Add what another launch has shown."""
         self.missed |= more.missed
         self.local |= more.local
         self.own |= more.own
+        self.unaligned |= more.unaligned
         self.at = (self.at | more.at) - self.missed.keys()
+
+
+def _places(tables: Tables, known: bytes, look: int) -> set[Place]:
+    """The lines of the user's with a look."""
+    return {
+        Place(tables.files[site.file], site.line)
+        for site, known_of in zip(tables.sites, known, strict=True)
+        if known_of & look and not site.flags & IS_HEADER
+    }
 
 
 def looks(
@@ -203,7 +214,7 @@ def looks(
     known = ctypes.string_at(address, len(tables.sites))
     if known == before:
         return known, None
-    lines = Looks()
+    lines = Looks(unaligned=_places(tables, known, UNALIGNED))
     for site, look in zip(tables.sites, known, strict=True):
         place = Place(tables.files[site.file], site.line)
         if look & LOOKED_AT:

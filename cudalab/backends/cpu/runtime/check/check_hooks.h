@@ -13,7 +13,8 @@ namespace cudalab {
 
 // An object, such as a struct, counts as several accesses, as wide as its address allows: it need
 // not lie at a multiple of its size. A scalar or a vector has to.
-enum Shape { SCALAR, OBJECT };
+// WHOLE: an object that the program copies as its type, whose alignment is not known here.
+enum Shape { SCALAR, OBJECT, WHOLE };
 static size_t width_of(const char* address, size_t bytes, Shape shape) {
     if (shape == SCALAR && bytes <= 16 && !(bytes & (bytes - 1))) return bytes;
     size_t width = 16;
@@ -209,6 +210,11 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
     if (!is_observed(p, bytes, kind, is_volatile, return_address, frame)) return;
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
+    if (shape == WHOLE) {  // a size is a multiple of the alignment
+        const size_t most = bytes & -bytes;
+        if ((uintptr_t)p & ((most > 8 ? 8 : most) - 1)) run.module->sites.looks[site] |= UNALIGNED;
+        shape = OBJECT;
+    }
     if (is_own(p)) {
         note_own(site, p, shape == SCALAR ? bytes : 1, kind);
         if (!is_counted_local(site, p, kind)) return;
@@ -475,17 +481,17 @@ HOOKS(8)
 HOOKS(16)
 
 EXPORT void __tsan_read_range(void* p, size_t bytes) {
-    access(p, bytes, OBJECT, LOAD, false, CALLER);
+    access(p, bytes, WHOLE, LOAD, false, CALLER);
 }
 EXPORT void __tsan_write_range(void* p, size_t bytes) {
-    access(p, bytes, OBJECT, STORE, false, CALLER);
+    access(p, bytes, WHOLE, STORE, false, CALLER);
 }
 // For objects in registers (objects.py).
 EXPORT void __tsan_read_object(void* p, size_t bytes) {
-    access(p, bytes, OBJECT, LOAD, false, CALLER);
+    access(p, bytes, WHOLE, LOAD, false, CALLER);
 }
 EXPORT void __tsan_write_object(void* p, size_t bytes) {
-    access(p, bytes, OBJECT, STORE, false, CALLER);
+    access(p, bytes, WHOLE, STORE, false, CALLER);
 }
 EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
     access(from, bytes, OBJECT, LOAD, false, CALLER);

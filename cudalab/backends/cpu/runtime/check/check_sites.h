@@ -51,13 +51,15 @@ static inline Place place_of(unsigned file, unsigned line) {
 
 // What is known of the accesses at a site: they have been looked at, or were made where the
 // instrument does not look.
+// UNALIGNED: a whole structure lies where one of its size need not be aligned.
 // ENTERED: of a block; OWN: the memory is the thread's (LOCAL_MEMORY), or the instrument's.
 enum Looks : unsigned char {
     LOOKED_AT = 1,
     NOT_LOOKED_AT = 2,
     ENTERED = 4,
     OWN = 8,
-    LOCAL_MEMORY = 16
+    LOCAL_MEMORY = 16,
+    UNALIGNED = 32
 };
 
 // A list that grows. The runtime is linked without a C++ library.
