@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,9 +23,9 @@ def report_errors(work: Callable[[], int | None]) -> int:
     try:
         return work() or ExitCode.OK
     except CudalabError as error:
-        click.echo(f"Error: {error.message}", err=True)
+        click.echo(fitted(f"Error: {error.message}"), err=True)
         if error.hint:
-            click.echo(f"Hint: {error.hint}", err=True)
+            click.echo(fitted(f"Hint: {error.hint}"), err=True)
         return error.exit_code
     except click.ClickException as error:
         error.show()
@@ -41,6 +44,22 @@ def report_errors(work: Callable[[], int | None]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted", err=True)
         return ExitCode.INTERRUPTED
+
+
+def fitted(text: str) -> str:
+    """A message for stderr: on a terminal, sentences go on in a new line between two words."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        line if len(line) <= width or line.startswith(" ") else _wrapped(line, width)
+        for line in text.splitlines()
+    )
+
+
+def _wrapped(line: str, width: int) -> str:
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return fill(line, width, subsequent_indent="  ", **options)
 
 
 def within(kill_after: float | None, work: Callable[[], int]) -> int:

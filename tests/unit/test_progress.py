@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from cudalab.cli import failures
 from cudalab.output import notes, progress
 
 
@@ -69,3 +70,13 @@ def test_no_stage_is_shown_beside_another_display(monkeypatch):
         assert shown(monkeypatch, Terminal()) == ""
     finally:
         notes.occupy(False)
+
+
+def test_a_terminal_gets_an_error_s_sentences_between_words(monkeypatch):
+    long = "Hint: " + "some words, " * 20 + "\n    a line of code " + "x" * 90
+    monkeypatch.setenv("COLUMNS", "60")
+    for stream, widest in ((Terminal(), 60), (io.StringIO(), len(long))):
+        monkeypatch.setattr("sys.stderr", stream)
+        prose, code = failures.fitted(long).split("\n    a line")
+        assert max(map(len, prose.splitlines())) <= widest
+        assert code == " of code " + "x" * 90
