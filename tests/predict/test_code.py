@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalab.predict import gpus
-from cudalab.predict.code import Code, _blocks, _files, chains, frequencies
+from cudalab.predict.code import Code, _blocks, chains, files, frequencies
 
 FILE = "kernels/reduce/my.cu"
 FILES = {1: FILE}
@@ -146,4 +146,4 @@ def test_nothing_behind_a_barrier_is_issued_before_it():
 
 def test_files_have_the_names_of_messages():
     ptx = '\t.file\t1 "/home/me/kernels/reduce/my.cu"\n\t.file\t2 "/usr/include/sm_30.hpp"\n'
-    assert _files(ptx, [FILE, "my.cu"]) == {1: FILE}
+    assert files(ptx, [FILE, "my.cu"]) == {1: FILE}
