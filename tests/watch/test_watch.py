@@ -182,7 +182,7 @@ def test_a_whole_program(watching, tmp_path):
     ("change", "status", "said"),
     [
         (("given = 0;", "given = 0; for (;;);"), 6, "does not end\ntime limit\n"),
-        (("int n = N", "int n = *(volatile int *)0"), 139, "ended by SIGSEGV; no kernel was"),
+        (("int n = N", "int n = *(volatile int *)0"), 3, "crash of the host's code, line"),
         (("int main", "int not_main"), 125, "it has no main function"),
         (("int main", "// /// cudalab\n// order = 1\n// ///\nint no"), 125, "a kernel file, not a"),
         (("sizeof host);", "4);"), 3, "exit status 1; 3 findings\n"),
