@@ -77,7 +77,7 @@ class ProgramWatcher:
         rows = reports.finding_rows(self.path.stem, self._files, ran.seen)
         found = reports.verdict(rows, ran.seen, self._files)
         facts = [*of_findings(found.rows), *_of_failures(found, self.label)]
-        facts += _of_crash(found, ran.status, self.label)
+        facts += _of_crash(found, ran.status)
         notes = list[str]()
         right = found.clean and ran.status == 0
         if right and ran.seen.launches:
@@ -242,11 +242,10 @@ def _of_failures(found: Verdict, label: str) -> Iterator[Fact]:
         yield Fact(kind="refused", about=text, text=text)
 
 
-def _of_crash(found: Verdict, status: int, label: str) -> Iterator[Fact]:
+def _of_crash(found: Verdict, status: int) -> Iterator[Fact]:
     """A fact for a program that a signal ends where the instrument has seen nothing wrong."""
     if os.WIFSIGNALED(status) and found.clean:
-        text = f"outside of the kernels; `cudalab run {label}` names the line where it can"
-        yield Fact(kind="crash", about="", text=text)
+        yield Fact(kind="crash", about="", text="a signal ended it, outside of the kernels")
 
 
 def _exit_code(found: Verdict, status: int) -> int:
