@@ -46,6 +46,7 @@ class Library:
     own_default: bool  # each thread of the host has a default stream of its own
     unobserved: tuple[str, ...]  # what the instrument does not see of it
     streams: dict[tuple[str, int], list[str]]  # the names of those made at a line
+    labels: tuple[str, ...]  # its files' names in messages
     launches: frozenset[Place]  # the lines of launches, which pass their arguments by pointers
 
 
@@ -78,6 +79,7 @@ def build(program: Sequence[Part]) -> Library:
             files, [part.files[i] for part in program for i in part.for_host]
         ),
         streams=order.stream_names(files),
+        labels=tuple(file.label for file in files),
         launches=frozenset(
             Place(file.label, line) for file in files for line in _launch_lines(file.text)
         ),

@@ -85,10 +85,14 @@ class Observed:
         elif kind == "looks":
             self.looks.add(what)
 
-    def add_crash(self, text: str) -> None:
-        """Add what host code has done that ended the program, as callers.h writes it."""
+    def add_crash(self, text: str, labels: Sequence[str]) -> None:
+        """Add what host code has done that ended the program, as callers.h writes it.
+
+        A library of the cache names the folder in which it was compiled: `labels` are the files.
+        """
         if match := _CRASH.match(text):
             file, line, what = match.groups(default="")
+            file = next((label for label in labels if file.endswith(f"/{label}")), file)
             place = Place(file, int(line or 0))
             self.findings.append(Finding("host_crash", "", place, order.NOBODY, detail=what))
 
@@ -153,7 +157,7 @@ def observe(
     if detect:
         with crash:
             crash.seek(0)
-            seen.add_crash(crash.read().decode(errors="replace"))
+            seen.add_crash(crash.read().decode(errors="replace"), library.labels)
     if refused:
         raise KernelCompileError(f"the program cannot be linked: {refused}")
     if not started:
