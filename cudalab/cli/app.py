@@ -59,14 +59,14 @@ COMMANDS = {
     ),
     "new": ("check:new", "Write the outline of a kernel file."),
     "check": ("check:check", "Judge a submission: compile, correct, sanitize, time."),
-    "learn": ("lessons:learn", "Learn CUDA step by step, on files of your own."),
+    "learn": ("learn:learn", "Learn CUDA step by step, on files of your own."),
     "watch": ("watch:watch", "Judge a kernel file each time that it is saved."),
     "grade": ("grade:grade", "Judge a folder of submissions."),
     "selftest": ("selftest:selftest", "Test the checker itself, on this machine."),
     "report": ("report:report", "Write a lab report with measurements filled in."),
-    "explain": ("learn:explain_topic", "Explain a topic of the course, with drawings."),
+    "explain": ("explain:explain_topic", "Explain a topic of the course, with drawings."),
     "exercises": (
-        "learn:exercises",
+        "explain:exercises",
         "Time the hand-out's exercises: global against shared memory.",
     ),
 }

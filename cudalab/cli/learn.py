@@ -1,151 +1,264 @@
-"""The commands `explain` and `exercises`. Nothing heavy is imported before they run."""
+"""The command `learn`: the path through the course, step by step."""
 # ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
 
 from __future__ import annotations
 
+import os
+import select
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
 
-from cudalab import explain
-from cudalab.cli.options import (
-    Choice,
-    Sizes,
-    device_option,
-    exclude,
-    json_option,
-    lines,
-    quiet_option,
-    seed_option,
-    threads_option,
-    write_json,
-)
+from cudalab import labs
+from cudalab.cli.options import lines, quiet_option, seconds_option
+from cudalab.cli.watch import print_lines, show_passing
+from cudalab.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    from cudalab.cli.documents import Exercises
-    from cudalab.explain.exercises import Result
-    from cudalab.labs.inputs import Size
+    from cudalab.learn.path import Step
+    from cudalab.learn.progress import Progress
+    from cudalab.watch.changes import Version
+    from cudalab.watch.resident import Desk
+
+WIDTH = 80
+WITHOUT_TERMINAL = (
+    "Without a terminal it prints the task and one verdict: exit status 3 if the step is unsolved."
+)
+KEYS = "h hint · n next · s solution · l list · q quit"
+
+
+class NextError(Exception):
+    """The learner goes on to the next step."""
 
 
 @click.command(
-    "explain",
-    epilog=lines("Example", "cudalab explain", "cudalab explain banks"),
-)
-@click.argument("topic", required=False, type=Choice(explain.TOPICS), metavar="[TOPIC]")
-@json_option("Write the list of topics as JSON; - is stdout.")
-def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
-    """Explain a topic of the course, with computed drawings and the commands that show it.
-
-    Without TOPIC: list the topics.
-    """
-    from cudalab.cli.documents import Topic, Topics
-    from cudalab.output import terminal
-
-    if topic:
-        if json_path:
-            exclude("TOPIC", "--json")
-        terminal.explanation(explain.summary(topic), explain.page(topic))
-        return
-    topics = [Topic(name=each, summary=explain.summary(each)) for each in explain.TOPICS]
-    if not write_json(json_path, Topics(topics=topics)):
-        rows = [[each.name, each.summary] for each in topics]
-        terminal.catalogue("cudalab explain TOPIC", ["topic", "summary"], rows)
-
-
-@click.command(
-    "exercises",
-    epilog=lines(
-        "Example",
-        "cudalab exercises",
-        "cudalab exercises --size 1000,2000 --size 300x5000 --device cpu",
-    ),
-)
-@click.option(
-    "--size",
-    "sizes",
-    type=Sizes(),
-    multiple=True,
-    metavar="SIZES",
-    help=(
-        "Length of vectors and order of matrices, or a matrix's shape such as "
-        "300x200; comma-separated. Default: the hand-out's 1000, and a large "
-        "one."
-    ),
-)
-@seed_option
-@device_option("auto: the GPU if there is one. Times on the CPU device are emulated.")
-@threads_option
-@json_option("Write the times and differences as JSON; - is stdout, without the table.")
-@quiet_option
-def exercises(
-    *,
-    sizes: tuple[list[Size], ...],
-    seed: int,
-    device: str,
-    threads: int | None,
-    json_path: Path | None,
-) -> int:
-    """Compute the hand-out's exercises from global and from shared memory, side by side.
-
-    Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
-    that agree, and times. Exit status 3 when one does not agree.
-    """
-    from cudalab.backends import choose_device
-    from cudalab.bench import suite
-    from cudalab.bench.opening import opened_alone
-    from cudalab.explain import exercises as course
-    from cudalab.output import live, terminal
-
-    device = choose_device(device)
-    requested = [size for group in sizes for size in group] or None
-    with opened_alone(device, threads) as (opened, _), live.BenchProgress() as progress:
-        current = ""
-
-        def show_progress(stage: str, done: float) -> None:
-            nonlocal current
-            if stage != current:
-                progress.begin(stage)
-                current = stage
-            progress.update(done, "")
-
-        results = list(course.run(opened, requested, seed, show_progress))
-        name = course.device_name(opened)
-    if not write_json(json_path, _document(results, device, name, seed)):
-        terminal.grid(course.grid(results, device, name))
-    return suite.exit_code(course.exit_codes(results))
-
-
-def _document(results: Sequence[Result], device: str, name: str, seed: int) -> Exercises:
-    """The times and differences of all exercises."""
-    from cudalab.backends import facts
-    from cudalab.cli.documents import ExerciseRow, Exercises, ExerciseTime
-    from cudalab.explain import exercises as course
-
-    rows = []
-    for one in results:
-        ratio = one.ratio()
-        times = [
-            ExerciseTime(
-                memory=memory,
-                variant=row.name,
-                median_ms=course.median(row) if course.timed(row) else None,
-                failure="" if course.timed(row) else f"{row.status}: {row.reason}",
-            )
-            for memory, row in one.rows.items()
+    "learn",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab learn                     # goes on where you stopped",
+                "cudalab learn 5                   # starts at any step",
+                "cudalab learn --list",
+                "cudalab learn 5 --hints 1         # the task and a hint, and nothing else",
+            ),
+            WITHOUT_TERMINAL,
         ]
-        rows.append(
-            ExerciseRow(
-                title=one.title,
-                size=one.size,
-                times=times,
-                ratio=ratio.value if ratio else None,
-                decided=bool(ratio and ratio.decided),
-                apart=one.between or 0.0,
-                error=one.to_reference or 0.0,
-            )
-        )
-    emulated = not facts(device).gpu_times
-    return Exercises(device=device, device_name=name, emulated=emulated, seed=seed, exercises=rows)
+    ),
+)
+@click.argument("step", required=False, metavar="[STEP]")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("cudalab-learn"),
+    show_default=True,
+    help="Folder of your files and of progress.txt.",
+)
+@click.option("--list", "as_list", is_flag=True, help="List the steps, and what is done.")
+@click.option(
+    "--hints", type=click.IntRange(0, 3), metavar="N", help="Print the task and N of its 3 hints."
+)
+@click.option("--solution", is_flag=True, help="Print the model answer of STEP.")
+@seconds_option("--kill-after", "Limit of each test and each launch.", 5.0)
+@quiet_option
+def learn(
+    *,
+    step: str | None,
+    folder: Path,
+    as_list: bool,
+    hints: int | None,
+    solution: bool,
+    kill_after: float,
+) -> int:
+    """Learn CUDA on files of your own: a task, a verdict on every save, hints, a model answer.
+
+    The first steps are ideas of the labs' ladders, the last ones broken kernels to repair. STEP is
+    a number or a name. Press h for a hint, n for the next step, q to leave.
+    """
+    from cudalab.learn.path import find, steps
+    from cudalab.learn.progress import Progress
+
+    progress = Progress.read(folder)
+    chosen = find(step) if step else progress.next(steps())
+    if as_list:
+        _list(progress)
+        return ExitCode.OK
+    if chosen is None:
+        click.echo("All steps are done. `cudalab learn STEP` opens one again.")
+        return ExitCode.OK
+    if solution:
+        click.echo(chosen.solution, nl=False)
+        return ExitCode.OK
+    if hints is not None:
+        _task(chosen, progress.file(chosen))
+        for number in range(hints):
+            _hint(chosen, number)
+        return ExitCode.OK
+    from cudalab.watch.resident import Desk
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        with Desk() as desk:
+            return _once(chosen, progress, desk, kill_after)
+    return _interactive(chosen, progress, kill_after)
+
+
+def _list(progress: Progress) -> None:
+    from cudalab.learn.path import steps
+
+    done = sum(progress.marks.get(one.name) == "done" for one in steps())
+    for one in steps():
+        mark = {"done": "x", "skipped": "-"}.get(progress.marks.get(one.name, ""), " ")
+        click.echo(f"[{mark}] {one.number:>2} {one.text.lab:<10} {one.text.title}")
+    click.echo(f"{done} of {len(steps())} done; `cudalab learn STEP` opens one")
+
+
+def _task(step: Step, path: Path) -> None:
+    """Print the task, on one screen."""
+    from cudalab.learn.path import steps
+
+    head = f"Step {step.number} of {len(steps())}: {step.text.title}"
+    click.echo(f"\n{click.style(head, bold=True)}\n")
+    for paragraph in step.text.task.strip().split("\n\n"):
+        click.echo(fill(" ".join(paragraph.split()), WIDTH) + "\n")
+    click.echo(f"Your file: {path}")
+
+
+def _hint(step: Step, number: int) -> None:
+    text = " ".join(step.text.hints[number].split())
+    click.echo(fill(f"Hint {number + 1} of {len(step.text.hints)}: {text}", WIDTH))
+
+
+def _after(step: Step) -> None:
+    """Print what a solved step has shown."""
+    from cudalab.learn.path import worth
+
+    click.echo(click.style("\nSolved.", fg="green", bold=True))
+    for paragraph in step.text.after.strip().split("\n\n"):
+        click.echo(fill(" ".join(paragraph.split()), WIDTH) + "\n")
+    gain = worth(step)
+    if gain:
+        click.echo(fill(gain, WIDTH) + "\n")
+    click.echo(f"A model answer: cudalab learn {step.number} --solution")
+
+
+def _once(step: Step, progress: Progress, desk: Desk, kill_after: float) -> int:
+    """The task and one verdict, for a pipe."""
+    run = Lesson(step, progress, desk, kill_after)
+    _task(step, run.path)
+    click.echo()
+    return ExitCode.OK if run.judge(stamp=False) else ExitCode.WRONG_ANSWER
+
+
+@dataclass
+class Lesson:
+    """A step that somebody works at."""
+
+    step: Step
+    progress: Progress
+    desk: Desk
+    kill_after: float
+    hints: int = field(default=0, init=False)
+    before: Version | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Make the file."""
+        from cudalab.watch.watching import KernelWatcher
+
+        self.path = self.progress.file(self.step)
+        lab = labs.get(self.step.text.lab)
+        self.watcher = KernelWatcher(
+            lab, self.path, str(self.path), self.desk, options=dict(self.step.text.options),
+            kill_after=self.kill_after, climbs=False,
+        )  # fmt: skip
+
+    def judge(self, *, stamp: bool) -> bool:
+        """Judge the file as it is, and print the verdict; whether the step is solved."""
+        from cudalab.watch.changes import lines as changes
+
+        show_passing("judging")
+        version = self.watcher.judge()
+        show_passing("")
+        print_lines(changes(version, self.before), time.strftime("%H:%M:%S") if stamp else "")
+        self.before = version
+        if self.step.solved(version):
+            self.progress.mark(self.step, "done")
+            _after(self.step)
+            return True
+        if version.right:
+            print_lines([("right, but not yet the answer", "cost")], "")
+            for words in self.step.missing(version):
+                print_lines([(f"  {words}", "")], "")
+        return False
+
+    def key(self) -> None:
+        """Do what a key says, if one was pressed."""
+        if not select.select([sys.stdin], [], [], 0)[0]:
+            return
+        pressed = os.read(sys.stdin.fileno(), 1).decode(errors="replace").lower()
+        if pressed in ("q", "\x04", ""):
+            raise KeyboardInterrupt
+        if pressed == "n":
+            raise NextError
+        if pressed == "h":
+            if self.hints < len(self.step.text.hints):
+                _hint(self.step, self.hints)
+                self.hints += 1
+            else:
+                click.echo("There are no more hints; s prints the model answer.")
+        elif pressed == "s":
+            click.echo(self.step.solution)
+        elif pressed == "l":
+            _list(self.progress)
+
+
+def _interactive(step: Step, progress: Progress, kill_after: float) -> int:
+    """Go from step to step until the learner leaves."""
+    from cudalab.learn.path import steps
+    from cudalab.watch.following import Follower
+    from cudalab.watch.resident import Desk
+
+    current: Step | None = step
+    try:
+        with _keys():
+            while current is not None:
+                with Desk() as desk:
+                    run = Lesson(current, progress, desk, kill_after)
+                    _task(current, run.path)
+                    click.echo(click.style(KEYS, dim=True))
+                    try:
+                        for _text in Follower(run.path).versions(run.key):
+                            if run.judge(stamp=True):
+                                click.echo(click.style(KEYS, dim=True))
+                    except NextError:
+                        if progress.marks.get(current.name) != "done":
+                            progress.mark(current, "skipped")
+                following = steps()[current.number :]
+                current = following[0] if following else None
+    except KeyboardInterrupt:
+        click.echo("Until next time: `cudalab learn` goes on here.")
+        return ExitCode.OK
+    click.echo("That was the last step.")
+    return ExitCode.OK
+
+
+@contextmanager
+def _keys() -> Iterator[None]:
+    """Let a key act without Enter."""
+    import termios
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
