@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from cudalab.language import lockstep, shared
+from cudalab.language import arithmetic, lockstep, shared, twins
 from cudalab.language.device_functions import File
 from cudalab.language.macros import macros, read_body
 from cudalab.language.scopes import Scope
@@ -12,6 +14,9 @@ from cudalab.language.structure import scan
 from cudalab.language.syntax import Words
 from cudalab.language.tokens import Lines, tokenize
 from cudalab.language.tree import Reader
+
+if TYPE_CHECKING:
+    Edit = tuple[int, int, str]
 
 
 @lru_cache(maxsize=8)
@@ -29,6 +34,8 @@ class KernelFile:
         self.directives = [token for token in tokens if token.kind == "directive"]
         code = [token for token in tokens if token.kind != "directive"]
         self.words, self.scope = Words(code, self.directives), Scope("namespace")
+        self.macros = macros(self.directives)
+        self.marks = twins.declare(self.macros, self.scope)
         self.root = Reader(self.words).file(self.scope)
         self.structure = scan(self.root, self.words, Lines(text))
 
@@ -44,18 +51,46 @@ class KernelFile:
         arrays = (node for node in declared if node.words >= {"extern", "__shared__"})
         return next((name.name for node in arrays for name in node.names), None)
 
-    def for_host(self, *, in_step: bool) -> str:
-        """The text for a host's compiler; lanes go `in_step` where the kernels count on it."""
+    def for_host(self, *, in_step: bool, exact: bool = True) -> str:
+        """The text for a host's compiler.
+
+        Lanes go `in_step` where the kernels count on it; conversions and shifts have a GPU's
+        results if they are `exact`.
+        """
         edits = list(shared.edits(self.root, self.words, self.text))
-        for macro in macros(self.directives):
+        for macro in self.macros:
             if "__shared__" in macro.words:
                 words, body = read_body(macro, self.scope)
                 edits += shared.edits(body, words, self.text, macro)
         if in_step:
             functions = self.structure.device_functions
             edits += lockstep.edits([File(self.words, self.directives, functions)])[0]
-        pieces, end = [], 0
-        for start, stop, written in sorted(edits):
+        head, more = self._exact(edits) if exact else ("", [])
+        pieces, end = [head], 0
+        for start, stop, written in sorted([*edits, *more]):
             pieces += [self.text[end:start], written]
             end = stop
         return "".join([*pieces, self.text[end:]])
+
+    def _exact(self, made: list[Edit]) -> tuple[str, list[Edit]]:
+        """Directives for the top, and edits, that give conversions and shifts a GPU's results.
+
+        Where an edit has been `made`, none is added; nor is a macro with several definitions.
+        """
+        bodies = list(arithmetic.device_functions(self.root, self.words, self.marks))
+        named = {word for each in bodies for word in self.words.texts[each.first : each.last]}
+        times = Counter(macro.name for macro in self.macros)
+        once = [macro for macro in self.macros if times[macro.name] == 1]
+        doubled = twins.edit(once, named, self.scope, divisions=False)
+        edited = sorted((start, end) for start, end, _ in made if start < end)
+        groups = [
+            group
+            for node in arithmetic.outermost(bodies)
+            for group in arithmetic.groups(node, self.words, divisions=False)
+        ]
+        groups += twins.used(bodies, self.words, doubled)
+        edits = [edit for each in groups if not each.is_inside(edited) for edit in each.edits]
+        defined = [
+            twins.twin(each, self.text, made, doubled) for each in once if each.name in doubled
+        ]
+        return "".join([*defined, "\n"] if defined else ""), edits

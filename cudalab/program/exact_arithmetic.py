@@ -1,19 +1,17 @@
-"""Puts the edits of arithmetic.py and macros.py into the files of a program."""
+"""Puts the edits of arithmetic.py and twins.py into the files of a program."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import stops_at_zero
-from cudalab.language.scopes import Node
-from cudalab.program import arithmetic, macros
+from cudalab.language import arithmetic, twins
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from cudalab.language.scopes import Scope
+    from cudalab.language.scopes import Node, Scope
     from cudalab.language.syntax import Words
     from cudalab.program.parsed import Parsed
 
@@ -26,7 +24,7 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, i
     run.
     """
     divisions = not stops_at_zero()
-    twins = macros.edit(
+    doubled = twins.edit(
         [macro for each in files for macro in each.macros],
         {
             text
@@ -42,12 +40,12 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, i
         edited = sorted((start, end) for start, end, _ in made if start < end)
         made_groups = [
             group
-            for node in _outermost(each.bodies)
+            for node in arithmetic.outermost(each.bodies)
             for group in arithmetic.groups(node, words, divisions=divisions)
         ]
-        made_groups += _of_twins(each.bodies, words, twins)
+        made_groups += twins.used(each.bodies, words, doubled)
         for group in made_groups:
-            if any(_is_inside(start, edited) for start, _, _ in group.edits):
+            if group.is_inside(edited):
                 continue
             line, times = _refused(each, words, group.statement, refused)
             edits = [group.edits, group.others][times] if times < 2 else []
@@ -56,31 +54,11 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, i
             if not edits:
                 each.refuse(_brace(group.function, words), line)
         for macro in each.macros:
-            if macro.name in twins:
-                text = macros.twin(macro, each.file.text, made, twins)
+            if macro.name in doubled:
+                text = twins.twin(macro, each.file.text, made, doubled)
                 text += f"\n#line {each.lines[macro.end] + 1}"
                 each.edits.append((macro.end, macro.end, text))
-        each.head = macros.defaults(twins)
-
-
-def _outermost(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The nodes that lie in no other of them."""
-    end = 0
-    for node in nodes:
-        if node.first >= end:
-            end = node.last
-            yield node
-
-
-def _of_twins(bodies: Sequence[Node], words: Words, twins: set[str]) -> Iterator[arithmetic.Group]:
-    """The edits that replace macros by their twins."""
-    seen: set[int] = set()
-    for node in sorted(bodies, key=lambda each: each.last - each.first):  # the innermost first
-        for i in range(node.first, node.last):
-            if i not in seen and words.texts[i] in twins:
-                seen.add(i)
-                edits = macros.renamed([words.tokens[i]], twins)
-                yield arithmetic.Group(edits, Node("name", i, i + 1), node)
+        each.head = twins.defaults(doubled)
 
 
 def _refused(
@@ -98,9 +76,3 @@ def _brace(function: Node, words: Words) -> int:
     """The position behind the brace that opens a function's body."""
     body = next(child for child in function.children if child.kind == "block")
     return words.tokens[body.first].end
-
-
-def _is_inside(position: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether a position is in one of the ranges, which are sorted."""
-    behind = bisect_left(ranges, (position + 1, 0))
-    return behind > 0 and position < ranges[behind - 1][1]

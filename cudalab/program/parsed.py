@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cudalab.language import arithmetic
 from cudalab.language.macros import Macro, macros
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.structure import Structure, scan
 from cudalab.language.syntax import Words
 from cudalab.language.tokens import Lines, Token, tokenize
 from cudalab.language.tree import Reader
-from cudalab.program import arithmetic
-from cudalab.program.macros import declare
+from cudalab.language.twins import declare
 from cudalab.program.refusals import Lacking
 
 if TYPE_CHECKING:

@@ -200,7 +200,7 @@ FAULTS = (
     ),
     Fault(
         "a program keeps the host's shifts",
-        "cudalab/program/arithmetic.py",
+        "cudalab/language/arithmetic.py",
         "if not _may_be_integer(type_of(left)) or not _is_place(right) or _is_stream(left):",
         "if True:",
     ),

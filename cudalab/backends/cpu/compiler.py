@@ -37,6 +37,7 @@ from cudalab.errors import (
     ToolchainError,
     install_command,
 )
+from cudalab.output.notes import note
 from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
 
@@ -140,16 +141,34 @@ def kernel_library(
     before it is stored.
     """
     runtime = str(runtime_library())
-    depends = (*parts.kernels, *with_users(KERNEL), runtime, "loops" if loops else "fibers")
 
-    def steps(folder: Path) -> tuple[Step, ...]:
-        command, link = _compile_and_link(kernel_flags(), runtime)(folder)
-        compile_it = _compile_loops if loops else _compile_fibers
-        ready = tiers.for_host(parts, in_step=True)
-        check_it = partial(check, folder / "library.so")
-        return (partial(compile_it, ready, folder, command), link, check_it)
+    def build(*, exact: bool) -> Path:
+        words = ("loops" if loops else "fibers", "exact" if exact else "")
+        depends = (*parts.kernels, *with_users(KERNEL), runtime, *words)
 
-    return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps, label)
+        def steps(folder: Path) -> tuple[Step, ...]:
+            command, link = _compile_and_link(kernel_flags(), runtime)(folder)
+            compile_it = _compile_loops if loops else _compile_fibers
+            ready = tiers.for_host(parts, in_step=True, exact=exact)
+            check_it = partial(check, folder / "library.so")
+            return (partial(compile_it, ready, folder, command), link, check_it)
+
+        return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps, label)
+
+    return _exact_if_possible(build, label)
+
+
+def _exact_if_possible(build: Callable[..., Path], label: str) -> Path:
+    """The library with a GPU's conversions and shifts, unless the compiler refuses those."""
+    try:
+        return build(exact=True)
+    except KernelCompileError as error:
+        library = build(exact=False)  # a file that is wrong fails again, in its own words
+        refusal = next((line for line in error.message.splitlines() if "error:" in line), "")
+        note(
+            f"{label}: conversions and shifts are the processor's, not a GPU's ({refusal.strip()})"
+        )
+        return library
 
 
 def _compile_fibers(
@@ -183,7 +202,12 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
 
 def check_library(parts: tiers.Parts, label: str) -> Path:
     """Compile a kernel file with hooks for check mode, and its tables of call sites."""
-    return check_files([(tiers.with_fibers(tiers.for_host(parts, in_step=False)), ())], label)
+
+    def build(*, exact: bool) -> Path:
+        ready = tiers.for_host(parts, in_step=False, exact=exact)
+        return check_files([(tiers.with_fibers(ready), ())], label)
+
+    return _exact_if_possible(build, label)
 
 
 def check_files(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cudalab.language.scopes import Node, Type
     from cudalab.language.tokens import Token
 
-# What program/arithmetic.py puts before the target of an assignment.
+# What language/arithmetic.py puts before the target of an assignment.
 INTO = ("::", "cudalab", "::", "cudalab_into", "(")
 _IDLE = frozenset({"literal", "sizeof", "empty", "jump", "label", "alias", "assembly", "enum"})
 _IN_TURN = frozenset({"block", "if", "while", "switch", "do", "else", "expression", "macro"})

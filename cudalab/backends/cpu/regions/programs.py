@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
-# What program/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
+# What language/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
 _OWN = frozenset(
     {
         f"cudalab_{name}"

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.language import arithmetic
 from cudalab.language.macros import read_body
-from cudalab.language.scopes import UNKNOWN, Name, Scope
+from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
 from cudalab.language.specifiers import type_of_id
 from cudalab.language.syntax import Words
 from cudalab.language.tree import Reader
 from cudalab.language.types import type_of
-from cudalab.program import arithmetic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cudalab.language.macros import Macro
     from cudalab.language.tokens import Token
@@ -48,15 +48,15 @@ def declare(every: Sequence[Macro], scope: Scope) -> frozenset[str]:
     return frozenset(marks)
 
 
-def edit(every: Sequence[Macro], used: set[str], scope: Scope, *, divisions: bool) -> set[str]:
-    """Record the edits of macros; return which of the `used` ones get a twin."""
-    used = set(used)
-    while more := {word for each in every if each.name in used for word in each.words} - used:
-        used |= more
+def edit(every: Sequence[Macro], named: set[str], scope: Scope, *, divisions: bool) -> set[str]:
+    """Record the edits of macros; return which of those `named` get a twin."""
+    named = set(named)
+    while more := {word for each in every if each.name in named for word in each.words} - named:
+        named |= more
     for macro in every:
-        macro.edits = _edits(macro, scope, divisions=divisions) if macro.name in used else []
+        macro.edits = _edits(macro, scope, divisions=divisions) if macro.name in named else []
     twins = {macro.name for macro in every if macro.edits}
-    while more := {each.name for each in every if each.words & twins} & used - twins:
+    while more := {each.name for each in every if each.words & twins} & named - twins:
         twins |= more
     return twins
 
@@ -92,6 +92,17 @@ def renamed(tokens: Iterable[Token], twins: set[str]) -> list[Edit]:
         for token in tokens
         if token.kind == "name" and token.text in twins
     ]
+
+
+def used(bodies: Sequence[Node], words: Words, twins: set[str]) -> Iterator[arithmetic.Group]:
+    """The edits that replace macros by their twins in functions for the device."""
+    seen: set[int] = set()
+    for node in sorted(bodies, key=lambda each: each.last - each.first):  # the innermost first
+        for i in range(node.first, node.last):
+            if i not in seen and words.texts[i] in twins:
+                seen.add(i)
+                edits = renamed([words.tokens[i]], twins)
+                yield arithmetic.Group(edits, Node("name", i, i + 1), node)
 
 
 def defaults(twins: set[str]) -> str:

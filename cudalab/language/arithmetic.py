@@ -9,6 +9,7 @@ functions, which change nothing where nothing is to change.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Type
 from cudalab.language.types import called, constructed, declared, type_of, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cudalab.language.scopes import Name, Node
     from cudalab.language.syntax import Words
@@ -50,12 +51,29 @@ class Group:
     function: Node
     others: list[Edit] = field(default_factory=list)  # for those that the compiler refuses
 
+    def is_inside(self, ranges: Sequence[tuple[int, int]]) -> bool:
+        """Whether an edit begins in one of the ranges, which are sorted."""
+        for position, _, _ in self.edits:
+            behind = bisect_left(ranges, (position + 1, 0))
+            if behind > 0 and position < ranges[behind - 1][1]:
+                return True
+        return False
+
 
 def device_functions(root: Node, words: Words, marks: frozenset[str]) -> Iterator[Node]:
     """The functions and lambda expressions that are declared for the device."""
     for node in root.of_kind("function", "lambda"):
         body = next((child.first for child in node.children if child.kind == "block"), node.last)
         if marks & set(words.texts[node.first : body]) and node.children:
+            yield node
+
+
+def outermost(nodes: Sequence[Node]) -> Iterator[Node]:
+    """The nodes that lie in no other of them."""
+    end = 0
+    for node in nodes:
+        if node.first >= end:
+            end = node.last
             yield node
 
 

@@ -1,0 +1,152 @@
+"""Conversions and shifts in a lab's kernel file that C++ leaves undefined: those of a GPU.
+
+What is expected is written down from the PTX ISA: `shl` and `shr` clamp the places to the width,
+`cvt` clamps a number to its type's range, and makes 0 of a NaN, or of one in double the number of
+which only the highest bit is set.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cudalab.backends.cpu import tiers
+from cudalab.backends.cpu.check import CheckDevice
+from cudalab.backends.cpu.device import CpuDevice
+from cudalab.language import arithmetic, kernel_file
+from cudalab.language.arithmetic import Group
+from cudalab.language.source import load
+
+PLACES = (0, 1, 7, 31, 32, 33, 40, 63, 64, 255)
+VALUES = (0.0, -0.0, 1.5, -1.5, 3e9, -3e9, 5e9, 1e30, -1e30, math.inf, -math.inf, math.nan)
+KERNEL = """
+#define BIT(n) (1u << (n))
+#define LOWEST(n) (BIT(n) - 1)
+struct Digit {
+    int places;
+    __device__ unsigned of(unsigned key) const { return key >> places; }
+};
+template <class V>
+__device__ V all_bits(V key, int n) {
+    return key >> n;
+}
+extern "C" __global__ void shifts(const int* places, unsigned* words, int* ints) {
+    const int i = threadIdx.x, n = places[i];
+    words += 6 * i;
+    words[0] = BIT(n);
+    words[1] = LOWEST(n);
+    words[2] = Digit{n}.of(0x80000001u);
+    words[3] = all_bits(~0u, n);
+    unsigned down = 0x80000001u;
+    down >>= n;
+    words[4] = down;
+    words[5] = 3u << n;
+    MEET
+    ints[2 * i] = -8 >> n;
+    int up = -3;
+    up <<= n;
+    ints[2 * i + 1] = up;
+}
+__device__ int truncated(T x) { return x; }
+extern "C" __global__ void conversions(const T* values, int* ints, unsigned* words) {
+    const int i = threadIdx.x;
+    const T x = values[i];
+    ints[3 * i] = (int)x;
+    ints[3 * i + 1] = truncated(x);
+    MEET
+    int sum = 1;
+    sum += x;
+    ints[3 * i + 2] = sum;
+    unsigned word = x;
+    words[2 * i] = word;
+    words[2 * i + 1] = static_cast<unsigned>(x);
+}
+"""
+
+
+def left(value, places):
+    return (value << places) % 2**32 if places < 32 else 0
+
+
+def right(value, places):
+    return value >> min(places, 40)
+
+
+def into(value, least, greatest, dtype):
+    if math.isnan(value):
+        middle = least + 2**31 if least == 0 else least  # only the highest bit
+        return middle if dtype == np.float64 else 0
+    return int(max(least, min(greatest, value)))
+
+
+@pytest.fixture(params=["loops", "fibers", "checked"])
+def opened(request):
+    if request.param == "checked":
+        with CheckDevice(detect=True, count=True) as device:
+            yield device
+            assert not device.findings
+    else:
+        with CpuDevice(1, loops=request.param == "loops") as device:
+            yield device
+
+
+def compiled(device, tmp_path, dtype, *, meets):
+    path = Path(tmp_path, "edges.cu")
+    path.write_text(KERNEL, encoding="utf-8")
+    name = "float" if dtype == np.float32 else "double"
+    return device.compile(load(path), {"T": name, "MEET": "__syncthreads();" if meets else ""})
+
+
+@pytest.mark.parametrize("meets", [True, False])
+def test_shifts_by_more_than_there_is(opened, tmp_path, meets):
+    module = compiled(opened, tmp_path, np.float32, meets=meets)
+    places = opened.to_device(np.array(PLACES, np.int32))
+    words = opened.to_device(np.zeros((len(PLACES), 6), np.uint32))
+    ints = opened.to_device(np.zeros((len(PLACES), 2), np.int32))
+    opened.launch(module["shifts"], 1, len(PLACES), places, words, ints)
+    high, ones = 0x80000001, 2**32 - 1
+    expected = [
+        [left(1, n), (left(1, n) - 1) % 2**32, right(high, n), right(ones, n), right(high, n)]
+        for n in PLACES
+    ]
+    expected = [[*words, left(3, n)] for words, n in zip(expected, PLACES, strict=True)]
+    np.testing.assert_array_equal(opened.to_host(words), np.array(expected, np.uint32))
+    signed = [[right(-8, n), left(-3, n)] for n in PLACES]
+    np.testing.assert_array_equal(
+        opened.to_host(ints), np.array(signed, np.int64).astype(np.uint32).view(np.int32)
+    )
+
+
+@pytest.mark.parametrize("meets", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_that_do_not_fit(opened, tmp_path, dtype, meets):
+    module = compiled(opened, tmp_path, dtype, meets=meets)
+    values = np.array(VALUES, dtype)
+    ints = opened.to_device(np.zeros((len(VALUES), 3), np.int32))
+    words = opened.to_device(np.zeros((len(VALUES), 2), np.uint32))
+    opened.launch(module["conversions"], 1, len(VALUES), opened.to_device(values), ints, words)
+    expected_ints, expected_words = [], []
+    for value in values.tolist():
+        whole = into(value, -(2**31), 2**31 - 1, dtype)
+        after = into(float(dtype(1) + dtype(value)), -(2**31), 2**31 - 1, dtype)
+        expected_ints.append([whole, whole, after])
+        expected_words.append([into(value, 0, 2**32 - 1, dtype)] * 2)
+    np.testing.assert_array_equal(opened.to_host(ints), np.array(expected_ints, np.int32))
+    np.testing.assert_array_equal(opened.to_host(words), np.array(expected_words, np.uint32))
+
+
+def test_what_the_compiler_refuses_stays_the_processors_and_is_told(monkeypatch, capsys, tmp_path):
+    """No file is known to which this happens: the edits are made wrong on purpose."""
+    monkeypatch.setattr(
+        arithmetic, "groups", lambda node, *_, **__: [Group([(0, 0, "int = 0;\n")], node, node)]
+    )
+    kernel_file.read.cache_clear()
+    tiers.for_host.cache_clear()
+    with CpuDevice(1) as device:
+        module = compiled(device, tmp_path, np.float32, meets=False)
+        words = device.to_device(np.zeros(6, np.uint32))
+        places, ints = device.to_device(np.array([3], np.int32)), device.empty(2, np.int32)
+        device.launch(module["shifts"], 1, 1, places, words, ints)
+        assert device.to_host(words)[0] == 8
+    assert "conversions and shifts are the processor's, not a GPU's (" in capsys.readouterr().err
