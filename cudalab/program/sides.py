@@ -24,7 +24,7 @@ _END = re.compile(r"[ \t]*#[ \t]*endif")
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
 _ARCH = re.compile(r"\b__CUDA_ARCH__\b")
 _NONE = "CUDALAB_NO_ARCH"
-_IN_KERNEL = " if (::cudalab::in_kernel()) {"
+_IN_KERNEL = " if (::cudalab::cudalab_in_kernel()) {"
 
 
 def rewrite(files: Sequence[Parsed], *, tell: bool) -> None:

@@ -1,7 +1,7 @@
 // A store to a local array and a load, at indices that the host chooses; below 0 a lane is idle.
-template <typename T>
-__device__ void touch(const int *at, T *out) {
-    T own[64];
+template <typename Item>
+__device__ void touch(const int *at, Item *out) {
+    Item own[64];
     const int lane = threadIdx.x, index = at[lane];
     if (index < 0) return;
     own[index] = out[lane];  // @local_store

@@ -42,8 +42,14 @@ class Guarded:
 class GuardedDevice(WrappedDevice):
     """A device that guards the memory that it allocates, and lists the launches."""
 
-    def __init__(self, device: Device, on_kernel: Callable[[], None] = lambda: None) -> None:
-        """Call `on_kernel` before each kernel's first launch, which may end the process."""
+    def __init__(
+        self, device: Device, on_kernel: Callable[[dict[str, list[str]]], None] = lambda _: None
+    ) -> None:
+        """Call `on_kernel` before each kernel's first launch, which may end the process.
+
+        It is given `arguments`, and must not hold this device: the memory is freed when nobody
+        needs it any more, so that the next input comes to the same addresses.
+        """
         super().__init__(device)
         self._on_kernel = on_kernel
         self.buffers: list[Guarded] = []
@@ -78,7 +84,7 @@ class GuardedDevice(WrappedDevice):
                 in_c(arg.dtype, array=not isinstance(arg, np.generic)) for arg in args
             ]
             if is_new:
-                self._on_kernel()
+                self._on_kernel(self.arguments)
         super().launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
 
     def poison(self, buffer: Buffer, run: int) -> int:

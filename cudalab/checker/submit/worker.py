@@ -344,8 +344,8 @@ def run_case(
 ) -> CaseReport:
     """Run several times on garbage, and write each different answer to a file."""
 
-    def launched() -> None:
-        outputs.record(reports.report_name(number), CaseReport(arguments=guarded.arguments))
+    def launched(arguments: dict[str, list[str]]) -> None:
+        outputs.record(reports.report_name(number), CaseReport(arguments=arguments))
 
     guarded = GuardedDevice(device, launched)
     inputs = lab.read_file(path, case).copy()

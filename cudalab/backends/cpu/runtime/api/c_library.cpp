@@ -8,7 +8,7 @@ using namespace cudalab;
 
 // In a kernel the low part of clock64(), in cycles; else the processor time of the process.
 extern "C" clock_t cudalab_clock_here() __THROW {
-    if (in_kernel()) return (clock_t)cudalab_read_clock(__builtin_return_address(0));
+    if (cudalab_in_kernel()) return (clock_t)cudalab_read_clock(__builtin_return_address(0));
     timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     return used.tv_sec * CLOCKS_PER_SEC + used.tv_nsec / (1000000000 / CLOCKS_PER_SEC);
@@ -38,7 +38,7 @@ __thread bool kernel_prints, kernel_is_silent;
 extern "C" int cudalab_printf_here(const char* format, ...) {
     va_list values;
     va_start(values, format);
-    kernel_prints = in_kernel();
+    kernel_prints = cudalab_in_kernel();
     const int length = kernel_is_silent ? 0 : vprintf(format, values);
     const bool printed_in_kernel = kernel_prints;
     kernel_prints = false;

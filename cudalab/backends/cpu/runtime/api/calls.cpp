@@ -91,7 +91,7 @@ bool runtime_is_used() {
 }
 
 Call::Call(const char* name_, Place place_, Where where_)
-    : name(name_), place(place_), of_kernel(in_kernel()), where(where_) {
+    : name(name_), place(place_), of_kernel(cudalab_in_kernel()), where(where_) {
     if (of_kernel) {
         pthread_mutex_lock(&lock_of_kernels);
         locks_both = kernels_share_lock;

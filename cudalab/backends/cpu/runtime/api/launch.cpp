@@ -92,7 +92,7 @@ static void wait_for_grid(Worker& w, uint64_t round, const char* file, int line)
              (unsigned long long)waiting, (unsigned long long)barrier.blocks, file, line);
 }
 
-bool in_kernel() {
+bool cudalab_in_kernel() {
     return worker && worker->kernel;
 }
 bool in_cooperative_launch() {

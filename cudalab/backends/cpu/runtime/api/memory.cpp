@@ -14,7 +14,7 @@ static void set_grid(unsigned threads) {
     current.block_dim = current.grid_dim = {threads, threads, threads};
 }
 cudaError_t open_for_library() {
-    if (in_kernel()) return cudaSuccess;
+    if (cudalab_in_kernel()) return cudaSuccess;
     Call call("a library", {});
     wait_for_all_work();
     library_works();
@@ -24,7 +24,7 @@ cudaError_t open_for_library() {
     return call.pending();
 }
 void close_for_library() {
-    if (in_kernel()) return;
+    if (cudalab_in_kernel()) return;
     Call call("a library", {});
     library_writes(false);
     change_access(-1, 0);

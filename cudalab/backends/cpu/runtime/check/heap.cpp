@@ -26,11 +26,11 @@ typedef void* Allocate(size_t bytes);
 
 static void* observed(Allocate* allocate, size_t bytes) {
     void* memory = allocate(bytes);
-    if (memory && cudalab::in_kernel()) cudalab::heap_grows(memory, bytes);
+    if (memory && cudalab::cudalab_in_kernel()) cudalab::heap_grows(memory, bytes);
     return memory;
 }
 static void observed(cudalab::HeapFree* release, void* memory) {
-    if (memory && cudalab::in_kernel()) return cudalab::heap_shrinks(memory, release);
+    if (memory && cudalab::cudalab_in_kernel()) return cudalab::heap_shrinks(memory, release);
     release(memory);
 }
 

@@ -125,7 +125,7 @@ static void on_crash(int signal, siginfo_t* info, void* context) {
     memset(&standard, 0, sizeof standard);
     standard.sa_handler = SIG_DFL;
     sigaction(signal, &standard, nullptr);
-    if (!in_kernel() && __atomic_fetch_add(&crashes, 1, __ATOMIC_RELAXED) == 0) {
+    if (!cudalab_in_kernel() && __atomic_fetch_add(&crashes, 1, __ATOMIC_RELAXED) == 0) {
         alarm(20);  // if a lock is held for ever
         host_crashed(crash_file, signal, info, context);
     }
@@ -151,7 +151,7 @@ void watch_for_crashes() {
 // ------------------------------------------------------------------ grids
 
 void tell_of_division(const char*, int) {
-    if (in_kernel()) cudalab_check_division();
+    if (cudalab_in_kernel()) cudalab_check_division();
 }
 static void refuse(const char* place, const char* why) {
     report(MessageKind::REFUSAL, place);
@@ -169,7 +169,7 @@ static void cudalab_refuse_conversion(const char* place) {
            "a floating-point number that does not fit into an integer is converted here without a "
            "cast, and would have another value than on a GPU\nHint: write the cast: (int)x");
 }
-bool in_kernel() {  // only the thread that runs kernels has such a position
+bool cudalab_in_kernel() {  // only the thread that runs kernels has such a position
     return launching && current.block_dim.x != 0;
 }
 bool in_cooperative_launch() {
@@ -230,7 +230,7 @@ using namespace cudalab;
 // assert() in a kernel is a finding; in host code it ends the program, as the C library does.
 extern "C" void cudalab_assert_fail(const char* condition, const char* file, unsigned line,
                                     const char* function) {
-    if (in_kernel()) {
+    if (cudalab_in_kernel()) {
         assertion_failed = true;
         cudalab_fail_assertion(condition, file, line);
     }

@@ -48,7 +48,7 @@ extern "C" __attribute__((weak)) void __ubsan_handle_float_cast_overflow(void* d
                                                                          uintptr_t value) {
     using namespace cudalab;
     const DescribedCast& cast = *(const DescribedCast*)data;
-    if (!in_kernel() || is_of_runtime(cast.file) || converts_alike(cast, value)) return;
+    if (!cudalab_in_kernel() || is_of_runtime(cast.file) || converts_alike(cast, value)) return;
     char place[400];
     snprintf(place, sizeof place, "%s:%u", cast.file, cast.line);
     cudalab_refuse_conversion(place);

@@ -82,12 +82,12 @@ static Function of_host(const char* name) {
     return (Function)dlsym(RTLD_DEFAULT, name);
 }
 static float sine(float x) {
-    if (cudalab::in_kernel()) return sine_of(x, 0);
+    if (cudalab::cudalab_in_kernel()) return sine_of(x, 0);
     static const Function function = of_host("sinf");
     return function(x);
 }
 static float cosine(float x) {
-    if (cudalab::in_kernel()) return sine_of(x, 1);
+    if (cudalab::cudalab_in_kernel()) return sine_of(x, 1);
     static const Function function = of_host("cosf");
     return function(x);
 }

@@ -68,7 +68,7 @@ CUDALAB_ALIGNED_VECTORS(double, double)
 // For cooperative_groups.h and libraries; the lanes are those that arrive here together, not only
 // the caller.
 namespace cudalab {
-bool in_kernel();  // whether this thread runs one
+bool cudalab_in_kernel();  // whether this thread runs one
 unsigned converged_lanes(const char* file, int line);
 bool in_cooperative_launch();
 unsigned dynamic_shared_bytes();  // of a block of the kernel that runs

@@ -11,7 +11,7 @@ _CCCL_BEGIN_NAMESPACE_CUDA_STD
 template <class F>
 bool __cccl_thread_poll_with_backoff(
     F&& arrived, ::cuda::std::chrono::nanoseconds longest = ::cuda::std::chrono::nanoseconds(0)) {
-    if (!::cudalab::in_kernel()) return __cccl_thread_poll_on_host(arrived, longest);
+    if (!::cudalab::cudalab_in_kernel()) return __cccl_thread_poll_on_host(arrived, longest);
     const long long begin = longest.count() ? ::cudalab::cudalab_clock() : 0;
     while (!arrived()) {
         if (longest.count() && ::cudalab::cudalab_clock() - begin > longest.count()) return false;
