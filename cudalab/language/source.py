@@ -240,6 +240,11 @@ def kernels_dir() -> Path:
     return _custom_kernels or _installed_kernels()
 
 
+def is_own(path: Path) -> bool:
+    """Whether a file is one of cudalab's own kernels."""
+    return path.resolve().is_relative_to(_installed_kernels().resolve())
+
+
 def use_kernels_dir(path: Path) -> None:
     """Take the kernels from `path` (the command line's `--kernels DIR`)."""
     global _custom_kernels  # noqa: PLW0603 - one process has one kernels folder

@@ -142,32 +142,35 @@ def kernel_library(
     """
     runtime = str(runtime_library())
 
-    def build(*, exact: bool) -> Path:
-        words = ("loops" if loops else "fibers", "exact" if exact else "")
+    def build(parts: tiers.Parts) -> Path:
+        words = ("loops" if loops else "fibers", "exact" if parts.exact else "")
         depends = (*parts.kernels, *with_users(KERNEL), runtime, *words)
 
         def steps(folder: Path) -> tuple[Step, ...]:
             command, link = _compile_and_link(kernel_flags(), runtime)(folder)
             compile_it = _compile_loops if loops else _compile_fibers
-            ready = tiers.for_host(parts, in_step=True, exact=exact)
+            ready = tiers.for_host(parts, in_step=True)
             check_it = partial(check, folder / "library.so")
             return (partial(compile_it, ready, folder, command), link, check_it)
 
         return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps, label)
 
-    return _exact_if_possible(build, label)
+    return _exact_if_possible(build, parts, label)
 
 
-def _exact_if_possible(build: Callable[..., Path], label: str) -> Path:
+def _exact_if_possible(
+    build: Callable[[tiers.Parts], Path], parts: tiers.Parts, label: str
+) -> Path:
     """The library with a GPU's conversions and shifts, unless the compiler refuses those."""
     try:
-        return build(exact=True)
+        return build(parts)
     except KernelCompileError as error:
-        library = build(exact=False)  # a file that is wrong fails again, in its own words
-        refusal = next((line for line in error.message.splitlines() if "error:" in line), "")
-        note(
-            f"{label}: conversions and shifts are the processor's, not a GPU's ({refusal.strip()})"
-        )
+        if not parts.exact:
+            raise
+        library = build(parts._replace(exact=False))  # a wrong file fails again, in its own words
+        errors = [line for line in error.message.splitlines() if "error:" in line]
+        why = errors[0].strip() if errors else error.message
+        note(f"{label}: conversions and shifts are the processor's, not a GPU's ({why})")
         return library
 
 
@@ -203,11 +206,10 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
 def check_library(parts: tiers.Parts, label: str) -> Path:
     """Compile a kernel file with hooks for check mode, and its tables of call sites."""
 
-    def build(*, exact: bool) -> Path:
-        ready = tiers.for_host(parts, in_step=False, exact=exact)
-        return check_files([(tiers.with_fibers(ready), ())], label)
+    def build(parts: tiers.Parts) -> Path:
+        return check_files([(tiers.with_fibers(tiers.for_host(parts, in_step=False)), ())], label)
 
-    return _exact_if_possible(build, label)
+    return _exact_if_possible(build, parts, label)
 
 
 def check_files(

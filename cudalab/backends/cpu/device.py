@@ -379,8 +379,12 @@ class Symbol(ctypes.Structure):
 
 
 def parts(source: Source, defines: Mapping[str, str | int]) -> tiers.Parts:
-    """The text of a .cu file with its defines, and its kernels."""
-    return tiers.Parts(sources.with_defines(source.text, defines), tuple(source.kernels))
+    """The text of a .cu file with its defines, and its kernels.
+
+    cudalab's own need no other conversions and shifts than the processor's, which are faster.
+    """
+    text, kernels = sources.with_defines(source.text, defines), tuple(source.kernels)
+    return tiers.Parts(text, kernels, exact=not sources.is_own(source.path))
 
 
 def _allocate(num_bytes: int) -> np.ndarray[Any, Any] | None:

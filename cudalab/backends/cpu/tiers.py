@@ -44,7 +44,6 @@ _WARP = 32
 _GREATEST_INDEX = 2**31 - 1 - 1024  # of a thread in a grid: regions.h counts on it
 
 
-_HEADERS = '#include "cudalab_cpu.h"\n#include "cudalab/arithmetic.h"'
 EXPORTS = "cudalab exports"  # what compilers call the text behind a kernel file
 
 
@@ -54,20 +53,17 @@ class Parts(NamedTuple):
     text: str
     kernels: tuple[str, ...]
     exports: str = ""  # of its variables
+    exact: bool = True  # conversions and shifts have a GPU's results
 
 
 @lru_cache(maxsize=8)
-def for_host(parts: Parts, *, in_step: bool, exact: bool) -> Parts:
-    """The file for the host's compiler.
-
-    Its lanes go `in_step` where its kernels count on it; conversions and shifts have a GPU's
-    results if they are `exact`.
-    """
+def for_host(parts: Parts, *, in_step: bool) -> Parts:
+    """The file for the host's compiler; its lanes go `in_step` where its kernels count on it."""
     from cudalab.language import kernel_file  # noqa: PLC0415 - for new kernels only
 
     file = kernel_file.read(parts.text)
     exports = "".join(f"CUDALAB_SYMBOL({name})\n" for name in file.variables)
-    return parts._replace(text=file.for_host(in_step=in_step, exact=exact), exports=exports)
+    return parts._replace(text=file.for_host(in_step=in_step, exact=parts.exact), exports=exports)
 
 
 def to_preprocess(parts: Parts) -> str:
@@ -94,7 +90,8 @@ def with_loops(
     in_loops = [name for name in parts.kernels if name in written.kernels]
     others = [name for name in parts.kernels if name not in written.kernels]
     text = _joined(
-        _HEADERS,
+        '#include "cudalab_cpu.h"',
+        '#include "cudalab/arithmetic.h"' if parts.exact else "",
         "#define CUDALAB_FLAT" if written.flat else "",
         '#include "regions.h"',
         "#undef __global__",
@@ -114,7 +111,8 @@ def with_loops(
 def with_fibers(parts: Parts, reason: str = "", reasons: dict[str, str] | None = None) -> str:
     """The C++ of a file in which the threads of all kernels are fibers, and why."""
     return _joined(
-        _HEADERS,
+        '#include "cudalab_cpu.h"',
+        '#include "cudalab/arithmetic.h"' if parts.exact else "",
         parts.text,
         f'#line 1 "{EXPORTS}"',
         *(f"CUDALAB_KERNEL({name})" for name in parts.kernels),
