@@ -291,3 +291,12 @@ def test_memory_wrecked_by_a_kernel_is_a_crash_and_not_the_graders(tmp_path):
         reply = Reply(status=1, loaded=loaded, peak_bytes=0)
         trial = Trial({}, tmp_path / "in.bin", Limits())
         assert mine._attempt_of(tmp_path, outcome, reply, trial).why is why
+
+
+def test_a_file_of_ones_own_is_run_directly_without_alarm(tmp_path):
+    """Also where no sandbox works; whoever grades others is warned."""
+    path = kernel(tmp_path, "reduce", "sequential")
+    words = ("check", "reduce", "--kernel", path, "--device", "cpu", "--quick", "--no-time")
+    done = cudalab(*words, "--no-sanitize", "--sandbox", "none", status=0)
+    assert done.stdout.splitlines()[-1].startswith("sandbox none: run directly, as you;")
+    assert "NO SANDBOX" not in done.stdout + done.stderr
