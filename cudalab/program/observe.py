@@ -154,14 +154,16 @@ def observe(
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         seen.ended_by = signal.Signals(os.WTERMSIG(status)).name
+    said = ""  # of a crash
+    if detect:
+        with crash:
+            crash.seek(0)
+            said = crash.read().decode(errors="replace")
     if refused:
         raise KernelCompileError(f"the program cannot be linked: {refused}")
     if not started:
         raise CudalabError("the instrument could not start: nothing was observed")
-    if detect:
-        with crash:
-            crash.seek(0)
-            seen.add_crash(crash.read().decode(errors="replace"), library.labels)
+    seen.add_crash(said, library.labels)
     seen.unobserved = library.unobserved
     seen.looks.own -= library.launches
     seen.looks.local -= library.launches

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from cudalab.backends.cpu import tiers
-from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.language import arithmetic, kernel_file
 from cudalab.language.arithmetic import Group
@@ -80,15 +79,10 @@ def into(value, least, greatest, dtype):
     return int(max(least, min(greatest, value)))
 
 
-@pytest.fixture(params=["loops", "fibers", "checked"])
+@pytest.fixture(params=["loops", "fibers"])
 def opened(request):
-    if request.param == "checked":
-        with CheckDevice(detect=True, count=True) as device:
-            yield device
-            assert not device.findings
-    else:
-        with CpuDevice(1, loops=request.param == "loops") as device:
-            yield device
+    with CpuDevice(1, loops=request.param == "loops") as device:
+        yield device
 
 
 def compiled(device, tmp_path, dtype, *, meets):
