@@ -159,16 +159,6 @@ static void refuse(const char* place, const char* why) {
     fprintf(stderr, "Error: %s: not supported on the CPU device: %s\n", place, why);
     _exit(125);
 }
-void cudalab_refuse_arithmetic(const char* place) {
-    refuse(place,
-           "the conversions or shifts of this statement cannot be given a GPU's values\nHint: "
-           "split it into simpler statements, with variables of plain types");
-}
-static void cudalab_refuse_conversion(const char* place) {
-    refuse(place,
-           "a floating-point number that does not fit into an integer is converted here without a "
-           "cast, and would have another value than on a GPU\nHint: write the cast: (int)x");
-}
 bool cudalab_in_kernel() {  // only the thread that runs kernels has such a position
     return launching && current.block_dim.x != 0;
 }

@@ -1,12 +1,24 @@
-// Conversions of floating-point numbers that do not fit into an integer, where no function of
-// cudalab/arithmetic.h is in place: the compiler calls this before it converts as the processor
-// does, which is not what a GPU gives. For launch.cpp and observe.cpp.
+// What cannot have a GPU's arithmetic ends the program, by `refuse` of launch.cpp or observe.cpp:
+// statements in which the compiler refuses cudalab/arithmetic.h, and conversions of floating-point
+// numbers that do not fit into an integer, where nothing of it is in place. The compiler calls this
+// before it converts as the processor does.
 #pragma once
 
 #include <stdint.h>
 #include <string.h>
 
 namespace cudalab {
+
+void cudalab_refuse_arithmetic(const char* place) {
+    refuse(place,
+           "the conversions or shifts of this statement cannot be given a GPU's values\nHint: "
+           "split it into simpler statements, with variables of plain types");
+}
+static void cudalab_refuse_conversion(const char* place) {
+    refuse(place,
+           "a floating-point number that does not fit into an integer is converted here without a "
+           "cast, and would have another value than on a GPU\nHint: write the cast: (int)x");
+}
 
 // As compilers describe a conversion to the functions of a sanitizer.
 struct DescribedType {
