@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from cudalab.checker.grading.store import Store
 from cudalab.checker.grading.unpack import Entry
 from cudalab.errors import CudalabError
 
+FORMATS = {"zip": "zip", "tar.xz": "xztar", "tar.gz": "gztar"}
 SUM = b"""
 import struct, sys
 data = sys.stdin.buffer.read()
@@ -109,6 +112,62 @@ def test_folders_that_cannot_be_read_or_made(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "iterdir", denied)  # root may read everything
     with pytest.raises(CudalabError, match="cannot be read: Permission denied"):
         unpack.entries(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.xz", "a.tar.gz"])
+def test_a_damaged_archive_is_refused(tmp_path, name):
+    """Whatever byte is another one: it is unpacked, or it is refused."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "my.cu").write_bytes(bytes(range(32, 127)) * 20)
+    words = shutil.make_archive(str(tmp_path / "a"), FORMATS[name[2:]], tmp_path / "in")
+    data = Path(words).read_bytes()
+    for at in range(0, len(data), 3):
+        (tmp_path / name).write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
+        (tmp_path / "out").mkdir()
+        with suppress(unpack.BadSubmissionError):
+            unpack.place(Entry("a", tmp_path / name), tmp_path / "out")
+        shutil.rmtree(tmp_path / "out")
+
+
+@pytest.mark.parametrize("inside", ["my.cu", "my/one.cu", "my/deep/one.cu"])
+def test_what_cannot_be_read_is_refused_in_words(tmp_path, monkeypatch, inside):
+    """A file, one in a folder, a folder in a folder."""
+    path = tmp_path / "class" / inside
+    path.parent.mkdir(parents=True)
+    path.write_text("int x;")
+    (tmp_path / "out").mkdir()
+    locked = path.parent if path.parent.name == "deep" else path
+    monkeypatch.setattr(Path, "open", denied_for(Path.open, locked))  # root may read everything
+    monkeypatch.setattr(os, "scandir", denied_for(os.scandir, locked))
+    (entry,) = unpack.entries(tmp_path / "class")
+    unpack.digest(entry.path)
+    wanted = locked.relative_to(tmp_path / "class")
+    with pytest.raises(unpack.BadSubmissionError, match=f"{wanted}: Permission denied"):
+        unpack.place(entry, tmp_path / "out")
+
+
+def denied_for(function, locked):
+    """A function of paths that the system refuses one of."""
+
+    def denied(path, *args, **kwargs):
+        if Path(path) == locked:
+            raise PermissionError(13, "Permission denied", str(path))
+        return function(path, *args, **kwargs)
+
+    return denied
+
+
+def test_a_copy_that_cannot_be_written_is_the_graders_fault(tmp_path, monkeypatch):
+    """A full disk costs nobody points: the submission has to be judged again."""
+    (tmp_path / "out").mkdir()
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("my.cu", "int x;")
+    full = Path("/dev/full")
+    monkeypatch.setattr(unpack._Budget, "target", lambda *_: full)
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    with pytest.raises(CudalabError, match="No space left") as error:
+        unpack.place(Entry("a", tmp_path / "a.zip"), tmp_path / "out")
+    assert not isinstance(error.value, unpack.BadSubmissionError)
 
 
 def test_a_result_that_is_stored_can_be_replaced(tmp_path):

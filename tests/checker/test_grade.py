@@ -257,6 +257,15 @@ def test_a_race_is_named_by_its_line_and_speed_has_a_page_of_its_own():
     stage.findings = [finding]
     raced = replace(report, stages=[stage])
     assert summary.cause(raced) == f"{finding.title}, ben.cu:15"
+    unseen = verdicts.Stage("sanitize", verdicts.Status.FAILED, why=verdicts.Why.SANITIZER)
+    unseen.says = "it ended before the sanitizer could report"
+    assert summary.cause(replace(report, stages=[unseen])) == unseen.says
+    for why, said in ((verdicts.Why.CONTRACT, "my.cu: no kernel"), (verdicts.Why.WRONG, "")):
+        test = verdicts.Result(
+            name="one", size="1", dist="", seed=1, status=verdicts.Status.FAILED, why=why,
+            says="my.cu: no kernel",
+        )  # fmt: skip
+        assert summary.cause(replace(report, tests=[test])) == said
     passed = verdicts.Result(
         name="one", size="1", dist="", seed=1, status=verdicts.Status.PASSED, points=1.0
     )

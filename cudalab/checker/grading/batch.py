@@ -178,7 +178,8 @@ def take(store: Store, name: str, result: Callable[[], tuple[Report, frozenset[i
     try:
         report, prints = result()
     except Exception as error:  # noqa: BLE001 - the batch continues, and the next call tries again
-        store.fail(name, "".join(traceback.format_exception_only(error)).strip())
+        words = "".join(traceback.format_exception_only(error)).strip()
+        store.fail(name, error.message if isinstance(error, CudalabError) else words)
         return
     broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
     if broken:

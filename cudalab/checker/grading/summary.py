@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cudalab.checker import outputs
 from cudalab.checker.grading import similar
 from cudalab.checker.grading.store import DONE
-from cudalab.checker.verdicts import Status
+from cudalab.checker.verdicts import Status, Why
 from cudalab.output import web
 from cudalab.output.charts import Columns, Ladder, Rung
 from cudalab.output.grid import Column, Grid
@@ -116,7 +116,7 @@ def first_failure(report: Report) -> tuple[str, str]:
 def cause(report: Report) -> str:
     """The cause of the first failure in a few words: a finding and its line, or what was refused.
 
-    It is empty where nobody has looked further than the failure itself.
+    It is empty for a wrong answer of no known pattern.
     """
     for stage in report.stages:
         for finding in stage.findings if stage.status is Status.FAILED else ():
@@ -127,7 +127,12 @@ def cause(report: Report) -> str:
         if stage.name == "compile" and stage.status is Status.FAILED:
             lines = [line for line in (*stage.details, stage.says) if line]
             return next((line for line in lines if "error:" in line), lines[0] if lines else "")
-    return first_failure(report)[1]
+    why, pattern = first_failure(report)
+    if pattern or why == Why.WRONG:
+        return pattern
+    says = [test.says for test in report.tests if test.status is Status.FAILED]
+    says += [stage.says for stage in report.stages if stage.status is Status.FAILED]
+    return says[0] if says else ""
 
 
 def ranking(title: str, reports: dict[str, Report]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import re
 import stat
 import tarfile
 import zipfile
+import zlib
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
@@ -34,6 +36,10 @@ NOT_TEXT = {  # what a file begins with, what that is, and what helps
     b"\x1f\x8b": ("packed by gzip", "hand in the file that is in it"),
     b"\x7fELF": ("a compiled program", "hand in its source"),
 }
+DAMAGED = (  # what reading an archive raises that is cut, changed, encrypted or none
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError,
+    RuntimeError, NotImplementedError, ValueError,
+)  # fmt: skip
 IGNORED = {"__MACOSX", "__pycache__", ".git", ".DS_Store"}
 
 
@@ -54,12 +60,15 @@ def entries(folder: Path) -> list[Entry]:
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", hint="cudalab grade SUBMISSIONS/ --lab LAB …")
     try:
-        inside = sorted(folder.iterdir())
+        paths = {
+            path: _stem(path)
+            for path in sorted(folder.iterdir())
+            if not path.name.startswith(".") and path.name not in IGNORED
+        }
     except OSError as error:
         raise CudalabError(f"{folder} cannot be read: {error.strerror}") from None
-    paths = [path for path in inside if not path.name.startswith(".") and path.name not in IGNORED]
-    uses = Counter(name for path in paths for name in {_stem(path), _text(path)})
-    return [Entry(_stem(path) if uses[_stem(path)] == 1 else _text(path), path) for path in paths]
+    uses = Counter(name for path, stem in paths.items() for name in {stem, _text(path)})
+    return [Entry(stem if uses[stem] == 1 else _text(path), path) for path, stem in paths.items()]
 
 
 def _stem(path: Path) -> str:
@@ -104,12 +113,14 @@ def digest(path: Path) -> str:
         state.update(os.fsencode(path.readlink()))
         return state.hexdigest()
     for one in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if one.is_symlink() or not one.is_file():
-            continue
-        with suppress(OSError), one.open("rb") as file:  # judging reports unreadable files
-            state.update(b"%b\0%d\0" % (os.fsencode(one.relative_to(path)), one.stat().st_size))
-            while piece := file.read(PIECE):
-                state.update(piece)
+        with suppress(OSError):  # judging reports unreadable files
+            if one.is_symlink() or not one.is_file():
+                continue
+            with one.open("rb") as file:
+                inner = os.fsencode(one.relative_to(path))
+                state.update(b"%b\0%d\0" % (inner, one.stat().st_size))
+                while piece := file.read(PIECE):
+                    state.update(piece)
     return state.hexdigest()
 
 
@@ -131,9 +142,18 @@ def place(entry: Entry, folder: Path) -> Path:
             f"{name}: archives of this kind are not supported", "hand in a zip or a tar"
         )
     else:
-        with entry.path.open("rb") as file:
+        with _reading(name), entry.path.open("rb") as file:
             _Budget().copy(file, folder / usable(entry.path.name))
     return _checked(_inner(folder))
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Refuse a submission that the system does not let the grader read."""
+    try:
+        yield
+    except OSError as error:
+        raise BadSubmissionError(f"cannot be read: {name}: {error.strerror}") from None
 
 
 def _checked(folder: Path) -> Path:
@@ -160,21 +180,21 @@ def _inner(folder: Path) -> Path:
 
 
 def _copy_tree(source: Path, folder: Path) -> None:
+    def unread(error: OSError) -> None:
+        raise BadSubmissionError(f"cannot be read: {inner(error.filename)}: {error.strerror}")
+
+    def inner(path: Path | str) -> str:
+        return shown(str(Path(path).relative_to(source.parent)))
+
     budget = _Budget()
-    for path in sorted(source.rglob("*")):
-        inner = path.relative_to(source)
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            continue  # a link may lead anywhere, and a pipe has no end
-        if path.is_dir():
-            folder.joinpath(*map(usable, inner.parts)).mkdir(parents=True, exist_ok=True)
-        else:
-            target = budget.target(folder, inner.as_posix())
-            try:
+    for at, _, names in os.walk(source, onerror=unread):
+        for path in (Path(at, name) for name in sorted(names)):
+            with _reading(inner(path)):
+                if path.is_symlink() or not path.is_file():
+                    continue  # a link may lead anywhere, and a pipe has no end
+                target = budget.target(folder, path.relative_to(source).as_posix())
                 with path.open("rb") as file:
                     budget.copy(file, target)
-            except OSError as error:
-                reason = f"{shown(str(inner))}: {error.strerror}"
-                raise BadSubmissionError(f"cannot be read: {reason}") from None
 
 
 def _unzip(path: Path, folder: Path) -> None:
@@ -188,7 +208,7 @@ def _unzip(path: Path, folder: Path) -> None:
                 target = budget.target(folder, member.filename)
                 with archive.open(member) as file:
                     budget.copy(file, target)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, ValueError) as error:
+    except DAMAGED as error:
         raise _unopened(path, error) from None
 
 
@@ -203,7 +223,7 @@ def _untar(path: Path, folder: Path) -> None:
                 file = archive.extractfile(member)
                 if file is not None:
                     budget.copy(file, target)
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+    except DAMAGED as error:
         raise _unopened(path, error) from None
 
 
@@ -232,15 +252,23 @@ class _Budget:
         return target
 
     def copy(self, source: IO[bytes], target: Path) -> None:
-        """Copy as much as the budget allows."""
+        """Copy as much as the budget allows. What cannot be written is the grader's fault."""
         if target.exists():
             raise BadSubmissionError(f"it has two files of one name: {target.name}")
-        with target.open("xb") as out:
-            while piece := source.read(PIECE):
-                self.bytes -= len(piece)
-                if self.bytes < 0:
-                    raise BadSubmissionError(f"more than {MAX_BYTES >> 20} MiB when unpacked")
+        while piece := source.read(PIECE):
+            self.bytes -= len(piece)
+            if self.bytes < 0:
+                raise BadSubmissionError(f"more than {MAX_BYTES >> 20} MiB when unpacked")
+            self._append(target, piece)
+        self._append(target, b"")
+
+    @staticmethod
+    def _append(target: Path, piece: bytes) -> None:
+        try:
+            with target.open("ab") as out:
                 out.write(piece)
+        except OSError as error:
+            raise CudalabError(f"it cannot be copied: {error.strerror}") from None
 
 
 def sources(folder: Path) -> Iterator[Path]:
