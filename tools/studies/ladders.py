@@ -81,6 +81,7 @@ SIDES = (
 def run(folder: str, seconds: str = "170") -> None:
     """Measure the ladders whose files are not in the folder, and store all if none is missing."""
     end = time.monotonic() + float(seconds)
+    Path(folder).mkdir(parents=True, exist_ok=True)
     commands = [[lab, "--variants", "all"] for lab in labs.names()] + [side.words for side in SIDES]
     files = [Path(folder, f"{number}.json") for number in range(len(commands))]
     fill_cache("cuda", wanted())
