@@ -1,7 +1,7 @@
 """The cases that a kernel's header allows: which are judged, by a draw, and which are not.
 
 A header without `applies` says that the kernel computes every case of the lab. The tests are made
-for one of them, so a few run in others instead, drawn by the check's seed: nobody knows which.
+for one of them, so a few run once more in others, drawn by the check's seed: nobody knows which.
 """
 
 from __future__ import annotations
@@ -18,27 +18,36 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case
 
-PER_TESTS = 5  # one of so many is in another case
+PER_TESTS = 5  # one of so many runs in another case, too
 
 
 def with_other_cases(lab: Lab, plan: Plan, variant: Variant, seed: int) -> Plan:
-    """The plan with some of its tests in other cases that the header allows.
+    """The plan with some of its tests a second time, in other cases that the header allows.
 
-    The first test and the last are what they were: the sanitizer and the clock have their case.
+    Both times have half of the points. The first test and the last have the plan's case alone, for
+    the sanitizer and the clock.
     """
     draw = random.Random(seed)  # noqa: S311 - the seed is no secret after the check
     others = list(rest(lab, plan, variant))
     draw.shuffle(others)
-    tests = list(plan.tests)
-    places = list(range(1, len(tests) - 1))
+    places = list(range(1, len(plan.tests) - 1))
     draw.shuffle(places)
     left = -(-len(places) // PER_TESTS)
+    also: dict[int, Case] = {}
     for place in places:
-        case = next((one for one in others if _fits(lab, tests[place], one, variant)), None)
+        case = next((one for one in others if _fits(lab, plan.tests[place], one, variant)), None)
         if case is not None and left:
             others.remove(case)
             left -= 1
-            tests[place] = replace(tests[place], options=case, drawn=True)
+            also[place] = case
+    tests: list[Test] = []
+    for place, test in enumerate(plan.tests):
+        if place not in also:
+            tests.append(test)
+            continue
+        half = replace(test, points=test.points / 2)
+        name = f"{test.name}, another case"
+        tests += [half, replace(half, name=name, options=also[place], drawn=True)]
     return replace(plan, tests=tuple(tests))
 
 

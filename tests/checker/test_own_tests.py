@@ -189,7 +189,10 @@ def test_quick_is_a_third():
 
 
 def test_other_cases_that_a_header_allows():
-    """Some tests run in a case drawn by the seed, if the command names none; the rest is told."""
+    """Some tests run in a case drawn by the seed, too, if the command names none.
+
+    Each stays in the case that it is made for; the points are the same; the rest is told.
+    """
     lab = labs.get("scan")
     variant = registry.find(lab, "hillis_steele")
     plan = cases.public(lab, {}, variant, quick=False)
@@ -197,7 +200,11 @@ def test_other_cases_that_a_header_allows():
     assert drawn[0] == drawn[1] != drawn[2]
     changed = [test for test in drawn[0].tests if test.drawn]
     assert len(changed) == 3
-    assert [test.name for test in drawn[0].tests] == [test.name for test in plan.tests]
+    kept = [test for test in drawn[0].tests if not test.drawn]
+    assert [replace(test, points=1.0) for test in kept] == list(plan.tests)
+    assert sum(test.points for test in drawn[0].tests) == len(plan.tests)
+    names = [test.name for test in drawn[0].tests]
+    assert len(set(names)) == len(names)
     assert not any(drawn[0].tests[k].drawn for k in (0, -1))
     (line,) = draw.not_judged(lab, plan, variant)
     every = sum(map(variant.computes, lab.cases()))
