@@ -293,7 +293,7 @@ class _Program:
             os._exit(125)
 
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
-        """Register a __device__ or __constant__ variable as memory that kernels may use."""
+        """Register a device, constant or managed variable as memory that kernels may use."""
         name = _last_name(mangled.decode())
         space = check_rows.SPACES.index("constant" if name in self.constants else "global")
         region = self.checker.cudalab_check_add(

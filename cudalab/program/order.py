@@ -28,13 +28,17 @@ _PROBLEMS = ("stream_race", "host_race", "freed_in_use", "used_too_early", "copy
 _KINDS: tuple[Kind, ...] = ("load", "store", "atomic")
 _VERBS = ("reads", "writes", "changes (atomically)")
 _LIBRARIES = {"blas": "cuBLAS", "generators": "cuRAND", "textures": "copies of CUDA arrays"}
-# Libraries whose algorithms are host code here. Their types are for kernels, too.
+# Libraries whose algorithms are host code here; their types are for kernels, too. And memory that
+# the host may have written, by what is not observed.
 _ON_HOST = {
     "Thrust's algorithms": re.compile(
         r"^[ \t]*#[ \t]*include[ \t]*[<\"]thrust/(?!complex|functional|optional|pair|tuple)",
         re.MULTILINE,
     ),
     "CUB's algorithms for whole devices": re.compile(r"\bcub::Device\w+"),
+    "whether managed and pinned memory has a value": re.compile(
+        r"\bcuda(?:MallocManaged|HostAlloc|MallocHost|HostRegister)\b"
+    ),
 }
 NOBODY = Thread((0, 0, 0), (0, 0, 0))
 

@@ -43,6 +43,8 @@ KINDS = {
     "dynamic": ("extern __shared__ int d[];", "d", ""),
     "constant": ("", "(int*)constants", ""),
     "variable": ("", "variables", ""),
+    "managed": ("", "managed", ""),
+    "managed_memory": ("", "buffer", ""),
     "scalar": ("int* s = &scalar;", "s", ""),
     "heap": ("int* h = (int*)malloc(256);", "h", "free(h);"),
     "local": ("int a[64];", "a", ""),
@@ -58,6 +60,7 @@ struct Derived : Base {
 };
 __constant__ int constants[64];
 __device__ int variables[64], scalar, length = 7;
+__managed__ int managed[64];
 """
 KIND_OF = {"past": "out_of_bounds", "before": "out_of_bounds"}
 CAST = ("local", "cast")  # a header converts what it reads, and is not told whose memory that is
@@ -96,7 +99,8 @@ def program(kind):
             f"__global__ void {kernel}(int* buffer, int* out)"
             f" {{ {before} {fill} *out = of_{kernel}({where}, {at}); {behind} }}"
         )
-        launches.append(f"cudaMalloc(&p, 256); {kernel}<<<1, 1, 256>>>(p, out);")
+        allocate = "cudaMallocManaged" if kind == "managed_memory" else "cudaMalloc"
+        launches.append(f"{allocate}(&p, 256); {kernel}<<<1, 1, 256>>>(p, out);")
         launches.append("cudaDeviceSynchronize(); cudaFree(p);")
     main = ["int main() {", "int *out, *p;", "cudaMalloc(&out, 4);", *launches, "}"]
     return "\n".join([*rows, *main]) + "\n", lines
@@ -126,3 +130,148 @@ def test_each_mistake_is_found_or_listed(kind, tmp_path):
     assert silent == []
     if is_local:
         assert "whether local arrays have a value" in " ".join(done.stderr.split())
+    if kind == "managed_memory":
+        assert "whether managed and pinned memory has a value" in " ".join(done.stderr.split())
+
+
+SHARED_WITH_HOST = """
+__device__ int page[960];
+__managed__ int sum, flags[4];
+__global__ void adds() { atomicAdd(&sum, 1); flags[threadIdx.x] = 1; }
+__global__ void loses() { sum += threadIdx.x; }  // lost_update
+__global__ void writes(int i) { page[i] = 3; }  // out_of_bounds
+int main() {
+    sum = 3;
+    adds<<<1, 4>>>();
+    flags[0] = 4;  // host_race
+    cudaDeviceSynchronize();
+    flags[0] = sum;
+    loses<<<2, 4>>>();
+    writes<<<1, 1>>>(959);
+    writes<<<1, 1>>>(960);
+    cudaDeviceSynchronize();
+    return flags[0] + sum == 0;
+}
+"""
+
+
+# With the zone before it, the array `page` ends where a page of memory does.
+def test_variables_that_host_and_kernels_share_have_bounds_and_an_order(tmp_path):
+    file, report = tmp_path / "shared.cu", tmp_path / "findings.json"
+    file.write_text(SHARED_WITH_HOST, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
+    subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    found = json.loads(report.read_text("utf-8"))["findings"]
+    rows = enumerate(SHARED_WITH_HOST.splitlines(), start=1)
+    wanted = {(number, row.split("// ")[1]) for number, row in rows if "// " in row}
+    assert {(each["line"], each["kind"]) for each in found} == wanted
+
+
+STATES = """#include <curand_kernel.h>
+#define N 64
+__global__ void begin(curandState* states) { curand_init(7, threadIdx.x, 0, &states[threadIdx.x]); }
+__global__ void right(curandState* states, unsigned* out) {
+    curandState own = states[threadIdx.x];
+    out[threadIdx.x] = curand(&own) + (unsigned)curand_uniform(&own);
+    states[threadIdx.x] = own;
+}
+__global__ void draws(curandState* states, unsigned* out) {
+    out[threadIdx.x] = curand(AT);  // @draws
+}
+__global__ void starts(curandState* states) {
+    if (threadIdx.x == 0) curand_init(7, 0, 0, AT);  // @starts
+}
+int main() {
+    curandState* states;
+    unsigned* out;
+    cudaMalloc(&states, N * sizeof *states);
+    cudaMalloc(&out, N * sizeof *out);
+    BEGIN
+    LAUNCH
+    cudaDeviceSynchronize();
+    cudaFree(states);
+    cudaFree(out);
+}
+"""
+BEGIN, DRAW, START = (
+    f"{name}<<<1, N>>>({words});"
+    for name, words in (("begin", "states"), ("draws", "states, out"), ("starts", "states"))
+)
+
+
+@pytest.mark.parametrize(
+    ("begin", "launch", "at", "kinds"),
+    [
+        (BEGIN, "right<<<1, N>>>(states, out);", "states", set()),
+        (BEGIN, DRAW, "states + threadIdx.x", set()),
+        (BEGIN, START, "states + 5", set()),
+        (BEGIN, DRAW, "states + threadIdx.x / 2", {"race", "lost_update"}),
+        (BEGIN, DRAW, "states + threadIdx.x + 1", {"out_of_bounds"}),
+        (BEGIN, DRAW, "(curandState*)((char*)(states + threadIdx.x) + 2)", {"misaligned"}),
+        ("", DRAW, "states + threadIdx.x", {"uninitialised"}),
+        (BEGIN, START, "states + N", {"out_of_bounds"}),
+        (BEGIN, START, "states - 1", {"out_of_bounds"}),
+    ],
+)
+def test_the_state_of_curand_is_memory_like_any_other(begin, launch, at, kinds, tmp_path):
+    file, report = tmp_path / "states.cu", tmp_path / "findings.json"
+    text = STATES.replace("AT", at).replace("BEGIN", begin).replace("LAUNCH", launch)
+    file.write_text(text, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    found = json.loads(report.read_text("utf-8"))["findings"]
+    errors = {each["kind"] for each in found if not each["note"]}
+    assert bool(errors & kinds) == bool(kinds), done.stderr
+    assert done.returncode == (3 if kinds else 0)
+    marked = {text.splitlines()[each["line"] - 1].partition("// ")[2] for each in found}
+    assert marked <= {"@draws", "@starts"}
+
+
+INDICES = """struct Pair { int a[4], b; };
+__device__ int value(int x) { return x * 3; }
+__device__ int first(int* x) { return x[0] * 3; }
+__device__ __noinline__ void rows(int (*p)[4], int n) {
+    int own = n;
+    p[0][n] = value(own);  // note
+}
+__global__ void k(int* out, int* index, int n, Pair* pair) {
+    int own[4] = {}, two[4][4] = {};
+    float numbers[4] = {};
+    own[n] = value(n);  // error
+    own[index[0]] = 3;  // error
+    own[n] += value(n);  // error
+    numbers[n] = sqrtf(out[0]);  // error
+    out[0] = own[n] + value(2);  // error
+    own[1] = two[n][1] + value(1);  // error
+    own[value(n) / 3] = first(&own[0]);  // error
+    pair->a[n] = value(2);  // note
+    pair->a[n] = index[0] + first(own);  // note
+    rows(two, n);
+    out[2] = pair->a[n] + value(n);  // note
+    own[2] = pair->a[n];  // note
+    out[3] = own[0] + own[1] + own[2] + own[3] + (int)numbers[0];
+}
+int main() {
+    int *out, *index, four = 4;
+    Pair* pair;
+    cudaMalloc(&out, 128), cudaMalloc(&index, 4), cudaMalloc(&pair, sizeof *pair);
+    cudaMemset(out, 0, 128), cudaMemset(pair, 0, sizeof *pair);
+    cudaMemcpy(index, &four, 4, cudaMemcpyHostToDevice);
+    k<<<1, 1>>>(out, index, 4, pair);
+    cudaDeviceSynchronize();
+    cudaFree(out), cudaFree(index), cudaFree(pair);
+}
+"""
+
+
+def test_an_index_past_an_array_of_the_thread_s_own_is_an_error_whatever_is_stored(tmp_path):
+    """Past an array that a pointer leads to, it is a note: it may stay in a larger object."""
+    file, report = tmp_path / "indices.cu", tmp_path / "findings.json"
+    file.write_text(INDICES, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    found = json.loads(report.read_text("utf-8"))["findings"]
+    said = {each["line"]: "note" if each["note"] else "error" for each in found}
+    rows = enumerate(INDICES.splitlines(), start=1)
+    assert said == {number: row.split("// ")[1] for number, row in rows if "// " in row}

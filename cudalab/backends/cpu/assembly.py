@@ -105,7 +105,7 @@ class _Index:
 
     check: Site
     column: str  # of the access, too
-    in_frame: bool = False  # what has been addressed since the last read
+    in_frame: bool = False  # what has been addressed since the last read, or call of a function
     at_first: bool | None = None  # before the first call
 
     def is_decided(self, called: str, column: str) -> bool:
@@ -113,12 +113,17 @@ class _Index:
         if self.at_first is None:
             self.at_first = self.in_frame
         hook = _HOOK.match(called)
-        if hook and column != self.column and hook["kinds"] == "read":
-            self.in_frame = False
+        is_access = hook is not None and column == self.column
+        if not is_access and (hook is None or hook["kinds"] == "read"):
+            self.in_frame = False  # what is stored is computed, or read, behind the check
             return False
-        is_access = hook and column == self.column
-        self.check.flags |= IS_LOCAL if (self.in_frame if is_access else self.at_first) else 0
+        self.decide(is_access=is_access)
         return True
+
+    def decide(self, *, is_access: bool = False) -> None:
+        """Set the flag of the check; `is_access` says that the array is known to be read now."""
+        in_frame = self.in_frame or (bool(self.at_first) and not is_access)
+        self.check.flags |= IS_LOCAL if in_frame else 0
 
 
 class _Listing:
@@ -166,6 +171,7 @@ class _Listing:
             self.headers[int(match[1])] = self._header_flags(*match.groups()[1:])
         elif match := _FUNCTION.match(row):
             self._function, self._in_block = self._function + 1, False
+            self._end_index()
             self.functions[match[1]] = self._function
         elif _SECTION.match(row):
             self._thread_local = _THREAD_LOCAL.match(row) is not None
@@ -224,9 +230,16 @@ class _Listing:
         elif _ADDITION.match(called) and _ONE.search(self._address):
             self._exchange, self._unused = site, ADDS_ONE
         elif called.startswith(BOUNDS_HOOK):
+            self._end_index()
             self._index = _Index(site, self._column)
         elif _HOOK.match(called) and _OF_FRAME.search(self._address):
             site.flags |= IN_FRAME  # and not what a pointer leads to
+
+    def _end_index(self) -> None:
+        """Decide about a check behind which no access was seen."""
+        if self._index:
+            self._index.decide()
+        self._index = None
 
     def _expect_access(self, site: Site, called: str) -> None:
         """Note that a hook of the user's is called whenever its block is entered."""

@@ -42,6 +42,9 @@ Section device_variables() {
 Section constants() {
     return memory.constants;
 }
+Section managed_variables() {
+    return memory.managed;
+}
 bool is_constant(const void* address) {
     return is_in(memory.constants, address);
 }

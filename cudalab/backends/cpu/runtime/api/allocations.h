@@ -118,8 +118,11 @@ static cudaError_t allocate_shared_with_host(Call& call, void** pointer, size_t 
     if (!pointer) return call.fail(cudaErrorInvalidValue, "the pointer to the pointer is null");
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    if (posix_memalign(pointer, PAGE, round_up(bytes, PAGE)) != 0)
+    char* pages = nullptr;  // a page before it and a gap behind it keep overruns from the heap
+    if (bytes > SIZE_MAX / 2 ||
+        posix_memalign((void**)&pages, PAGE, PAGE + round_up(bytes + GAP, PAGE)) != 0)
         return call.fail(cudaErrorMemoryAllocation, "%zu bytes requested", bytes);
+    *pointer = pages + PAGE;
     if (kind == Kind::MANAGED) memset(*pointer, 0, bytes);
     uintptr_t begin = (uintptr_t)*pointer;
     watch_memory(memory.live[begin] = {begin, bytes, kind, flags, call.place}, 0);
@@ -146,7 +149,7 @@ cudaError_t release(Call& call, void* pointer, bool pinned) {
     memory.live.erase(found);
     unwatch_memory(freed);
     if (freed.kind != Kind::DEVICE) {
-        free(pointer);
+        free((char*)pointer - PAGE);
         return cudaSuccess;
     }
     if (is_reserved(pointer)) {

@@ -163,8 +163,10 @@ void for_each_variable(Section section, Visitor visit) {
     if (!symbols) return;
     for (const ElfW(Sym)* each = symbols->begin; each < symbols->end; ++each) {
         const char* address = (const char*)(symbols->base + each->st_value);
-        if ((each->st_info & 15) == STT_OBJECT && address >= section.begin && address < section.end)
-            visit(symbols->names + each->st_name, address, each->st_size);
+        const char* name = symbols->names + each->st_name;
+        if ((each->st_info & 15) == STT_OBJECT && address >= section.begin &&
+            address < section.end && !strstr(name, "cudalab_last_"))  // of sections.cpp
+            visit(name, address, each->st_size);
     }
 }
 

@@ -128,6 +128,7 @@ struct Section {
 void know_variables(Section device, Section constants, Section managed);
 Section device_variables();
 Section constants();
+Section managed_variables();
 bool is_constant(const void* address);  // in a __constant__ variable
 bool is_code(const void* address);      // whether there is code of the process
 bool is_symbol(const void* address);    // a __device__, __constant__ or __managed__ variable

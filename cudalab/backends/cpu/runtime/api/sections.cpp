@@ -10,9 +10,9 @@ extern char __start_cudalab_managed[], __stop_cudalab_managed[];
 }
 
 #define LAST_PAGE alignas(cudalab::PAGE) __attribute__((used))
-LAST_PAGE CUDALAB_DEVICE_DATA static char last_page[cudalab::PAGE] = {};
-LAST_PAGE CUDALAB_CONSTANT_DATA static char last_constants[cudalab::PAGE] = {};
-__attribute__((used)) CUDALAB_MANAGED_DATA static char last_managed = 0;
+LAST_PAGE CUDALAB_DEVICE_DATA static char cudalab_last_page[cudalab::PAGE] = {};
+LAST_PAGE CUDALAB_CONSTANT_DATA static char cudalab_last_constants[cudalab::PAGE] = {};
+__attribute__((used)) CUDALAB_MANAGED_DATA static char cudalab_last_managed = 0;
 
 static const bool known = [] {
     cudalab::know_variables({__start_cudalab_device, __stop_cudalab_device},

@@ -470,5 +470,8 @@ extern "C" void cudalab_order(Listener listener, int own_default) {
 }
 // A variable, which check mode has as a region.
 extern "C" void cudalab_order_variable(const void* address, size_t bytes, unsigned region) {
-    order_begins({(uintptr_t)address, bytes, Kind::VARIABLE, 0, {nullptr, 0}}, region);
+    const Section managed = managed_variables();
+    const bool is_managed = address >= managed.begin && address < managed.end;
+    const Kind kind = is_managed ? Kind::MANAGED : Kind::VARIABLE;
+    order_begins({(uintptr_t)address, bytes, kind, 0, {nullptr, 0}}, region);
 }
