@@ -2,7 +2,7 @@
 
 python -m tools.right [LAB[/VARIANT]...]         all variants as they are, and 3 styles of each
 python -m tools.right --styles N [LAB[/VARIANT]...]   N styles of each instead
-python -m tools.right --rest                     only those that have not been accepted yet
+python -m tools.right --rest                     only those that this commit has not accepted yet
 
 A shipped variant is right, and so is one that styles.py has written differently. Each is handed in
 as a student's file and judged as `cudalab grade` judges: compiler, a third of the public list,
@@ -62,16 +62,21 @@ def main() -> None:
     parser.add_argument("chosen", nargs="*", metavar="LAB[/VARIANT]")
     options = parser.parse_args()
     known = {key_of(row): row for row in stored()}
+    machine = results.machine("cpu")
+    accepted = {
+        key
+        for key, row in known.items()
+        if (row["verdict"], row["commit"]) == ("accepted", machine["commit"])
+    }
     work = [
         one
         for one in kernels(options.chosen, options.styles)
-        if not options.rest or known.get(one[:3], {}).get("verdict") != "accepted"
+        if not options.rest or one[:3] not in accepted
     ]
     random.Random(SEED).shuffle(work)  # noqa: S311 - a run that is stopped has some of all
-    machine = results.machine("cpu")
     with ThreadPoolExecutor(options.jobs) as pool:
         for row in pool.map(judged, work):
-            known[key_of(row)] = row
+            known[key_of(row)] = {**row, "commit": machine["commit"]}
             if row["verdict"] != "accepted":
                 print(*key_of(row), row["verdict"], row["says"], sep=": ", flush=True)
             rows = [known[key] for key in sorted(known)]
@@ -152,8 +157,9 @@ def stored() -> list[results.Json]:
 def table() -> str:
     """What the checker says of them, for docs/checking.md."""
     run, columns = results.read(VERDICTS), ["kernels", *WORDS]
-    where = f"The latest were judged on {run['date']} at commit `{run['commit']}`, "
-    where += f"on {run['device']}.\n"
+    commits = Counter(row["commit"] for row in stored())
+    words = ", ".join(f"{count} at commit `{commit}`" for commit, count in commits.most_common())
+    where = f"Judged on {run['device']}, the latest on {run['date']}: {words}.\n"
     kinds = results.table(["style", *columns], lines(), numbers=len(columns))
     return f"{where}\n{kinds}"
 
