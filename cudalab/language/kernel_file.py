@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cudalab.language import arithmetic, lockstep, shared, twins
 from cudalab.language.device_functions import File
 from cudalab.language.macros import macros, read_body
+from cudalab.language.refused import edits_of
 from cudalab.language.scopes import Scope
 from cudalab.language.structure import scan
 from cudalab.language.syntax import Words
-from cudalab.language.tokens import Lines, tokenize
+from cudalab.language.tokens import Lines, Places, tokenize
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudalab.language.refused import Place
+    from cudalab.language.scopes import Node
+
     Edit = tuple[int, int, str]
+
+NOTHING: Mapping[Place, int] = MappingProxyType({})
 
 
 @lru_cache(maxsize=8)
@@ -51,11 +60,14 @@ class KernelFile:
         arrays = (node for node in declared if node.words >= {"extern", "__shared__"})
         return next((name.name for node in arrays for name in node.names), None)
 
-    def for_host(self, *, in_step: bool, exact: bool = True) -> str:
+    def for_host(
+        self, *, in_step: bool, exact: bool = True, refused: Mapping[Place, int] = NOTHING
+    ) -> str:
         """The text for a host's compiler.
 
         Lanes go `in_step` where the kernels count on it; conversions and shifts have a GPU's
-        results if they are `exact`.
+        results if they are `exact`. `refused` says where the compiler has refused those, and how
+        often: functions with a statement that cannot have them refuse to run.
         """
         edits = list(shared.edits(self.root, self.words, self.text))
         for macro in self.macros:
@@ -65,14 +77,14 @@ class KernelFile:
         if in_step:
             functions = self.structure.device_functions
             edits += lockstep.edits([File(self.words, self.directives, functions)])[0]
-        head, more = self._exact(edits) if exact else ("", [])
+        head, more = self._exact(edits, refused) if exact else ("", [])
         pieces, end = [head], 0
         for start, stop, written in sorted([*edits, *more]):
             pieces += [self.text[end:start], written]
             end = stop
         return "".join([*pieces, self.text[end:]])
 
-    def _exact(self, made: list[Edit]) -> tuple[str, list[Edit]]:
+    def _exact(self, made: list[Edit], refused: Mapping[Place, int]) -> tuple[str, list[Edit]]:
         """Directives for the top, and edits, that give conversions and shifts a GPU's results.
 
         Where an edit has been `made`, none is added; nor is a macro with several definitions.
@@ -89,8 +101,22 @@ class KernelFile:
             for group in arithmetic.groups(node, self.words, divisions=False)
         ]
         groups += twins.used(bodies, self.words, doubled)
-        edits = [edit for each in groups if not each.is_inside(edited) for edit in each.edits]
+        edits = [
+            edit
+            for each in groups
+            if not each.is_inside(edited)
+            for edit in edits_of(each, self.words, self._lines(each.statement, refused), refused)
+        ]
         defined = [
             twins.twin(each, self.text, made, doubled) for each in once if each.name in doubled
         ]
         return "".join([*defined, "\n"] if defined else ""), edits
+
+    def _lines(self, statement: Node, refused: Mapping[Place, int]) -> list[Place]:
+        """The file and line of each token of a statement, which only matter if some are refused."""
+        tokens = self.words.tokens[statement.first : statement.last if refused else 0]
+        return [self._places[token.start] for token in tokens] or [("", 0)]
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.text)

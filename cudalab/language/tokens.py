@@ -160,6 +160,27 @@ class Lines:
         return bisect_right(self._starts, position)
 
 
+class Places:
+    """The files and lines of positions in a text with #line directives."""
+
+    def __init__(self, text: str) -> None:
+        """Record where lines begin, and what the directives say."""
+        self._lines = Lines(text)
+        self._marks = [
+            (self._lines[match.end()], match["file"], int(match["line"]))
+            for match in re.finditer(r'^#line (?P<line>\d+) "(?P<file>[^"]*)"', text, re.MULTILINE)
+        ]
+
+    def __getitem__(self, position: int) -> tuple[str, int]:
+        """The file and line of `position`; no file before the first directive."""
+        at = self._lines[position]
+        behind = bisect_right(self._marks, (at,)) - 1
+        if behind < 0:
+            return "", at
+        line, file, first = self._marks[behind]
+        return file, first + at - line - 1
+
+
 def as_sign(token: Token) -> Token:
     """A token, with `^=` for `xor_eq` and the like."""
     sign = _ALTERNATIVE.get(token.text)

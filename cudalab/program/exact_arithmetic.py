@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import stops_at_zero
 from cudalab.language import arithmetic, twins
+from cudalab.language.refused import edits_of
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Sequence
 
+    from cudalab.language.refused import Place
     from cudalab.language.scopes import Node, Scope
     from cudalab.language.syntax import Words
     from cudalab.program.parsed import Parsed
 
 
-def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, int]]) -> None:
+def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> None:
     """Give conversions and shifts in device code a GPU's results, unless an edit is in the way.
 
     `refused` are files and lines where the compiler refuses that, and how often: statements there
@@ -47,12 +49,9 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, i
         for group in made_groups:
             if group.is_inside(edited):
                 continue
-            line, times = _refused(each, words, group.statement, refused)
-            edits = [group.edits, group.others][times] if times < 2 else []
+            edits = edits_of(group, words, _lines(each, words, group.statement), refused)
             for edit in edits:
                 each.replace(*edit)
-            if not edits:
-                each.refuse(_brace(group.function, words), line)
         for macro in each.macros:
             if macro.name in doubled:
                 text = twins.twin(macro, each.file.text, made, doubled)
@@ -61,18 +60,7 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, i
         each.head = twins.defaults(doubled)
 
 
-def _refused(
-    each: Parsed, words: Words, statement: Node, refused: Counter[tuple[str, int]]
-) -> tuple[int, int]:
-    """The line of a statement that the compiler has refused most often, with the count."""
+def _lines(each: Parsed, words: Words, statement: Node) -> list[Place]:
     first = each.lines[words.tokens[statement.first].start]
     last = each.lines[words.tokens[statement.last - 1].start]
-    times = {line: refused[each.file.label, line] for line in range(first, last + 1)}
-    line = max(times, key=lambda each: times[each])
-    return line, times[line]
-
-
-def _brace(function: Node, words: Words) -> int:
-    """The position behind the brace that opens a function's body."""
-    body = next(child for child in function.children if child.kind == "block")
-    return words.tokens[body.first].end
+    return [(each.file.label, line) for line in range(first, last + 1)]

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from cudalab.backends.cpu.regions.blame import places
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program import linking
 from cudalab.program.parsed import parse
@@ -69,7 +70,6 @@ _INTERNAL = re.compile(
     r"|^ *template argument deduction|^class template argument deduction failed:$"
 )
 _FIRST_ONLY = "compilation terminated due to -fmax-errors"
-_PLACE = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):", re.MULTILINE)
 RUNTIME = "/cpu/runtime/"
 T = TypeVar("T")
 
@@ -128,11 +128,6 @@ def links(messages: str, label: str) -> CudalabError:
     """The error for objects that cannot be linked into a program."""
     full = disk_full(messages) or linking.explain(messages, label, {})
     return full or KernelCompileError(f"{label} does not link:\n{messages.strip()}")
-
-
-def places(messages: str) -> frozenset[tuple[str, int]]:
-    """The files and lines that a compiler's messages name."""
-    return frozenset((match["path"], int(match["line"])) for match in _PLACE.finditer(messages))
 
 
 def _lacking(messages: str, files: Sequence[File]) -> Lacking:

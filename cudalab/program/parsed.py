@@ -47,7 +47,6 @@ class Parsed:
     lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
     head: str = ""  # directives that come first
     tail: str = ""  # what follows the text
-    refused: list[int] = field(default_factory=list)  # lines without a GPU's arithmetic
     launches: list[Launch] = field(default_factory=list)  # of kernel templates
 
     @property
@@ -59,15 +58,6 @@ class Parsed:
         """Replace [start, end) of the file by `text`, and keep the number of lines."""
         lost = self.file.text.count("\n", start, end) - text.count("\n")
         self.edits.append((start, end, text + newline * lost))
-
-    def refuse(self, position: int, line: int) -> None:
-        """Make the function around a line without a GPU's arithmetic refuse to run."""
-        if line not in self.refused:
-            label = self.file.label.replace("\\", "\\\\").replace('"', '\\"')
-            self.replace(
-                position, position, f' ::cudalab::cudalab_refuse_arithmetic("{label}:{line}");'
-            )
-            self.refused.append(line)
 
     def place(self, position: int) -> str:
         """The file and line of a position."""

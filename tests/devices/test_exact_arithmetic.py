@@ -6,6 +6,8 @@ which only the highest bit is set.
 """
 
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,8 @@ import pytest
 
 from cudalab.backends.cpu import tiers
 from cudalab.backends.cpu.device import CpuDevice
+from cudalab.errors import KernelCompileError, KernelError
 from cudalab.language import arithmetic, kernel_file
-from cudalab.language.arithmetic import Group
 from cudalab.language.source import load
 
 PLACES = (0, 1, 7, 31, 32, 33, 40, 63, 64, 255)
@@ -130,17 +132,63 @@ def test_numbers_that_do_not_fit(opened, tmp_path, dtype, meets):
     np.testing.assert_array_equal(opened.to_host(words), np.array(expected_words, np.uint32))
 
 
-def test_what_the_compiler_refuses_stays_the_processors_and_is_told(monkeypatch, capsys, tmp_path):
-    """No file is known to which this happens: the edits are made wrong on purpose."""
-    monkeypatch.setattr(
-        arithmetic, "groups", lambda node, *_, **__: [Group([(0, 0, "int = 0;\n")], node, node)]
-    )
+FIELDS = """
+struct Narrow { int field : 7; };
+template <class S>
+__device__ void add(S& narrow, float x) { narrow.field += x; }
+extern "C" __global__ void fields(int* ints) {
+    Narrow narrow = {3};
+    add(narrow, 3e9f);
+    ints[0] = narrow.field;
+}
+"""
+
+
+def test_a_field_of_bits_that_only_a_template_knows(opened, tmp_path):
+    """2,147,483,647 in seven bits is -1; no reference can be bound to the field."""
+    path = Path(tmp_path, "fields.cu")
+    path.write_text(FIELDS, encoding="utf-8")
+    ints = opened.to_device(np.zeros(1, np.int32))
+    opened.launch(opened.compile(load(path), {})["fields"], 1, 1, ints)
+    assert opened.to_host(ints)[0] == -1
+
+
+def test_what_cannot_have_a_gpus_values_refuses_to_run_and_changes_nothing_else(
+    monkeypatch, opened, tmp_path
+):
+    """No statement is known to which this happens: the edits of two are made wrong on purpose."""
+    real = arithmetic.groups
+
+    def wrong(node, words, *, divisions):
+        for group in real(node, words, divisions=divisions):
+            if "truncated" in words.text(group.statement.first, group.statement.last):
+                yield replace(group, edits=[(*each[:2], "no_such_name") for each in group.edits])
+            else:
+                yield group
+
+    text = KERNEL.replace("return x;", "const int truncated = x; return truncated;")
+    path = Path(tmp_path, "edges.cu")
+    path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(arithmetic, "groups", wrong)
     kernel_file.read.cache_clear()
     tiers.for_host.cache_clear()
-    with CpuDevice(1) as device:
-        module = compiled(device, tmp_path, np.float32, meets=False)
-        words = device.to_device(np.zeros(6, np.uint32))
-        places, ints = device.to_device(np.array([3], np.int32)), device.empty(2, np.int32)
-        device.launch(module["shifts"], 1, 1, places, words, ints)
-        assert device.to_host(words)[0] == 8
-    assert "conversions and shifts are the processor's, not a GPU's (" in capsys.readouterr().err
+    line = 1 + text[: text.index("const int truncated")].count("\n")
+    for _ in range(2):  # compiled, and from the cache
+        module = opened.compile(load(path), {"T": "float", "MEET": ""})
+        words = opened.to_device(np.zeros(6, np.uint32))
+        places, ints = opened.to_device(np.array([33], np.int32)), opened.empty(12, np.int32)
+        opened.launch(module["shifts"], 1, 1, places, words, ints)
+        opened.synchronize()
+        assert opened.to_host(words)[0] == 0
+        values = opened.to_device(np.array([3e9], np.float32))
+        with pytest.raises(KernelError, match=f"edges.cu:{line} cannot be given a GPU's"):
+            opened.launch(module["conversions"], 1, 1, values, ints, words)
+
+
+def test_a_mistake_of_the_program_is_told_in_its_own_words(opened, tmp_path):
+    path = Path(tmp_path, "wrong.cu")
+    path.write_text('extern "C" __global__ void f(int* p, int n) { p[0] = (1 << n) + m; }\n')
+    with pytest.raises(KernelCompileError) as error:
+        opened.compile(load(path), {})
+    assert re.search(r"'m'|\u2018m\u2019", error.value.message)
+    assert "cudalab_" not in error.value.message

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections import Counter
 from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
@@ -37,7 +38,6 @@ from cudalab.errors import (
     ToolchainError,
     install_command,
 )
-from cudalab.output.notes import note
 from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
+    from cudalab.backends.cpu.regions.blame import Place
     from cudalab.backends.cpu.toolchain import Compiler, Done
 
     # A command, or a function that runs one or does something between two of them. All of them
@@ -141,41 +142,46 @@ def kernel_library(
     before it is stored.
     """
     runtime = str(runtime_library())
+    words = ("loops" if loops else "fibers", "exact" if parts.exact else "")
 
-    def build(parts: tiers.Parts) -> Path:
-        words = ("loops" if loops else "fibers", "exact" if parts.exact else "")
-        depends = (*parts.kernels, *with_users(KERNEL), runtime, *words)
+    def steps(folder: Path) -> tuple[Step, ...]:
+        command, link = _compile_and_link(kernel_flags(), runtime)(folder)
+        compile_it = partial(_compile_loops if loops else _compile_fibers, folder, command)
+        check_it = partial(check, folder / "library.so")
+        return (partial(_compile_exact, compile_it, parts, label), link, check_it)
 
-        def steps(folder: Path) -> tuple[Step, ...]:
-            command, link = _compile_and_link(kernel_flags(), runtime)(folder)
-            compile_it = _compile_loops if loops else _compile_fibers
-            ready = tiers.for_host(parts, in_step=True)
-            check_it = partial(check, folder / "library.so")
-            return (partial(compile_it, ready, folder, command), link, check_it)
-
-        return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps, label)
-
-    return _exact_if_possible(build, parts, label)
+    depends = (*parts.kernels, *with_users(KERNEL), runtime, *words)
+    return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps, label)
 
 
-def _exact_if_possible(
-    build: Callable[[tiers.Parts], Path], parts: tiers.Parts, label: str
-) -> Path:
-    """The library with a GPU's conversions and shifts, unless the compiler refuses those."""
-    try:
-        return build(parts)
-    except KernelCompileError as error:
-        if not parts.exact:
-            raise
-        library = build(parts._replace(exact=False))  # a wrong file fails again, in its own words
-        errors = [line for line in error.message.splitlines() if "error:" in line]
-        why = errors[0].strip() if errors else error.message
-        note(f"{label}: conversions and shifts are the processor's, not a GPU's ({why})")
-        return library
+def _compile_exact(
+    compile_it: Callable[[tiers.Parts], Done], parts: tiers.Parts, label: str
+) -> Done:
+    """Compile kernels with a GPU's conversions and shifts.
+
+    Where the compiler refuses those of a statement, the function around it refuses to run.
+    """
+    from cudalab.backends.cpu.regions.blame import places  # noqa: PLC0415 - for new kernels only
+
+    refused: Counter[Place] = Counter()
+    before = None
+    while (ready := tiers.for_host(parts, in_step=True, refused=tuple(refused.items()))) != before:
+        done, before = compile_it(ready), ready
+        if done.returncode == 0 or not parts.exact:
+            return done
+        refused.update(places(done.stderr))
+    plain = compile_it(tiers.for_host(parts._replace(exact=False), in_step=True))
+    if plain.returncode != 0:  # a wrong file fails again, in its own words
+        return plain
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    raise KernelCompileError(
+        f"{label}: its conversions and shifts cannot be given a GPU's values:\n{errors[0]}",
+        hint="split the statement into simpler ones, with variables of plain types",
+    )
 
 
 def _compile_fibers(
-    parts: tiers.Parts, folder: Path, command: tuple[str, ...], reason: str = ""
+    folder: Path, command: tuple[str, ...], parts: tiers.Parts, reason: str = ""
 ) -> Done:
     """Compile kernels whose threads are fibers, for a reason."""
     text = tiers.with_fibers(parts, reason)
@@ -183,7 +189,7 @@ def _compile_fibers(
     return _run_compiler(command)
 
 
-def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -> Done:
+def _compile_loops(folder: Path, command: tuple[str, ...], parts: tiers.Parts) -> Done:
     """Compile kernels as loops over threads; with fibers where the compiler refuses the loops."""
     from cudalab.backends.cpu.regions.blame import blamed  # noqa: PLC0415 - for new kernels only
 
@@ -198,7 +204,7 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
         compiled = _run_compiler(command)
         if compiled.returncode == 0 or not places:
             return compiled
-        if not refused and (plain := _compile_fibers(parts, folder, command)).returncode != 0:
+        if not refused and (plain := _compile_fibers(folder, command, parts)).returncode != 0:
             return plain  # the kernels themselves are wrong
         refused |= blamed(compiled.stderr, places)
 

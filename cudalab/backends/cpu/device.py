@@ -434,6 +434,8 @@ def _explain(message: str) -> str | None:
         )
     if "assertion `" in message:
         return "print what the assertion compares: printf works in kernels"
+    if "cannot be given a GPU's values" in message:
+        return "split the statement into simpler ones, with variables of plain types"
     if "not in the mask" in message:
         return "the mask of a *_sync call must have the bit of every lane that calls it"
     return None

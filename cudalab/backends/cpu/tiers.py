@@ -57,13 +57,17 @@ class Parts(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def for_host(parts: Parts, *, in_step: bool) -> Parts:
-    """The file for the host's compiler; its lanes go `in_step` where its kernels count on it."""
+def for_host(parts: Parts, *, in_step: bool, refused: tuple[tuple[Place, int], ...] = ()) -> Parts:
+    """The file for the host's compiler; its lanes go `in_step` where its kernels count on it.
+
+    `refused` has the lines whose conversions and shifts the compiler has refused, and how often.
+    """
     from cudalab.language import kernel_file  # noqa: PLC0415 - for new kernels only
 
     file = kernel_file.read(parts.text)
     exports = "".join(f"CUDALAB_SYMBOL({name})\n" for name in file.variables)
-    return parts._replace(text=file.for_host(in_step=in_step, exact=parts.exact), exports=exports)
+    text = file.for_host(in_step=in_step, exact=parts.exact, refused=dict(refused))
+    return parts._replace(text=text, exports=exports)
 
 
 def to_preprocess(parts: Parts) -> str:

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 Place = tuple[str, int]  # a file and a line
 _PLACE = re.compile(r"(?:^|\bfrom )(?P<file>[^\s:][^:\n]*):(?P<line>\d+)[:,]", re.MULTILINE)
 _ERROR = re.compile(r"^([^\s:][^:\n]*):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
+_MESSAGE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):", re.MULTILINE)
 _REASON = "the compiler refuses its loops"
+
+
+def places(messages: str) -> frozenset[Place]:
+    """The files and lines that a compiler's messages begin with."""
+    return frozenset((match["file"], int(match["line"])) for match in _MESSAGE.finditer(messages))
 
 
 def places_of(functions: Iterable[Function]) -> frozenset[Place]:

@@ -156,8 +156,8 @@ CUDALAB_INLINE decltype(auto) operator>>=(T& value, Places<N> places) {
         return value >>= places.count;
 }
 
-// Ends a program whose kernel needs a conversion or a shift that the compiler has refused.
-void cudalab_refuse_arithmetic(const char* place);
+// Ends a kernel that needs a conversion or a shift that the compiler has refused.
+__attribute__((visibility("default"))) void cudalab_refuse_arithmetic(const char* place);
 
 // A divisor that may be zero: `a / zero_too ->* b`, for processors that go on with another value
 // than a GPU does. (`->*` binds more tightly than `/`.)
