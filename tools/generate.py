@@ -428,6 +428,7 @@ PARTS = {
     "predict-scores": predict_tables.scores,
     "predict-terms": predict_tables.without_terms,
     "predict-below": predict_tables.below,
+    "predict-intervals": predict_tables.intervals,
     "predict-misses": predict_tables.misses,
     "predict-others": predict_tables.of_others,
     "predict-waiting": predict_tables.waiting,

@@ -6,7 +6,7 @@ import pytest
 
 from cudalab.predict import ladder
 from cudalab.predict.model import Constants
-from tools.predict import fitting, scores, stored
+from tools.predict import fitting, scores, stored, tables
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,16 @@ def test_order_factors_and_times_of_the_h100(h100):
     assert whole.median <= 1.13
     assert scores.NEAR == ladder.INTERVAL
     assert whole.within / whole.rungs >= 0.9
+
+
+@pytest.mark.parametrize("with_nvcc", [True, False])
+def test_nine_of_ten_measured_times_lie_in_the_interval(with_nvcc):
+    within = []
+    for name in tables.stored_names():
+        gpu, found = stored.pairs(name, today=True)
+        within += [tables.is_within(pair, gpu, with_nvcc=with_nvcc) for pair in found]
+    assert len(within) > 500
+    assert 0.9 <= sum(within) / len(within) <= 0.97  # and it is not wider than it need be
 
 
 def test_a_score_by_hand():

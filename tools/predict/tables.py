@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from cudalab.predict import gpus, model
+from cudalab.predict import gpus, ladder, model
 from cudalab.predict.model import Constants
 from tools import results
 from tools.predict import outside
@@ -130,6 +130,28 @@ def _cells(one: Score) -> list[str]:
         f"{one.near} of {one.neighbours}" if one.neighbours else "",
         f"{100 * (one.median - 1):.0f} %",
     ]
+
+
+def intervals() -> str:
+    """How many of the measured times lie in the intervals that the model of today prints."""
+    rows = []
+    for name in stored_names():
+        gpu, found = pairs(name, today=True)
+        within = [sum(is_within(pair, gpu, with_nvcc=by) for pair in found) for by in (True, False)]
+        shares = [f"{each} of {len(found)}" for each in within]
+        rows.append([_subject(name, gpu), *shares])
+    return results.table(["GPU", "within", "within, without nvcc"], rows, numbers=2)
+
+
+def is_within(pair: Pair, gpu: Gpu, *, with_nvcc: bool) -> bool:
+    """Whether the measured time lies in the interval; without nvcc no instruction is known."""
+    unknown = [name for name in model.Work.__annotations__ if name.endswith("instructions")]
+    works = [
+        each if with_nvcc else replace(each, cycles=0.0, **dict.fromkeys(unknown, 0.0))
+        for each in pair.rung.kernels or []
+    ]
+    one = ladder.timed(replace(pair.rung, kernels=works, compiled=with_nvcc), gpu)
+    return (one.low_ms or 0.0) <= 1e3 * pair.measured_s <= (one.high_ms or 0.0)
 
 
 def without_terms() -> str:
