@@ -59,8 +59,9 @@ def _legend(rungs: list[Rung]) -> list[str]:
     parts = "; ".join(f"{name}: {LIMITS[name]}" for name in named)
     columns = (
         "within: nine of ten measured times of an H100 and an H200 lie as close to the prediction, "
-        "and it is never below the GPU's roofline; times as fast: as the rung before on the same ladder; "
-        "limit, next: the two parts of the GPU that take longest, and the ms that each needs alone"
+        "and it is never below the GPU's roofline; times as fast: as the rung before on the same "
+        "ladder; limit, next: the two parts of the GPU that take longest, and the ms that each "
+        "needs alone"
     )
     return [columns, parts] if rungs else []
 
