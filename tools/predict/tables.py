@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudalab.predict import gpus, ladder, model
 from cudalab.predict.model import Constants
@@ -145,11 +145,9 @@ def intervals() -> str:
 
 def is_within(pair: Pair, gpu: Gpu, *, with_nvcc: bool) -> bool:
     """Whether the measured time lies in the interval; without nvcc no instruction is known."""
-    unknown = [name for name in model.Work.__annotations__ if name.endswith("instructions")]
-    works = [
-        each if with_nvcc else replace(each, cycles=0.0, **dict.fromkeys(unknown, 0.0))
-        for each in pair.rung.kernels or []
-    ]
+    names = [name for name in model.Work.__annotations__ if name.endswith("instructions")]
+    unknown: dict[str, Any] = {} if with_nvcc else dict.fromkeys([*names, "cycles"], 0.0)
+    works = [replace(each, **unknown) for each in pair.rung.kernels or []]
     one = ladder.timed(replace(pair.rung, kernels=works, compiled=with_nvcc), gpu)
     return (one.low_ms or 0.0) <= 1e3 * pair.measured_s <= (one.high_ms or 0.0)
 
