@@ -69,6 +69,14 @@ class Access:
     addresses: tuple[tuple[int | None, ...], ...] = ()
 
 
+@dataclass(frozen=True)
+class BranchStep:
+    """Consecutive executions of one branch, by warps whose lanes went the same ways."""
+
+    executions: int
+    ways: tuple[int | None, ...]  # by lane, an index of Branch.lines; None: it took no part
+
+
 @dataclass(frozen=True, kw_only=True)
 class Branch:
     """A conditional of the source: how often a warp reached it, and how often it split there."""
@@ -78,6 +86,8 @@ class Branch:
     divergent: int  # number of those that split
     lanes_first: int  # lanes that took the less frequent side, summed over divergent executions
     lanes_second: int  # lanes that took the other side
+    steps: tuple[BranchStep, ...] = ()  # of the first traced block in order, if a warp split
+    lines: tuple[int, ...] = ()  # where each way goes on; 0: it leaves the function
 
 
 @dataclass(frozen=True, kw_only=True)

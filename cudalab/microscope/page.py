@@ -16,7 +16,7 @@ from cudalab.output.web import escaped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from cudalab.backends.trace import Access
+    from cudalab.backends.trace import Access, Branch
     from cudalab.microscope.profile import KernelProfile, Line, Profile, VariantProfile
     from cudalab.output.grid import Grid
 
@@ -51,7 +51,8 @@ memory. <b>sectors</b>: a request of one warp, in parentheses the fewest for its
 <b>banks</b>: the worst request's conflict. <b>meet</b>: the most lanes of one atomic that hit the
 same word. <b>split</b>: of the warps that reached a branch, those that took both sides.</p>
 <p>The slider below a line goes through its steps, in the first block traced: above are the 32 lanes
-of a warp, hollow if they take no part, below the banks or the 32-byte sectors that they use.</p>
+of a warp, hollow if they take no part, below the banks or the 32-byte sectors that they use, or the
+ways on which a branch sends them, one after the other.</p>
 <p class="keys"><kbd>n</kbd> <kbd>p</kbd> next and previous line by cost, <kbd>t</kbd> to the
 top.</p>"""
 
@@ -187,7 +188,8 @@ def _source(variant: VariantProfile, kernel: KernelProfile, banks: int) -> Itera
             rows.append(_row(row.line, line, text[row.line - 1], columns, whole, peak))
             is_played = line and line.passes > HOT * whole and banks == PLAYED_BANKS
             played = _played(line) if line and is_played else []
-            below = [*map(_steps, _changing(line)), *map(_player, played)]
+            below = [*map(_steps, _changing(line)), *map(_accesses_played, played)]
+            below += map(_branch_played, _parting(line))
             rows += [
                 f'<tr><td class="no" colspan="{len(heads)}"></td><td class="src">{part}</td></tr>'
                 for part in below
@@ -272,17 +274,37 @@ def _played(line: Line) -> list[Access]:
     return list(result.values())
 
 
-def _player(access: Access) -> str:
+def _accesses_played(access: Access) -> str:
     """A slider over an access's steps; web.js draws which bank or sector each lane goes to."""
     steps = [
-        {"requests": step.requests, "lanes": lanes}
+        {"times": step.requests, "lanes": lanes}
         for step, lanes in zip(access.steps, access.addresses, strict=True)
     ][:STEPS_DRAWN]
     shown = {"shared": access.space == "shared", "bytes": access.bytes_per_lane, "steps": steps}
-    what = " ".join(filter(None, [access.kind, access.space, access.buffer]))
+    return _player(" ".join(filter(None, [access.kind, access.space, access.buffer])), shown)
+
+
+def _parting(line: Line | None) -> list[Branch]:
+    """The branches that split a warp in a step that was kept."""
+    return [
+        branch
+        for branch in (line.branches if line else [])
+        if any(len({*step.ways} - {None}) > 1 for step in branch.steps)
+    ]
+
+
+def _branch_played(branch: Branch) -> str:
+    """A slider over a branch's steps; web.js draws which lanes go which way, one after another."""
+    steps = [{"times": step.executions, "lanes": step.ways} for step in branch.steps]
+    return _player("branch", {"lines": branch.lines, "steps": steps[:STEPS_DRAWN]})
+
+
+def _player(label: str, shown: dict[str, object]) -> str:
+    steps = shown["steps"]
+    assert isinstance(steps, list)
     return (
-        f"<div class=\"player\" data-access='{escaped(json.dumps(shown, separators=(',', ':')))}'"
-        f' hidden><label>{escaped(what)} <input type="range" min="1" max="{len(steps)}" value="1">'
+        f"<div class=\"player\" data-shown='{escaped(json.dumps(shown, separators=(',', ':')))}'"
+        f' hidden><label>{escaped(label)} <input type="range" min="1" max="{len(steps)}" value="1">'
         '</label> <output></output><svg viewBox="0 0 648 140" role="img"></svg></div>'
     )
 

@@ -383,12 +383,16 @@ def merged_access(parts: Sequence[Access]) -> Access:
 
 
 def _merged_branch(parts: list[Branch]) -> Branch:
+    """Several launches of a branch; the first one in which a warp splits is shown step by step."""
+    shown = max(parts, key=lambda part: any(len({*step.ways} - {None}) > 1 for step in part.steps))
     return replace(
         parts[0],
         executions=sum(part.executions for part in parts),
         divergent=sum(part.divergent for part in parts),
         lanes_first=sum(part.lanes_first for part in parts),
         lanes_second=sum(part.lanes_second for part in parts),
+        steps=shown.steps,
+        lines=shown.lines,
     )
 
 

@@ -278,6 +278,45 @@ def test_branches():
     assert (uneven.executions, uneven.divergent) == (2 * 3, 2 * 2)
 
 
+def test_the_ways_of_lanes_are_kept_step_by_step():
+    found = trace("branches", 1, 64, zeros(64), zeros(64))
+    by_line = {b.place.line: b for b in found.branches}
+
+    def told(name):
+        """Each step: how often, and which lanes go on at which line."""
+        branch = by_line[line_of(name, COUNTS)]
+        return [
+            (step.executions, [None if way is None else branch.lines[way] for way in step.ways])
+            for step in branch.steps
+        ]
+
+    quarter, first_warp, uneven = (line_of(n, COUNTS) for n in ("quarter", "first_warp", "uneven"))
+    assert told("quarter") == [(2, [quarter if t % 4 == 0 else first_warp for t in range(32)])]
+    assert told("first_warp") == []  # no warp split
+    # Each warp asks three times: all of its lanes, those that have gone round, and those again.
+    steps = by_line[uneven].steps
+    assert [step.executions for step in steps] == [1] * 6
+    for number, step in enumerate(steps):
+        base, turn = number // 3 * 32, number % 3
+        lanes = [(base + lane) % 3 for lane in range(32)]
+        taking = [lane for lane in range(32) if step.ways[lane] is not None]
+        assert taking == [lane for lane in range(32) if lanes[lane] >= turn]
+        staying = {step.ways[lane] for lane in taking if lanes[lane] > turn}
+        leaving = {step.ways[lane] for lane in taking if lanes[lane] == turn}
+        assert len(staying) == (turn < 2)
+        assert len(leaving) == 1
+        assert not staying & leaving
+    assert sum(step.executions for step in steps) == by_line[uneven].executions
+
+
+def test_the_ways_of_one_block_are_kept():
+    found = trace("branches", 5, 64, zeros(64), zeros(64))
+    kept = [branch for branch in found.branches if branch.steps]
+    assert len(kept) == 2
+    for branch in kept:
+        assert 5 * sum(step.executions for step in branch.steps) == branch.executions
+
+
 @pytest.mark.parametrize(
     ("name", "executions", "divergent", "lanes"),
     [

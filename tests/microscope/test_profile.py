@@ -438,8 +438,8 @@ def test_the_page_is_written_whole_and_has_the_addresses_that_conflict(tmp_path)
     text = page.read_text(encoding="utf-8")
     assert text.endswith("</html>\n")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
-    played = [json.loads(one) for one in re.findall(r"data-access='([^']*)'", html.unescape(text))]
-    load, store = (one["steps"] for one in played)
+    played = [json.loads(one) for one in re.findall(r"data-shown='([^']*)'", html.unescape(text))]
+    load, store = (one["steps"] for one in played if "bytes" in one)
     assert [words_in_a_bank(step["lanes"], 4) for step in load] == list(LADDER)
     # Thread t of the first warp stores values[2 * s * t], for s = 1, 2, 4, ..., 128.
     strides = {
@@ -452,10 +452,28 @@ def test_the_page_is_written_whole_and_has_the_addresses_that_conflict(tmp_path)
     assert [32 - step["lanes"].count(None) for step in store] == [32, 32, 32, 16, 8, 4, 2, 1]
 
 
+def test_the_page_has_the_ways_of_a_branch_that_splits_warps(tmp_path):
+    page = tmp_path / "page.html"
+    done = run("reduce", "--n", 1023, "--variants", "interleaved_modulo", "--html", page)
+    assert done.returncode == 0, done.stderr
+    text = html.unescape(page.read_text(encoding="utf-8"))
+    played = [json.loads(one) for one in re.findall(r"data-shown='([^']*)'", text)]
+    tree = max((one for one in played if "lines" in one), key=lambda one: len(one["steps"]))
+    inside, behind = tree["lines"]
+    assert behind == inside + 1
+    # At each level, which the block's 8 warps reach together, thread t works if t % (2 * s) == 0.
+    found = [way for step in tree["steps"] for way in step["times"] * [step["lanes"]]]
+    assert found == [
+        [int((warp * 32 + lane) % (2 * s) != 0) for lane in range(32)]
+        for s in (1, 2, 4, 8, 16, 32, 64, 128)
+        for warp in range(8)
+    ]
+
+
 def test_the_old_rule_has_no_sliders(tmp_path):
     page = tmp_path / "page.html"
     assert run("transpose", "--n", 64, "--banks", 16, "--html", page).returncode == 0
-    assert "data-access=" not in page.read_text(encoding="utf-8")
+    assert "data-shown=" not in page.read_text(encoding="utf-8")
 
 
 def test_the_old_rule_is_no_rule_of_a_gpu():

@@ -102,8 +102,15 @@ class _Variable:
 # In the order of cudalab_layout of check.cpp.
 MIRRORS = (
     *(KernelEntry, Symbol, check_rows.Site, check_rows.SharedArrayRow, check_rows.AccessRow),
-    *(check_rows.StepRow, check_rows.BranchRow, check_rows.FindingRow, check_rows.Options),
+    *(
+        check_rows.StepRow,
+        check_rows.WaysRow,
+        check_rows.BranchRow,
+        check_rows.FindingRow,
+        check_rows.Options,
+    ),
 )
+_ADDRESSES = ("rows", "steps", "ways", "branches", "barriers", "warp_ops", "findings", "module")
 _loaded: dict[int, ctypes.CDLL] = {}  # handle -> the runtime, started
 # Its thread is not in a forked child, which has to start it again.
 os.register_at_fork(after_in_child=_loaded.clear)
@@ -115,7 +122,7 @@ def load_runtime() -> ctypes.CDLL:
     handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
     if handle not in _loaded:
         layout.check(runtime, MIRRORS)
-        for name in ("rows", "steps", "branches", "barriers", "warp_ops", "findings", "module"):
+        for name in _ADDRESSES:
             getattr(runtime, f"cudalab_check_{name}").restype = ctypes.c_void_p
         runtime.cudalab_check_error.restype = ctypes.c_char_p
         runtime.cudalab_check_progress.restype = ctypes.c_uint64

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ctypes
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cudalab.backends.trace import (
     Access,
     Branch,
+    BranchStep,
     Finding,
     LaunchTrace,
     Place,
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.trace import Kind, Space
 
+_NO_ROWS: np.ndarray[Any, Any] = np.zeros((0, 4), np.uint64)
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 # Flags of a site.
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS, IN_FRAME = 1, 2, 4, 2048, 4096, 16384
@@ -98,6 +103,12 @@ class StepRow(ctypes.Structure):
         *_fields(U32, "row interval requests wavefronts ideal sectors lanes unused"),
         ("address", U64 * 32),
     )
+
+
+class WaysRow(ctypes.Structure):
+    """cudalab::WaysRow of check_count.h."""
+
+    _fields_ = (*_fields(U32, "site lanes"), ("successor", U32 * 32))
 
 
 class BranchRow(ctypes.Structure):
@@ -306,7 +317,12 @@ def trace(checker: ctypes.CDLL, names: Names, blocks: int, traced: int) -> Launc
             _rows(checker.cudalab_check_steps, StepRow),
             names,
         ),
-        branches=branches(sites, by_site[0].from_address(checker.cudalab_check_branches()), names),
+        branches=branches(
+            sites,
+            by_site[0].from_address(checker.cudalab_check_branches()),
+            _rows(checker.cudalab_check_ways, WaysRow),
+            names,
+        ),
         barriers=uses(sites, by_site[1].from_address(checker.cudalab_check_barriers()), names),
         warp_operations=uses(
             sites, by_site[1].from_address(checker.cudalab_check_warp_ops()), names
@@ -382,23 +398,26 @@ def _addresses(step: Any) -> tuple[int | None, ...]:
     return tuple(None if address is None else address - low for address in active)
 
 
-def branches(sites: ctypes.Array[Site], rows: Iterable[Any], names: Names) -> tuple[Branch, ...]:
+def branches(sites: ctypes.Array[Site], rows: Any, ways: Any, names: Names) -> tuple[Branch, ...]:
     """The branches, by line.
 
     If a line of one function has several branches, which compilers arrange as they like, the one
     that splits lanes most often stands for the line.
     """
-    of_function: dict[tuple[Place, int], tuple[int, int, int, int]] = {}
-    for index, row in enumerate(rows):
-        if row.executions:
-            site = sites[index]
-            place = Place(names.tables.files[site.branch_file], site.branch_line)
-            key = place, site.function
-            values = (row.divergent, row.executions, row.lanes_first, row.lanes_second)
-            of_function[key] = max(of_function.get(key, values), values)
+    of_function: dict[tuple[Place, int], tuple[int, ...]] = {}  # four counts, and the site
+    counts = np.frombuffer(rows, np.uint64).reshape(-1, 4) if len(rows) else _NO_ROWS
+    for index in np.flatnonzero(counts[:, 0]).tolist():
+        site, row = sites[index], rows[index]
+        place = Place(names.tables.files[site.branch_file], site.branch_line)
+        key = place, site.function
+        one = (row.divergent, row.executions, row.lanes_first, row.lanes_second, index + 1)
+        of_function[key] = max(of_function.get(key, one), one)
     sums: dict[Place, list[int]] = {}
+    worst: dict[Place, tuple[int, int]] = {}  # how often it splits, and its site
     for (place, _), values in of_function.items():
-        sums[place] = [a + b for a, b in zip(sums.get(place, [0] * 4), values, strict=True)]
+        sums[place] = [a + b for a, b in zip(sums.get(place, [0] * 4), values[:4], strict=True)]
+        worst[place] = max(worst.get(place, (0, 0)), (values[0], values[4]))
+    kept = np.frombuffer(ways, np.uint32).reshape(-1, 34) if len(ways) else _NO_ROWS
     return tuple(
         Branch(
             place=place,
@@ -406,6 +425,7 @@ def branches(sites: ctypes.Array[Site], rows: Iterable[Any], names: Names) -> tu
             divergent=divergent,
             lanes_first=first,
             lanes_second=second,
+            **(_ways(sites, kept[kept[:, 0] == worst[place][1], 1:]) if divergent else {}),
         )
         for place, (divergent, executions, first, second) in sorted(
             sums.items(), key=lambda item: _order(item[0])
@@ -413,13 +433,32 @@ def branches(sites: ctypes.Array[Site], rows: Iterable[Any], names: Names) -> tu
     )
 
 
-def uses(sites: ctypes.Array[Site], rows: Iterable[int], names: Names) -> dict[Place, int]:
+def _ways(sites: ctypes.Array[Site], rows: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """The steps of a branch, and the lines to which its ways lead: see Branch.
+
+    Each row has a mask of lanes, and their 32 successors.
+    """
+    number: dict[int, int] = {}  # of a way, by the site to which it leads
+    steps = []
+    changes = (np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1).tolist()
+    for begin, end in pairwise([0, *changes, len(rows)] if len(rows) else []):
+        lanes, *successors = rows[begin].tolist()
+        ways = tuple(
+            number.setdefault(site, len(number)) if lanes >> lane & 1 else None
+            for lane, site in enumerate(successors)
+        )
+        steps.append(BranchStep(end - begin, ways))
+    lines = tuple(sites[site - 1].line if site else 0 for site in number)
+    return {"steps": tuple(steps), "lines": lines}
+
+
+def uses(sites: ctypes.Array[Site], rows: Any, names: Names) -> dict[Place, int]:
     """Counts by the line of the call."""
     sums: dict[Place, int] = defaultdict(int)
-    for index, count in enumerate(rows):
-        if count:  # few are: an object for each site would take longer than the kernel
-            site = sites[index]
-            sums[Place(names.tables.files[site.file], site.line)] += count
+    counts = np.frombuffer(rows, np.uint64) if len(rows) else _NO_ROWS[:, 0]
+    for index in np.flatnonzero(counts).tolist():
+        site = sites[index]
+        sums[Place(names.tables.files[site.file], site.line)] += rows[index]
     return {place: sums[place] for place in sorted(sums, key=_order)}
 
 

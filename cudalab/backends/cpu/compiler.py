@@ -24,6 +24,8 @@ from cudalab.backends.cpu.flags import (
     DEFINED,
     GCC_OPTIMIZED,
     KERNEL,
+    QUICK,
+    QUICK_OPTIMIZED,
     RUNTIME,
     for_kernels,
     for_runtime,
@@ -115,6 +117,21 @@ def runtime_files(*, check: bool) -> list[Path]:
         made.append((check_runtime_library(), check_flags()))
     headers = [_precompiled(flags) for _, flags in made]
     return [library for library, _ in made] + [path for path in headers if path.is_file()]
+
+
+def quick_files() -> list[Path]:
+    """The header as quickly compiled kernels begin with it, made once: see `runtime_files`."""
+    flags = _optimized(QUICK_OPTIMIZED)
+    header = _precompiled(flags)
+    if not header.is_file() and not _is_clang():
+        beside = header.parent.parent
+        with (
+            suppress(OSError),
+            stage("compiling the header of all kernels, once", once=True),
+            tempfile.TemporaryDirectory(prefix="build-", dir=beside) as folder,
+        ):
+            _precompile(lambda: flags, Path(folder))
+    return [header] if header.is_file() else []
 
 
 def _runtime(
@@ -300,10 +317,20 @@ def look_up() -> None:
 
 
 def kernel_flags() -> tuple[str, ...]:
-    """The flags for kernels that are optimized."""
-    at, is_gcc = KERNEL.index("-O3"), "clang" not in find_compiler().version()
-    flags = (*KERNEL[:at], *GCC_OPTIMIZED, *KERNEL[at + 1 :]) if is_gcc else KERNEL
-    return with_users(flags)
+    """The flags for kernels that are optimized, or not much if the environment has QUICK."""
+    if os.environ.get(QUICK) == "1":
+        return _optimized(QUICK_OPTIMIZED)
+    return with_users(KERNEL) if _is_clang() else _optimized(GCC_OPTIMIZED)
+
+
+def _optimized(instead: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags for kernels with others in place of -O3."""
+    at = KERNEL.index("-O3")
+    return with_users((*KERNEL[:at], *instead, *KERNEL[at + 1 :]))
+
+
+def _is_clang() -> bool:
+    return "clang" in find_compiler().version()
 
 
 def check_flags(more: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -342,7 +369,7 @@ def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
     Without it, as on a full disk, the compiler reads the text for each kernel.
     """
     compiler = find_compiler()
-    if "clang" in compiler.version():  # clang would need an option in each call
+    if _is_clang():  # which would need an option in each call
         return
     with suppress(OSError, NoDeviceError):
         flags, made = kernels(), folder / "header.gch"

@@ -43,6 +43,9 @@ GCC_OPTIMIZED = (
     *("-fgcse-after-reload", "--param=max-inline-insns-single=200"),
     "--param=max-completely-peeled-insns=120",  # not 200: a small loop becomes less code
 )
+# In place of -O3, for kernels that run on small inputs only: compiling takes the time.
+QUICK_OPTIMIZED = ("-Og",)
+QUICK = "CUDALAB_QUICK"  # in the environment, "1": kernels are compiled so
 PROGRAM = (
     *_COMMON,
     "-ffp-contract=off",  # as for kernels; -Xcompiler -ffp-contract=fast follows it

@@ -40,6 +40,7 @@ from cudalab.backends import facts, open_device
 from cudalab.backends.base import OnlyBuilds, WrappedDevice, build
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.device import LOOPS
+from cudalab.backends.cpu.flags import QUICK
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.bench.candidates import Data, variant_candidate
@@ -178,6 +179,8 @@ def limit(spec: Json) -> None:
         os.environ |= {READ_ONLY: "1", "TMPDIR": str(Path(OUT).absolute())}
     if spec.get("adds"):  # beside what has been compiled before
         os.environ[ADDITIONS] = str(Path(OUT).absolute())
+    if spec.get("quick"):
+        os.environ[QUICK] = "1"
     if spec.get("fibers"):
         os.environ[LOOPS] = "0"
     if spec.get("kernels_dir"):

@@ -168,6 +168,7 @@ EXPORT const unsigned* cudalab_layout(unsigned* count) {
         layout.add(&StepRow::row, &StepRow::interval, &StepRow::requests, &StepRow::wavefronts,
                    &StepRow::ideal, &StepRow::sectors, &StepRow::lanes, &StepRow::unused,
                    &StepRow::address);
+        layout.add(&WaysRow::site, &WaysRow::lanes, &WaysRow::successor);
         layout.add(&BranchRow::executions, &BranchRow::divergent, &BranchRow::lanes_first,
                    &BranchRow::lanes_second);
         typedef FindingRow F;
@@ -270,6 +271,10 @@ EXPORT const AccessRow* cudalab_check_rows(size_t* count) {
 EXPORT const StepRow* cudalab_check_steps(size_t* count) {
     *count = counts.steps.count;
     return counts.steps.items;
+}
+EXPORT const WaysRow* cudalab_check_ways(size_t* count) {
+    *count = counts.ways.count;
+    return counts.ways.items;
 }
 // Each by site, from number 1.
 EXPORT const BranchRow* cudalab_check_branches() {

@@ -130,7 +130,8 @@ static void run_block(uint64_t block) {
     run.block_op = NONE;
     run.predicates = run.voters = 0;
     run.interval = 0;
-    if (run.observing && run.counts) forks.begin_block(run.threads), forget_loads();
+    if (run.observing && run.counts)
+        forks.begin_block(run.threads, run.with_steps ? &counts : nullptr), forget_loads();
     detector.begin_block((unsigned)run.block, run.threads);
     if (run.observing && run.detects) paths.begin_block(run.threads);
     run_threads();

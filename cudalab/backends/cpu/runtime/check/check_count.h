@@ -5,7 +5,7 @@
 
 namespace cudalab {
 
-const unsigned SECTOR_BYTES = 32, SECTORS_PER_LINE = 4, MAX_STEPS = 256;
+const unsigned SECTOR_BYTES = 32, SECTORS_PER_LINE = 4, MAX_STEPS = 256, MAX_WAYS = 1024;
 
 // The addresses of one request, by lane.
 struct Request {
@@ -281,24 +281,32 @@ struct StepRow {  // consecutive requests with the same cost, of the first block
 struct BranchRow {  // by site
     uint64_t executions, divergent, lanes_first, lanes_second;
 };
+struct WaysRow {             // an execution of a branch by a warp of the first block traced
+    unsigned site, lanes;    // mask of those that executed it
+    unsigned successor[32];  // the site where each of them went on
+};
 
 struct Counts {
     List<AccessRow> rows;
     List<StepRow> steps;
     List<unsigned> last_step, num_steps;  // of each row
+    List<WaysRow> ways;
     Map row_of;
     BranchRow* branches = nullptr;  // by site, as are these:
     uint64_t *barriers = nullptr, *warp_ops = nullptr;
+    unsigned* num_ways = nullptr;
     uint64_t floats = 0, doubles = 0;
     unsigned banks = 32;
 
     void begin(size_t num_sites) {
         rows.clear(), steps.clear(), last_step.clear(), num_steps.clear(), row_of.clear();
-        free(branches), free(barriers), free(warp_ops);
+        ways.clear();
+        free(branches), free(barriers), free(warp_ops), free(num_ways);
         branches = (BranchRow*)calloc(num_sites + 1, sizeof *branches);
         barriers = (uint64_t*)calloc(num_sites + 1, sizeof *barriers);
         warp_ops = (uint64_t*)calloc(num_sites + 1, sizeof *warp_ops);
-        if (!branches || !barriers || !warp_ops) abort();
+        num_ways = (unsigned*)calloc(num_sites + 1, sizeof *num_ways);
+        if (!branches || !barriers || !warp_ops || !num_ways) abort();
         floats = doubles = 0;
     }
 
@@ -343,6 +351,14 @@ struct Counts {
         if (with_steps) add_step(index, interval, cost, r, (uintptr_t)low);
     }
 
+    // The row for the ways that `lanes` take at a branch; ~0u if it has enough of them.
+    unsigned add_ways(unsigned site, unsigned lanes) {
+        if (num_ways[site] == MAX_WAYS) return ~0u;
+        ++num_ways[site];
+        ways.add({site, lanes, {}});
+        return (unsigned)ways.count - 1;
+    }
+
   private:
     void add_step(unsigned row, unsigned interval, const Cost& cost, const Request& r,
                   uintptr_t low) {
@@ -372,6 +388,7 @@ struct Fork {
     unsigned site;
     unsigned lanes, left;         // masks: that executed it; whose next block is not yet known
     unsigned successor, took_it;  // the first successor seen, and the lanes that went there
+    unsigned row;                 // of WaysRow
 };
 
 // Follows the basic blocks of every thread, to detect branches that split a warp.
@@ -381,10 +398,11 @@ struct Forks {
     };
     List<Fork> forks;
     List<unsigned> spare;
-    List<Open> open[1024];  // of each thread, the innermost call last
+    List<Open> open[1024];     // of each thread, the innermost call last
+    Counts* keeper = nullptr;  // of the ways that lanes take, in the first block traced
 
-    void begin_block(unsigned threads) {
-        forks.clear(), spare.clear();
+    void begin_block(unsigned threads, Counts* with_ways) {
+        forks.clear(), spare.clear(), keeper = with_ways;
         for (unsigned t = 0; t < threads; ++t) open[t].clear();
     }
 
@@ -428,13 +446,14 @@ struct Forks {
             index = spare[--spare.count];
         else
             index = (unsigned)forks.count, forks.add({});
-        forks[index] = {site, lanes, lanes, ~0u, 0};
+        forks[index] = {site, lanes, lanes, ~0u, 0, keeper ? keeper->add_ways(site, lanes) : ~0u};
         return index;
     }
     void settle(unsigned index, unsigned lane, unsigned successor, BranchRow* rows) {
         Fork& fork = forks[index];
         if (fork.left == fork.lanes) fork.successor = successor;
         if (fork.successor == successor) fork.took_it |= 1u << lane;
+        if (fork.row != ~0u) keeper->ways[fork.row].successor[lane] = successor;
         fork.left &= ~(1u << lane);
         if (fork.left) return;
         BranchRow& row = rows[fork.site];
