@@ -1,4 +1,4 @@
-"""Twenty kernels whose profile was worked out by hand, from the rules for sectors and banks alone."""
+"""Twenty kernels whose profile was worked out by hand, from the rules for sectors and banks."""
 
 from __future__ import annotations
 
