@@ -20,7 +20,7 @@ from cudalab.language.tree import Reader
 from cudalab.system import elf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from cudalab.language.source import Source
@@ -29,6 +29,10 @@ MAX_STATIC_SHARED = 48 << 10  # bytes of a kernel's __shared__ variables
 
 _INITIALIZED_SHARED = re.compile(
     r"\b__shared__\b(?:[^;{}()\[\]=]|\([^()]*\)|\[[^\[\]]*\])*?(?:(?<=\])\s*\{|(?<![=!<>])=(?!=))"
+)
+_RESULT = re.compile(
+    r"\b__global__\s+(?:(?:static|inline)\s+)*"
+    r"(?P<type>(?:(?:unsigned|signed|char|short|int|long|float|double|bool|auto)\b\s*)+\**)"
 )
 _CHANGES = re.compile(r"\s*#\s*(?!pragma\b|line\b)")
 _MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
@@ -44,11 +48,25 @@ _ALGORITHMS = frozenset({"min", "max", "clamp", "swap", "sort", "fill", "copy", 
 
 def check(source: Source, defines: Mapping[str, str | int], library: Path) -> None:
     """Raise KernelCompileError if nvcc would reject `source`, which `library` was compiled from."""
+    check_results(source)
     errors = [
         *_host_only(source.text, {name for name, value in defines.items() if "__" in str(value)}),
         *_initialized_shared(source.text),
         *_too_much_shared(source, library),
     ]
+    _raise(errors)
+
+
+def check_results(source: Source) -> None:
+    """Raise KernelCompileError if a kernel returns something."""
+    errors = []
+    for match in _RESULT.finditer(blank_comments(source.text)):
+        at, of = place(source.text, match.start()), match["type"].strip()
+        errors.append(f"{at}: error: a kernel returns {of}: it must be void")
+    _raise(errors)
+
+
+def _raise(errors: Sequence[str]) -> None:
     if errors:
         raise KernelCompileError(
             "nvcc would reject the kernel:\n" + "\n".join(errors),

@@ -188,6 +188,11 @@ def test_what_a_kernel_may_hold(tmp_path):
             PARAMETERS.replace("const T*", "const double*") + " x += 1ull << 40;",
             "parameter x of kernel combine_halves is double *, the lab passes int *",
         ),
+        (
+            PARAMETERS,
+            "(const T* x, T* out, const T* y, unsigned n, int level, unsigned count) {",
+            "kernel combine_halves are x, out, y, n, level, count, the lab passes x, y, out, n,",
+        ),
         ('extern "C" __global__', "__global__", 'is not extern "C"'),
         (
             PARAMETERS,

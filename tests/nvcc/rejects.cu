@@ -6,6 +6,15 @@ extern "C" __global__ void kernel(int *out, unsigned n) {
     *out = twice(n);  // <- calls twice, a host function: declare it __device__
 }
 
+// --- result
+extern "C" __global__ int kernel(int *out) { return *out = 1; }  // <- a kernel returns int: it
+
+// --- result of a longer type
+extern "C" __global__ unsigned long long *kernel(int *out) {  // <- returns unsigned long long *: it
+    *out = 1;
+    return 0;
+}
+
 // --- function in a device function
 static int one() { return 1; }
 __device__ int two() {

@@ -21,7 +21,7 @@ from cudalab.backends.cpu import compiler, layout, tiers
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.backends.facts import HOST
-from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
+from cudalab.errors import CudalabError, DeviceMemoryError, KernelCompileError, KernelError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language import source as sources
 from cudalab.system import elf
@@ -189,7 +189,13 @@ class CpuDevice:
             nvcc_rules.check(source, defines, library)
 
         loops = self.loops if loops is None else loops
-        return compiler.kernel_library(parts(source, defines), source.label, check, loops=loops)
+        try:
+            return compiler.kernel_library(parts(source, defines), source.label, check, loops=loops)
+        except KernelCompileError:
+            from cudalab.language import nvcc_rules  # noqa: PLC0415 - for what does not compile
+
+            nvcc_rules.check_results(source)  # a clearer reason than the compiler's
+            raise
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:
         """Uninitialised memory, aligned to 256 bytes."""

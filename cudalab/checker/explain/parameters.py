@@ -1,4 +1,4 @@
-"""Compares the types of a kernel's parameters with what the lab launches it with.
+"""Compares a kernel's parameters with what the lab launches it with: their types, their order.
 
 A kernel may read its data as it likes: as vectors, as bytes, or a float as its bits. So a type is
 only said to be another one where both are numbers of a known kind and size, and only to explain an
@@ -7,6 +7,7 @@ answer that is wrong.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from cudalab.backends.base import C_TYPES
 from cudalab.language import source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 BYTES = "uint8"  # may hold anything
 _NUMBERS = {words: np.dtype(name) for name, words in C_TYPES.items() if name != BYTES} | {
@@ -43,6 +44,18 @@ def mismatches(
             if bool(star) != is_array or not _same(number_type, passed_type):
                 called = names[kernel][number] or f"number {number}"
                 yield f"parameter {called} of kernel {kernel} is {own}, the lab passes {passed}"
+
+
+def reordered(text: str, contract: str, launched: Iterable[str]) -> Iterator[str]:
+    """Kernels whose parameters have the contract's names, in another order."""
+    for kernel, own in source.parameter_names(text).items():
+        described = re.search(rf"^{re.escape(kernel)}\(([^()]*)\)", contract, re.MULTILINE)
+        if kernel not in launched or described is None:
+            continue
+        wanted = [(re.findall(r"\w+", one) or [""])[-1] for one in described[1].split(",")]
+        if own != wanted and sorted(own) == sorted(wanted):
+            words = f"are {', '.join(own)}, the lab passes {', '.join(wanted)}"
+            yield f"the parameters of kernel {kernel} {words}"
 
 
 def _same(one: np.dtype[np.generic], other: np.dtype[np.generic]) -> bool:

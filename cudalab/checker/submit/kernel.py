@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudalab import runner
 from cudalab.backends import facts
-from cudalab.checker.explain.parameters import mismatches
+from cudalab.checker.explain.parameters import mismatches, reordered
 from cudalab.checker.sandbox.reading import (
     UnreadableError,
     parse_record,
@@ -370,10 +371,14 @@ class Kernel(Compiled):
         return made
 
     def _other_types(self, report: CaseReport, trial: Trial) -> list[str]:
-        """Messages about parameters that have other types than the arguments of their launches."""
+        """Messages about parameters of other types, or in another order, than the arguments."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         macros = {**self.lab.kernel_defines(trial.case), **self._variant.defines}
-        return list(mismatches(text, macros, report.arguments))
+        contract = runner.contract(self.lab, self._variant)
+        return [
+            *mismatches(text, macros, report.arguments),
+            *reordered(text, contract, report.arguments),
+        ]
 
 
 def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = None) -> Kernel:

@@ -109,6 +109,7 @@ def _ended_early(outcome: Outcome, look: str) -> Stage:
     if ours and (not outcome.reason or outcome.reason in NOBODYS):
         return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {says}")
     if outcome.status == ExitCode.COMPILE_ERROR:
+        errors = [line for line in lines if ": error: " in line] or errors
         return _unseen("its instrumented build does not compile", look, *errors[:3])
     return _unseen("it ended before the sanitizer could report", look, *filter(None, [says]))
 
