@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cudalab.language import arithmetic, lockstep, shared, twins
+from cudalab.language import arithmetic, lockstep, members, shared, twins
 from cudalab.language.device_functions import File
 from cudalab.language.macros import macros, read_body
 from cudalab.language.refused import edits_of
@@ -91,13 +91,17 @@ class KernelFile:
         """
         bodies = list(arithmetic.device_functions(self.root, self.words, self.marks))
         named = {word for each in bodies for word in self.words.texts[each.first : each.last]}
+        in_classes = members.named_for(named, [(self.root, self.words)])
         times = Counter(macro.name for macro in self.macros)
         once = [macro for macro in self.macros if times[macro.name] == 1]
         doubled = twins.edit(once, named, self.scope, divisions=False)
         edited = sorted((start, end) for start, end, _ in made if start < end)
         groups = [
             group
-            for node in arithmetic.outermost(bodies)
+            for node in (
+                *arithmetic.outermost(bodies),
+                *members.defaults(self.root, in_classes),
+            )
             for group in arithmetic.groups(node, self.words, divisions=False)
         ]
         groups += twins.used(bodies, self.words, doubled)

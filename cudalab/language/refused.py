@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.errors import KernelCompileError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -34,7 +36,12 @@ def edits_of(
 
 def _refusal(function: Node, words: Words, line: Place) -> Edit:
     """The edit that makes a function refuse to run, because of a line."""
-    body = next(child for child in function.children if child.kind == "block")
+    body = next((child for child in function.children if child.kind == "block"), None)
+    if body is None:  # a class
+        raise KernelCompileError(
+            f"{line[0]}:{line[1]}: this default value cannot be given a GPU's conversion or shift",
+            hint="give the member its value in a constructor",
+        )
     brace = words.tokens[body.first].end
     label = line[0].replace("\\", "\\\\").replace('"', '\\"')
     return brace, brace, f' ::cudalab::cudalab_refuse_arithmetic("{label}:{line[1]}");'

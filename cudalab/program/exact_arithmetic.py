@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import stops_at_zero
-from cudalab.language import arithmetic, twins
+from cudalab.language import arithmetic, members, twins
 from cudalab.language.refused import edits_of
 
 if TYPE_CHECKING:
@@ -26,23 +26,21 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> N
     run.
     """
     divisions = not stops_at_zero()
+    bodies = [(each.words, node) for each in files for node in each.bodies]
+    named = {text for words, node in bodies for text in words.texts[node.first : node.last]}
     doubled = twins.edit(
-        [macro for each in files for macro in each.macros],
-        {
-            text
-            for each in files
-            for node in each.bodies
-            for text in each.words.texts[node.first : node.last]
-        },
-        scope,
-        divisions=divisions,
+        [macro for each in files for macro in each.macros], named, scope, divisions=divisions
     )
+    in_classes = members.named_for(named, [(each.root, each.words) for each in files])
     for each in files:
         made, words = list(each.edits), each.words
         edited = sorted((start, end) for start, end, _ in made if start < end)
         made_groups = [
             group
-            for node in arithmetic.outermost(each.bodies)
+            for node in (
+                *arithmetic.outermost(each.bodies),
+                *members.defaults(each.root, in_classes),
+            )
             for group in arithmetic.groups(node, words, divisions=divisions)
         ]
         made_groups += twins.used(each.bodies, words, doubled)

@@ -181,7 +181,7 @@ def test_what_cannot_have_a_gpus_values_refuses_to_run_and_changes_nothing_else(
         opened.synchronize()
         assert opened.to_host(words)[0] == 0
         values = opened.to_device(np.array([3e9], np.float32))
-        with pytest.raises(KernelError, match=f"edges.cu:{line} cannot be given a GPU's"):
+        with pytest.raises(KernelError, match=f"edges.cu:{line}: .* cannot be given a GPU's"):
             opened.launch(module["conversions"], 1, 1, values, ints, words)
 
 
@@ -192,3 +192,23 @@ def test_a_mistake_of_the_program_is_told_in_its_own_words(opened, tmp_path):
         opened.compile(load(path), {})
     assert re.search(r"'m'|\u2018m\u2019", error.value.message)
     assert "cudalab_" not in error.value.message
+
+
+def test_no_conversion_without_a_cast_is_silently_the_processors(opened, tmp_path):
+    """As in whole programs: a GPU's value, or an error with the line."""
+    program = (Path(__file__).parents[1] / "programs/unfitting.cu").read_text(encoding="utf-8")
+    kernel = program[program.index("template") : program.index("int main")]
+    path = Path(tmp_path, "unfitting.cu")
+    path.write_text(kernel.replace("__global__", 'extern "C" __global__'), encoding="utf-8")
+    module = opened.compile(load(path), {})
+    values, refused = opened.to_device(np.array([3e9], np.float32)), []
+    for way in range(26):
+        result = opened.to_device(np.zeros(1, np.int32))
+        try:
+            opened.launch(module["convert"], 1, 1, np.int32(way), values, result)
+        except KernelError as error:
+            refused.append(error.message)
+        else:
+            assert opened.to_host(result)[0] == 2147483647, way
+    assert all("unfitting.cu:" in message for message in refused)
+    assert len(refused) < 20

@@ -19,6 +19,20 @@ struct One {
 struct Derived : One {
     using One::One;
 };
+struct Inner {
+    double wide = 3e9;
+    int value = wide;
+};
+struct Defaults {
+    float x;
+    int value = x, cast{(int)x};
+    Inner inner;
+};
+template <class T>
+struct DefaultsOf {
+    T x;
+    int value = x;
+};
 __device__ int referred(const int& v) {
     return v;
 }
@@ -98,6 +112,16 @@ __global__ void convert(int way, const float* in, int* out) {
         __shared__ int shared;
         shared = x;
         result = shared;
+    }
+    if (way == 22) result = Defaults{x}.value;
+    if (way == 23) result = Defaults{x}.inner.value;
+    if (way == 24) result = DefaultsOf<float>{x}.value;
+    if (way == 25) {
+        struct Local {
+            float x;
+            int value = x;
+        } local{x};
+        result = local.value;
     }
     *out = result;
 }

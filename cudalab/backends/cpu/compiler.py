@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu import tiers
 from cudalab.backends.cpu.flags import (
     DEFINED,
+    FITTING,
     GCC_OPTIMIZED,
     KERNEL,
     QUICK,
@@ -163,6 +164,7 @@ def kernel_library(
 
     def steps(folder: Path) -> tuple[Step, ...]:
         command, link = _compile_and_link(kernel_flags(), runtime)(folder)
+        command = (*command, *([FITTING] if parts.exact else ()))
         compile_it = partial(_compile_loops if loops else _compile_fibers, folder, command)
         check_it = partial(check, folder / "library.so")
         return (partial(_compile_exact, compile_it, parts, label), link, check_it)

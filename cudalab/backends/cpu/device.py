@@ -427,24 +427,28 @@ def _argument(kernel: CpuKernel, position: int, arg: Buffer | np.generic) -> int
     return _own(arg).address
 
 
+# What a failed launch's message has, and what helps.
+_HINTS = {
+    "divergent barrier": (
+        "all threads of a block must reach the same __syncthreads(): "
+        "move it out of the branch that only some of them take"
+    ),
+    "deadlock": (
+        "a thread waits for others that wait elsewhere: a warp operation needs every lane of "
+        "its mask, __syncthreads() every thread of the block"
+    ),
+    "assertion `": "print what the assertion compares: printf works in kernels",
+    "cannot be given a GPU's values": (
+        "split the statement into simpler ones, with variables of plain types"
+    ),
+    "would have another value than on a GPU": "write the cast: (int)x",
+    "not in the mask": ("the mask of a *_sync call must have the bit of every lane that calls it"),
+}
+
+
 def _explain(message: str) -> str | None:
-    if "divergent barrier" in message:
-        return (
-            "all threads of a block must reach the same __syncthreads(): "
-            "move it out of the branch that only some of them take"
-        )
-    if "deadlock" in message:
-        return (
-            "a thread waits for others that wait elsewhere: a warp operation needs every lane of "
-            "its mask, __syncthreads() every thread of the block"
-        )
-    if "assertion `" in message:
-        return "print what the assertion compares: printf works in kernels"
-    if "cannot be given a GPU's values" in message:
-        return "split the statement into simpler ones, with variables of plain types"
-    if "not in the mask" in message:
-        return "the mask of a *_sync call must have the bit of every lane that calls it"
-    return None
+    """What helps against a failed launch."""
+    return next((hint for part, hint in _HINTS.items() if part in message), None)
 
 
 _started: dict[int, int] = {}  # runtime library -> OS threads

@@ -35,6 +35,8 @@ KERNEL = (
     "-Werror=vla",  # as with nvcc; other warnings are not shown
     "-ffp-contract=off",  # an optimizer's fused products would differ by tier and by compiler
 )
+# Conversions of numbers that do not fit call runtime/grids/unfitting.h, not the compiler's library.
+FITTING = "-fsanitize=float-cast-overflow"
 # In place of -O3, for g++: loops over threads are much code, of which -O3 would make more. Fibers
 # need two things of -O3.
 GCC_OPTIMIZED = (
@@ -52,7 +54,7 @@ PROGRAM = (
     "-g1",  # the line of a crash
     "-pthread",
     "-w",  # nvcc, which graders run, has other warnings
-    "-fsanitize=float-cast-overflow",  # calls runtime/grids/unfitting.h, not the compiler's library
+    FITTING,
 )
 # For g++ only: a division by a zero that it knows of is an instruction, too, and no trap.
 GCC_PROGRAM = ("-fno-isolate-erroneous-paths-dereference",)

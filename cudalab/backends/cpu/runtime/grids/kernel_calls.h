@@ -202,11 +202,4 @@ extern "C" void cudalab_fail_assertion(const char* condition, const char* file, 
     __builtin_unreachable();
 }
 
-#ifndef CUDALAB_PART  // programs have unfitting.h
-// A function of a lab's kernel with a statement that cannot have a GPU's arithmetic.
-__attribute__((visibility("default"))) void cudalab_refuse_arithmetic(const char* place) {
-    fail(*worker, "the conversions or shifts at %s cannot be given a GPU's values", place);
-}
-#endif
-
 }  // namespace cudalab

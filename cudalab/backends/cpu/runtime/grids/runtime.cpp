@@ -17,6 +17,20 @@ using namespace cudalab;
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
+#ifndef CUDALAB_PART  // programs have functions of their own
+namespace cudalab {
+
+static bool cudalab_in_kernel() {
+    return worker && worker->kernel;
+}
+static void refuse(const char* place, const char* why) {
+    fail(*worker, "%s: %.*s", place, (int)strcspn(why, "\n"), why);
+}
+
+}  // namespace cudalab
+#include "unfitting.h"
+#endif
+
 // Starts `workers` OS threads. Crashes inside kernels are described on `crash_fd`. 0 when done.
 EXPORT int cudalab_start(int workers, int crash_fd) {
     prepare_waiting();

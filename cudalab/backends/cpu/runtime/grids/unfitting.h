@@ -1,7 +1,8 @@
-// What cannot have a GPU's arithmetic ends the program, by `refuse` of launch.cpp or observe.cpp:
-// statements in which the compiler refuses cudalab/arithmetic.h, and conversions of floating-point
-// numbers that do not fit into an integer, where nothing of it is in place. The compiler calls this
-// before it converts as the processor does.
+// What cannot have a GPU's arithmetic ends the program, by `refuse` of launch.cpp or observe.cpp,
+// or the launch of a lab's kernel, by that of runtime.cpp: statements in which the compiler refuses
+// cudalab/arithmetic.h, and conversions of floating-point numbers that do not fit into an integer,
+// where nothing of it is in place. The compiler calls this before it converts as the processor
+// does.
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +10,7 @@
 
 namespace cudalab {
 
-void cudalab_refuse_arithmetic(const char* place) {
+__attribute__((visibility("default"))) void cudalab_refuse_arithmetic(const char* place) {
     refuse(place,
            "the conversions or shifts of this statement cannot be given a GPU's values\nHint: "
            "split it into simpler statements, with variables of plain types");
@@ -56,8 +57,8 @@ static bool converts_alike(const DescribedCast& cast, uintptr_t given) {
 
 }  // namespace cudalab
 
-extern "C" __attribute__((weak)) void __ubsan_handle_float_cast_overflow(void* data,
-                                                                         uintptr_t value) {
+extern "C" __attribute__((weak, visibility("default"))) void __ubsan_handle_float_cast_overflow(
+    void* data, uintptr_t value) {
     using namespace cudalab;
     const DescribedCast& cast = *(const DescribedCast*)data;
     if (!cudalab_in_kernel() || is_of_runtime(cast.file) || converts_alike(cast, value)) return;
