@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ class Stage:
     def __init__(self, what: str) -> None:
         self.what = what
         self.far = ""
+        self._first: tuple[int, float] | None = None  # how much was done at first, and when
 
     @property
     def words(self) -> str:
@@ -52,9 +54,14 @@ class Stage:
         return f"{self.what}: {self.far}" if self.far else self.what
 
     def reach(self, done: int, total: int, of: str) -> None:
-        """Say how much of it is done."""
+        """Say how much of it is done, and how many seconds the rest will take."""
+        left, now = "", time.monotonic()
+        before, began = self._first = self._first or (done, now)
+        took = now - began
+        if before < done < total and took >= LONG_S:  # two may end at once
+            left = f", about {took / (done - before) * (total - done):.0f} s left"
         with _line.lock:
-            self.far = f"{done} of {total} {of}"
+            self.far = f"{done} of {total} {of}{left}"
             if self in _line.stages:
                 _line.show()
 

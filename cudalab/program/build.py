@@ -108,7 +108,7 @@ def build_for_cpu(part: Part, to: Path) -> None:
         folder = Path(name)
         made = runtime.plain(parts.used(part.texts))
         objects, ways = compile_sources(part, folder, runtime=made.folder)
-        with stage("compiling the runtime of whole programs, once") as known:
+        with stage("compiling the runtime, once") as known:
             objects += made.finish(lambda done, total: known.reach(done, total, "parts"))
         binary = folder / "program"
         done = compiler.link(binary, [*objects, *part.host.link], shared=False)

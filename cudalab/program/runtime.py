@@ -109,7 +109,7 @@ def observed(used: Sequence[str] = ()) -> list[str]:
     place = cached("programs", "observed", *with_users(PART), checked.name)
     own = Runtime(place, (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM), *_OBSERVED)
     own.precompile(compiler.check_flags((*OBSERVED_PROGRAM, *for_programs())))
-    with stage("compiling the runtime of observed programs, once") as known:
+    with stage("compiling the runtime, once") as known:
         objects = own.finish(lambda done, total: known.reach(done, total, "parts"))
     library = place / HOST_LIBRARY
     if not library.exists():

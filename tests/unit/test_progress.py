@@ -46,6 +46,24 @@ def test_a_stage_says_how_far_it_is(monkeypatch):
     assert "sorting: 3 of 12 parts ..." in stream.getvalue()
 
 
+def test_the_seconds_left_follow_from_what_is_done(monkeypatch):
+    clock = iter([100.0, 100.5, 104.0, 110.0, 112.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    known = progress.Stage("compiling")
+    told = []
+    for done in (2, 3, 4, 7, 12):
+        known.reach(done, 12, "parts")
+        told.append(known.words)
+    assert told == [
+        "compiling: 2 of 12 parts",  # since when they were compiled nobody knows
+        "compiling: 3 of 12 parts",  # nor is half a second enough
+        "compiling: 4 of 12 parts, about 16 s left",
+        "compiling: 7 of 12 parts, about 10 s left",
+        "compiling: 12 of 12 parts",
+    ]
+
+
+
 def test_a_short_stage_is_not_shown(monkeypatch):
     monkeypatch.setattr(progress, "LONG_S", 10)
     assert shown(monkeypatch, Terminal(), once=True, seconds=0) == ""
