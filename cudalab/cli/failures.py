@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import sys
 from functools import partial
-from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cudalab.errors import CudalabError, ExitCode, end_by_closed_pipe
+from cudalab.output.notes import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,22 +42,6 @@ def report_errors(work: Callable[[], int | None]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted", err=True)
         return ExitCode.INTERRUPTED
-
-
-def fitted(text: str) -> str:
-    """A message for stderr: on a terminal, sentences go on in a new line between two words."""
-    if not sys.stderr.isatty():
-        return text
-    width = shutil.get_terminal_size().columns
-    return "\n".join(
-        line if len(line) <= width or line.startswith(" ") else _wrapped(line, width)
-        for line in text.splitlines()
-    )
-
-
-def _wrapped(line: str, width: int) -> str:
-    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    return fill(line, width, subsequent_indent="  ", **options)
 
 
 def within(kill_after: float | None, work: Callable[[], int]) -> int:

@@ -260,7 +260,9 @@ def device(name: str | None, *, why: bool, measured: Path | None, json_path: Pat
         if one.available:
             terminal.properties(title, labelled(one.properties))
         else:
-            click.echo("\n  ".join(filter(None, (f"{title}: {one.reason}", one.hint))))
+            click.echo(_filled(f"{title}: {one.reason}", _width(), 2))
+            if one.hint:
+                click.echo(_filled(f"  {one.hint}", _width(), 2))
     return ExitCode.OK
 
 
@@ -323,13 +325,18 @@ def show_check(mark: str, name: str, message: str, cure: str) -> None:
 
     To a terminal sentences are wrapped, and a line to type is not; a pipe gets whole lines.
     """
-    at_most = 0
-    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
-        at_most = shutil.get_terminal_size().columns
+    at_most = _width()
     click.echo(_filled(f"{mark:<8} {name}: {message}", at_most, 2))
     if cure:
         is_sentence = ", " in cure
         click.echo(_filled(f"         cure: {cure}", at_most * is_sentence, 15))
+
+
+def _width() -> int:
+    """The columns of stdout's terminal; 0 if it is a pipe."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        return shutil.get_terminal_size().columns
+    return 0
 
 
 def _filled(text: str, at_most: int, indent: int) -> str:

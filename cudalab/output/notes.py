@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from textwrap import fill
+from typing import Any
 
 
 class _State:
@@ -38,7 +41,23 @@ def note(text: str) -> None:
 def say(text: str) -> None:
     """Print a line, such as the name of the method that a solver has chosen."""
     if not _State.quiet and sys.stderr is not None:
-        print(text, file=sys.stderr, flush=True)  # noqa: T201 - its only purpose
+        print(fitted(text), file=sys.stderr, flush=True)  # noqa: T201 - its only purpose
+
+
+def fitted(text: str) -> str:
+    """A message for stderr: on a terminal, sentences go on in a new line between two words."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        line if len(line) <= width or line.startswith(" ") else _wrapped(line, width)
+        for line in text.splitlines()
+    )
+
+
+def _wrapped(line: str, width: int) -> str:
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return fill(line, width, subsequent_indent="  ", **options)
 
 
 def clear() -> None:

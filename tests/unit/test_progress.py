@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from cudalab.cli import failures
 from cudalab.output import notes, progress
 
 
@@ -47,6 +46,7 @@ def test_a_stage_says_how_far_it_is(monkeypatch):
 
 
 def test_the_seconds_left_follow_from_what_is_done(monkeypatch):
+    monkeypatch.setattr(progress, "LONG_S", 1.0)
     clock = iter([100.0, 100.5, 104.0, 110.0, 112.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     known = progress.Stage("compiling")
@@ -56,12 +56,11 @@ def test_the_seconds_left_follow_from_what_is_done(monkeypatch):
         told.append(known.words)
     assert told == [
         "compiling: 2 of 12 parts",  # since when they were compiled nobody knows
-        "compiling: 3 of 12 parts",  # nor is half a second enough
+        "compiling: 3 of 12 parts",  # nor does a moment tell
         "compiling: 4 of 12 parts, about 16 s left",
         "compiling: 7 of 12 parts, about 10 s left",
         "compiling: 12 of 12 parts",
     ]
-
 
 
 def test_a_short_stage_is_not_shown(monkeypatch):
@@ -95,6 +94,14 @@ def test_a_terminal_gets_an_error_s_sentences_between_words(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     for stream, widest in ((Terminal(), 60), (io.StringIO(), len(long))):
         monkeypatch.setattr("sys.stderr", stream)
-        prose, code = failures.fitted(long).split("\n    a line")
+        prose, code = notes.fitted(long).split("\n    a line")
         assert max(map(len, prose.splitlines())) <= widest
         assert code == " of code " + "x" * 90
+
+
+def test_notes_go_on_between_two_words(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    notes.note("no variant is named: these two have something to show")
+    assert stream.getvalue() == ("note: no variant is named: these two\n  have something to show\n")
