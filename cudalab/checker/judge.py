@@ -19,6 +19,7 @@ from cudalab.backends.choice import has_gpu
 from cudalab.checker import cases, draw
 from cudalab.checker.correct import Tests, digest
 from cudalab.checker.explain.diagnose import is_right
+from cudalab.checker.quoted import without_paths
 from cudalab.checker.sandbox.packages import open_to_all
 from cudalab.checker.submit import commands, necessity, sanitizing, speed
 from cudalab.checker.submit.kernel import Kernel
@@ -97,7 +98,7 @@ def check(
         )
     report.seconds = time.monotonic() - began
     report.digest = digest(submission.files) if submission.files else ""
-    result: Report = encodable(report)
+    result: Report = encodable(without_paths(report))
     return result
 
 

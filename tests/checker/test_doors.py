@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -281,6 +282,33 @@ def test_no_message_shows_the_graders_files(tmp_path):
     done = cudalab("check", "reduce", "--kernel", path, "--device", "cpu", status=5)
     assert "another folder" in done.stdout
     assert "overlay" not in done.stdout + done.stderr
+
+
+def test_compilers_and_python_name_no_path_of_the_grader(tmp_path):
+    """Errors within cudalab's headers, and a script that prints where it is."""
+    above = "struct S { int a; };\n__device__ S s;\n"
+    path = written(tmp_path, "atomicAdd(&s, 1);", above=above)
+    words = ("--device", "cpu", "--no-time", "--quick", "--json", "it.json")
+    cudalab("check", "reduce", "--kernel", path.name, *words, cwd=tmp_path, status=5)
+    report = json.loads((tmp_path / "it.json").read_text())
+    lines = report["stages"][0]["details"]
+    assert any(line.startswith("cudalab/backends/cpu/runtime/") for line in lines)
+    assert_no_path(lines)
+    script = tmp_path / "my.py"
+    script.write_text(
+        "import json, os, sys\nprint(os.getcwd(), json.__file__, sys.executable, file=sys.stderr)\n"
+        "import numpy\nnumpy.zeros(-1)\n"
+    )
+    cudalab("check", "reduce", *words, "--", sys.executable, script.name, cwd=tmp_path, status=3)
+    report = json.loads((tmp_path / "it.json").read_text())
+    said = report["tests"][0]["stderr"]
+    assert "json/__init__.py" in said
+    assert_no_path(said.replace(f"{tmp_path}/", "").splitlines())
+
+
+def assert_no_path(lines):
+    places = (str(ROOT), sys.prefix, sys.base_prefix, tempfile.gettempdir(), str(Path.home()))
+    assert not [line for line in lines if any(f"{place}/" in line for place in places)]
 
 
 def test_the_builds_cannot_be_told_apart_by_the_names_of_their_files():

@@ -121,7 +121,7 @@ def cause(report: Report) -> str:
     for stage in report.stages:
         for finding in stage.findings if stage.status is Status.FAILED else ():
             if not finding.note:
-                where = f", {finding.file}:{finding.line}" if finding.file else ""
+                where = f", {finding.file}:{finding.line}" if finding.line else ""
                 return f"{finding.title}{where}"
     for stage in report.stages:
         if stage.name == "compile" and stage.status is Status.FAILED:
