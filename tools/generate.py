@@ -35,6 +35,7 @@ from tools.right import __main__ as right
 from tools.studies import accuracy as errors_of_answers
 from tools.studies import (
     atomics,
+    checkouts,
     ladders,
     loops,
     multiprocessors,
@@ -423,6 +424,7 @@ PARTS = {
     "small-kernels": loops.beside_pocl,
     "program-loops": program_loops.compared,
     "tiers": tiers.counted,
+    "checkouts": checkouts.compared,
     "predict-constants": predict_tables.constants,
     "predict-gpus": predict_tables.known_gpus,
     "predict-scores": predict_tables.scores,

@@ -1,62 +1,63 @@
 """Kernels in which one statement changes a variable that is the same in all threads of a block.
 
 What a rewriter misses there, nothing else in the kernel makes up for: the variable has the same
-value before and behind it in each thread, and is kept across a barrier.
+value before and behind it in each thread, is kept across barriers, and no other statement has it.
+A kernel has some such statements.
 """
 
 from __future__ import annotations
 
+import re
+
 from tests.oracle.draws import Scope, Variable
 from tests.oracle.edges import Edges
-
-HELPERS = """struct Keeps_{0} {{ int& at; FN operator int() const {{ return at ^= 1; }} }};
-typedef int& Refers_{0};
-template <class... A> FN void change_all_{0}(int by, A&... all) {{ ((all ^= by), ...); }}
-template <class F> FN void apply_{0}(int& it, F f) {{ f(it); }}
-template <class T> FN void bump_{0}(T& it, int by) {{ it ^= by; }}
-FN int read_{0}(const int* it) {{ return *it ^ 1; }}
-FN int& same_{0}(int& it) {{ return it; }}
-struct Turns_{0} {{ int it; FN int operator<<(int by) {{ return it ^= by; }}
-    FN int operator++() {{ return it ^= 4; }} FN int operator[](int by) {{ return it ^= by; }}
-    FN int operator()(int by) {{ return it ^= by; }} FN void set(int by) {{ it ^= by; }}
-    FN operator int() {{ return it ^= 2; }} FN Turns_{0}* operator->() {{ it ^= 8; return this; }}
-    FN int& operator*() {{ return it; }} FN int operator~() {{ return it ^= 16; }}
-    FN int* begin() {{ return &it; }} FN int* end() {{ return &it + 1; }}
-    FN int shown() const {{ return it; }} }};
-FN int operator%(Turns_{0}& of, int by) {{ return of.it ^= by; }}
-FN int operator,(Turns_{0}& of, const Pair& by) {{ return of.it ^= by.a; }}"""
 
 
 class Alone(Edges):
     """Draws kernels of one change."""
 
     def alone(self) -> None:
-        """Draw what the threads of such a kernel do."""
-        self.functions.append(HELPERS.format(self.seed))
-        a, b = Variable(self.name(), "int"), Variable(self.name(), "int")
+        """Draw what the threads of such a kernel do: some changes, each of variables of its own."""
         kinds = ["int", "short", "unsigned char", "long long"]
-        arrays = [Variable(self.name(), self.choice(kinds))] if self.chance(0.4) else []
-        self.scope = Scope([a, b], arrays, [self.name()], [self.parameter], "data")
-        turns = Variable(self.name(), f"Turns_{self.seed}")
-        pair, self.scope.objects = self.scope.pairs[0], [turns]
-        starts = [self.choice(self.scarce_starts()) for _ in range(4)]
-        self.cuda(f"int {a.name} = {starts[0]}, {b.name} = {starts[1]};")
-        self.cuda(f"Pair {pair} = made({starts[2]}, 3); {turns.kind} {turns.name}{{{starts[3]}}};")
+        arrays = [Variable(self.name(), self.choice(kinds))] if self.chance(0.3) else []
+        everything = Scope(arrays=arrays, values=[self.parameter])
+        changes = [self._with_variables(everything) for _ in range(self.random.randint(3, 6))]
+        self.scope = everything
         self.cuda("".join(f"{each.kind} {each.name}[8];" for each in arrays))
-        if self.host:
-            self.first += [f"{a.name} = {starts[0]}; {b.name} = {starts[1]};"]
-            self.first += [f"{pair} = made({starts[2]}, 3); {turns.name}.it = {starts[3]};"]
         for each in arrays:
             self.first.append(f"LOOP(e, 8) {each.name}[e] = ({each.kind})(e * 5 + tid);")
         self.hold_locals()
-        for _ in range(self.choice([1, 1, 2])):
-            if arrays and self.chance(0.7):
-                self.barrier()
-                self.phase(self._loop_over(arrays[0]))
+        if arrays:
             self.barrier()
-            self.phase(self._change(a.name, b.name, pair))
+            self.phase(self._loop_over(arrays[0]))
+        for change in changes:
             self.barrier()
-        self._show(a.name, b.name, pair)
+            self.phase(change)
+        self.barrier()
+        self._show()
+
+    def _with_variables(self, everything: Scope) -> str:
+        """Draw a change, and declare the variables that it names: the same in all threads."""
+        a, b, pair, turns = (self.name() for _ in range(4))
+        self.scope = Scope(values=[self.parameter], objects=[Variable(turns, "")])
+        change = self._change(a, b, pair)
+        named = set(re.findall(r"\w+", change))
+        for name in (each for each in (a, b) if each in named):
+            start = self.choice(self.scarce_starts())
+            self.cuda(f"int {name} = {start};")
+            self.first += [f"{name} = {start};"] if self.host else []
+            everything.variables.append(Variable(name, "int"))
+        if pair in named:
+            start = f"made({self.choice(self.scarce_starts())}, 3)"
+            self.cuda(f"Pair {pair} = {start};")
+            self.first += [f"{pair} = {start};"] if self.host else []
+            everything.pairs.append(pair)
+        if turns in named:
+            kind, start = "Turns", self.choice(self.scarce_starts())
+            self.cuda(f"{kind} {turns}{{{start}}};")
+            self.first += [f"{turns}.it = {start};"] if self.host else []
+            everything.objects.append(Variable(turns, kind))
+        return change
 
     def hold_locals(self) -> None:
         """Write where the host function keeps the variables of all threads."""
@@ -81,12 +82,13 @@ class Alone(Edges):
             f"int {i} = tid & 7; while ({i} < 8) {{ {name}[{i}] = ({kind})({value}); ++{i}; }}",
         ])  # fmt: skip
 
-    def _show(self, a: str, b: str, pair: str) -> None:
+    def _show(self) -> None:
         """Write what a thread has."""
-        values = [a, f"{b} * 3u", f"{pair}.a * 5u", f"{pair}.b * 7u"]
-        values += [f"{each.name}.shown() * 9u" for each in self.scope.objects]
-        values += [f"(unsigned){each.name}[{k}]" for each in self.scope.arrays for k in (0, 3, 7)]
-        text = " ^ ".join(f"(unsigned)({each})" for each in values)
+        values = [each.name for each in self.scope.variables]
+        values += [f"{name}.{part}" for name in self.scope.pairs for part in "ab"]
+        values += [f"{each.name}.shown()" for each in self.scope.objects]
+        values += [f"{each.name}[{k}]" for each in self.scope.arrays for k in (0, 3, 7)]
+        text = " ^ ".join(f"(unsigned)({v}) * {2 * i + 1}u" for i, v in enumerate(values))
         self.phase(f"out[bid * {self.threads} + tid] = (int)({text});")
 
     def _change(self, a: str, b: str, p: str) -> str:
@@ -111,7 +113,7 @@ class Alone(Edges):
             f"const int {q} = {p}.scaled(3).a; (void){q};",
             f"bool {q} = ({p} += {value}).a; (void){q};",
             f"const int {q} = [&] {{ return {a} ^= {value}; }}(); (void){q};",
-            f"const int {q} = same_{self.seed}({a})++; (void){q};",
+            f"const int {q} = same_as({a})++; (void){q};",
         ]
 
     def _references(self, a: str, b: str, p: str, value: str, q: str) -> list[str]:
@@ -123,7 +125,7 @@ class Alone(Edges):
             f"int& {q} = {a}; {change}",
             f"auto& {q} = {p}; {q}.a ^= {value};",
             f"{{ auto& [{q}, {q}_more] = {p}; {change} (void){q}_more; }}",
-            f"{{ Refers_{self.seed} {q} = {a}; {change} }}",
+            f"{{ Refers {q} = {a}; {change} }}",
             f"{{ using R = int&; R {q} = {a}; {change} }}",
             f"{{ auto&& {q} = {a}; {change} }}",
             f"{{ decltype(auto) {q} = ({a}); {change} }}",
@@ -137,7 +139,7 @@ class Alone(Edges):
             f"{{ int Pair::*{q} = &Pair::a; {p}.*{q} ^= {value}; }}",
             f"(&{p})->add({value});",
             f"{{ Pair* {q} = &{p}; {q}->b ^= {value}; }}",
-            f"same_{self.seed}({a}) ^= {value};",
+            f"same_as({a}) ^= {value};",
             f"{{ int* {q}[2] = {{&{a}, &{b}}}; *{q}[{value} & 1] ^= 3; }}",
             f"{{ struct Own {{ int& at; }} {q}{{{a}}}; {q}.at ^= {value}; }}",
             f"memcpy(&{a}, &{b}, 2);",
@@ -161,8 +163,8 @@ class Alone(Edges):
             f"{{ auto {q} = [&, at = &{a}](int by) {{ *at ^= by; }}; {q}({value}); }}",
             f"{{ auto {q} = [](auto&... all) {{ ((all ^= 9), ...); }}; {q}({a}, {b}); }}",
             f"{{ auto {q} = [{a}]() mutable {{ {a} ^= 5; return {a}; }}; {b} ^= {q}(); }}",
-            f"apply_{self.seed}({a}, [](int& it) {{ it ^= 3; }});",
-            f"apply_{self.seed}({a}, [&](int it) {{ {b} ^= it; }});",
+            f"apply_to({a}, [](int& it) {{ it ^= 3; }});",
+            f"apply_to({a}, [&](int it) {{ {b} ^= it; }});",
         ]
 
     def _objects(self, a: str, b: str, p: str, value: str, q: str) -> list[str]:
@@ -175,9 +177,9 @@ class Alone(Edges):
             f"{{ Deed {q}({a}); }}",
             f"(void)Deed({a});",
             f"delete new Deed({a});",
-            f"{{ const Keeps_{self.seed} {q}{{{a}}}; {b} ^= {q} + 1; }}",
-            f"{{ Keeps_{self.seed} {q}{{{a}}}; {q}.at ^= {value}; }}",
-            f"(void)(Keeps_{self.seed}{{{a}}}.at ^= {value});",
+            f"{{ const Keeps {q}{{{a}}}; {b} ^= {q} + 1; }}",
+            f"{{ Keeps {q}{{{a}}}; {q}.at ^= {value}; }}",
+            f"(void)(Keeps{{{a}}}.at ^= {value});",
             f"{{ Pair {q} = {p}; {q} += 1; {p} = {q}; }}",
             f"{p} = made({value}, {a});",
             f"{{ Pair {q} = made(1, 2); exchange({p}, {q}); }}",
@@ -208,19 +210,18 @@ class Alone(Edges):
             f"{b} ^= {t}.shown();",
             f"{{ auto& {q} = {t}; {q}.it ^= {value}; }}",
             f"{{ auto {q} = {t}; {q}.it ^= {value}; {b} ^= {q}.it; }}",
-            f"{t} = Turns_{self.seed}{{{value}}};",
+            f"{t} = Turns{{{value}}};",
         ]
 
     def _calls(self, a: str, b: str, p: str, value: str, q: str) -> list[str]:
         """Give calls."""
-        n = self.seed
         return [
             f"store(&{a}, {value});",
             f"add_to({a}, {value});",
             f"exchange({a}, {b});",
-            f"change_all_{n}({value}, {a}, {b});",
-            f"bump_{n}({a}, {value});",
-            f"bump_{n}<int>({p}.a, {value});",
+            f"change_all({value}, {a}, {b});",
+            f"bump_it({a}, {value});",
+            f"bump_it<int>({p}.a, {value});",
             f"add_to({p}.b, {value});",
             f"BUMP({a}, {value});",
             f"{b} ^= mixed({a} ^= {value}, 2);",
@@ -267,7 +268,7 @@ class Alone(Edges):
             f"{b} ^= true || ({a} ^= 1);",
             f"{{ decltype({a} ^= 1) {q} = {b}; {q} ^= {value}; }}",
             f"{{ int {a} = 3; {a} ^= {value}; {b} ^= {a}; }}",
-            f"{b} ^= read_{self.seed}(&{a});",
+            f"{b} ^= read_only(&{a});",
             f"{{ Pair {q} = {p}; {q}.add({value}); {b} ^= {q}.a; }}",
             f"{{ auto [{q}, {q}_more] = {p}; {q} ^= 1; {b} ^= {q} ^ {q}_more; }}",
             f"{{ int {q} = {a}; {q} ^= {value}; {b} ^= {q}; }}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from tests.oracle.draws import ALONE
 from tests.oracle.grammar import Kernel
 
 TEXTS = Path(__file__).parent / "texts"
@@ -13,6 +14,11 @@ TEXTS = Path(__file__).parent / "texts"
 @cache
 def _text(name: str) -> str:
     return (TEXTS / name).read_text(encoding="utf-8")
+
+
+def _common(seeds: list[int]) -> str:
+    """What the kernels of these seeds may use."""
+    return _text("common.h") + (_text("alone.h") if seeds[-1] >= ALONE else "")
 
 
 def cuda_program(seeds: list[int]) -> str:
@@ -25,7 +31,7 @@ def cuda_program(seeds: list[int]) -> str:
         f" cudaMemcpyDeviceToHost); print({k.seed}, error);\n"
         for k in kernels
     )
-    return (_text("cuda.h") + _text("common.h") + "".join(k.text() for k in kernels)
+    return (_text("cuda.h") + _common(seeds) + "".join(k.text() for k in kernels)
             + _text("main.h") + "int main() {\n    int *d, *o, error; float* r;\n"
             "    cudaMalloc(&d, sizeof data); cudaMalloc(&o, sizeof out);\n"
             "    cudaMalloc(&r, sizeof reals); fill_reals();\n"
@@ -41,6 +47,6 @@ def host_program(seeds: list[int]) -> str:
         f" print({k.seed}, 0);\n"
         for k in kernels
     )
-    return (_text("host.h") + _text("common.h") + "".join(k.text() for k in kernels)
+    return (_text("host.h") + _common(seeds) + "".join(k.text() for k in kernels)
             + _text("main.h") + "int main() {\n    const int* d = data; int* o = out;"
             " const float* r = reals; fill_reals();\n" + calls + "}\n")  # fmt: skip
