@@ -2,10 +2,11 @@
 
 python -m tools.attacks FOLDER [GROUP...]
 
-FOLDER has kernels/, scripts/, programs/, free_sanitizer/ and mutants3/mutants.tsv. Each file is
-judged by `cudalab check` in the machine's sandbox, as a student's file is. Files that make more of
-them (kernels/*.py) are run first. WANTED holds the exit statuses that are right for each; whatever
-has another one, or shows one of the MARKS of code that should not have run, is stored as open.
+FOLDER has kernels/, scripts/, programs/, free_sanitizer/ and mutants3/mutants.tsv; the group tells
+is in tests/attacks/tells.toml. Each file is judged by `cudalab check` in the machine's sandbox, as
+a student's file is. Files that make more of them (kernels/*.py) are run first. WANTED holds the
+exit statuses that are right for each; whatever has another one, or shows one of the MARKS of code
+that should not have run, is stored as open.
 
 Stores docs/results/written/cpu.json, each verdict with its commit; tools/generate.py makes a table
 of docs/checking.md of it.
@@ -20,6 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,7 +34,7 @@ from cudalab.system.machine import usable_cores
 from tools import results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 STORED = results.FOLDER / "written" / "cpu.json"
 # A script may write to its input, for each run has a copy of its own: WRITTEN is no such mark.
@@ -58,9 +60,31 @@ WANTED: dict[str, dict[str, tuple[int, ...]]] = {
         "stopper": (1, 3, 6), "": WRONG,
     },
     "mutants3": {"": (3, 6)},
+    "tells": {},
 }  # fmt: skip
+# Attacks of our own: changes of a right kernel, with the statuses that are right for each.
+TELLS = results.ROOT / "tests" / "attacks" / "tells.toml"
 # Mutants whose answers are those of the original: never, or for no valid input, wrong.
 EQUAL = ("m07", "m19", "m20", "m38")
+HEADER = """// /// cudalab
+// summary  = "Adds the second half of the items to the first"
+// order    = 100
+// dispatch = "halving"
+// defines  = { THREADS_PER_BLOCK = 256 }
+// applies  = { dtype = ["int32"], op = ["sum"], along = ["all"] }
+// ///
+"""
+KERNEL = """extern "C" __global__ void combine_halves(const T* x, const T*, T* out, unsigned n, int,
+                                          unsigned) {
+const unsigned half = n - n / 2, i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
+"""
+RACE = """__shared__ int d;
+if (threadIdx.x == 0) d = 0;
+__syncthreads();
+if (%s) atomicAdd(&d, 1); else d = d + 1;
+__syncthreads();
+if (d == -5) out[0] = d;
+"""
 PROGRAMS = ("s7", "s8", "s9", "g0")
 FLOATS = ("k11", "k12")
 
@@ -71,9 +95,12 @@ class Attack(NamedTuple):
     group: str
     name: str
     words: list[str]
+    statuses: tuple[int, ...] = ()
 
     def wanted(self) -> tuple[int, ...]:
         """The exit statuses that are right."""
+        if self.statuses:
+            return self.statuses
         of_group = WANTED[self.group]
         return next(statuses for key, statuses in of_group.items() if self.name.startswith(key))
 
@@ -106,6 +133,9 @@ def found(folder: Path, scratch: Path, groups: Iterable[str]) -> Iterator[Attack
     for group in groups:
         if group == "mutants3":
             yield from by_hand(folder / group / "mutants.tsv", scratch)
+            continue
+        if group == "tells":
+            yield from tells(scratch)
             continue
         for path in sorted((folder / group).iterdir()):
             if path.suffix == ".py" and group == "kernels":
@@ -140,6 +170,23 @@ def by_hand(table: Path, scratch: Path) -> Iterator[Attack]:
             yield Attack(
                 "mutants3", row["id"], [lab.name, f"--kernel={path}", *row["options"].split()]
             )
+
+
+def tells(scratch: Path) -> Iterator[Attack]:
+    """Attacks of our own, as kernel files of reduce."""
+    for one in tomllib.loads(TELLS.read_text(encoding="utf-8"))["attack"]:
+        path = scratch / f"{one['name']}.cu"
+        path.write_text(kernel(one), encoding="utf-8")
+        words = ["reduce", f"--kernel={path}"]
+        yield Attack("tells", one["name"], words, tuple(one["status"]))
+
+
+def kernel(attack: Mapping[str, str]) -> str:
+    """The text of an attack: a right kernel with its lines, and its race if it tells a build."""
+    race = RACE % attack["tells"] if "tells" in attack else ""
+    ends = attack.get("ends", "if (i < half) out[i] = x[i] + (i + half < n ? x[i + half] : 0);\n")
+    above, begins = attack.get("above", ""), attack.get("begins", "")
+    return f"{HEADER}{above}{KERNEL}{begins}{race}{ends}}}\n"
 
 
 def judged(attack: Attack) -> results.Json:
