@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,7 +27,9 @@ def report_errors(work: Callable[[], int | None]) -> int:
             click.echo(fitted(f"Hint: {error.hint}"), err=True)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(fitted(shown.getvalue()), err=True)
         return error.exit_code
     except MemoryError:
         click.echo("Error: out of host memory", err=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import time
 
+import click
 import pytest
 
+from cudalab.cli import failures
 from cudalab.output import notes, progress
 
 
@@ -105,3 +107,14 @@ def test_notes_go_on_between_two_words(monkeypatch):
     monkeypatch.setattr("sys.stderr", stream)
     notes.note("no variant is named: these two have something to show")
     assert stream.getvalue() == ("note: no variant is named: these two\n  have something to show\n")
+
+
+def test_a_wrong_command_line_is_told_between_two_words(monkeypatch):
+    def wrong():
+        raise click.UsageError("No such option '--kernels'. (Did you mean one of these others?)")
+
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    assert failures.report_errors(wrong) == 2
+    assert max(map(len, stream.getvalue().splitlines())) <= 40
