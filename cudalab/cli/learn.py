@@ -187,7 +187,10 @@ class Lesson:
         show_passing("judging")
         version = self.watcher.judge()
         show_passing("")
-        print_lines(changes(version, self.before), time.strftime("%H:%M:%S") if stamp else "")
+        told = list(changes(version, self.before))
+        if [text for text, _ in told] == ["no change"]:  # though it may be solved now
+            told = [(f"still {version.verdict}", told[0][1])]
+        print_lines(told, time.strftime("%H:%M:%S") if stamp else "")
         self.before = version
         if self.step.solved(version):
             self.progress.mark(self.step, "done")

@@ -9,14 +9,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import command
 import pytest
 
 from cudalab import labs
+from cudalab.cli import learn as cli_learn
 from cudalab.errors import UsageError
 from cudalab.learn.path import find, steps
 from cudalab.learn.progress import NAME, Progress
+from cudalab.watch.changes import Version
 
 ROOT = Path(labs.__file__).parents[2]
 END_S = 90.0
@@ -104,3 +107,20 @@ def test_keys_in_a_terminal(tmp_path):
         process.kill()
         process.wait()
         os.close(ours)
+
+
+def test_a_step_that_is_solved_without_another_fact_repeats_its_verdict(tmp_path, capsys):
+    """Step 4 asks for fewer launches: the kernel was right before."""
+    step = find("tree")
+    lesson = cli_learn.Lesson(step, Progress(tmp_path), None, 5.0)
+    versions = [
+        Version("8 of 8 tests", (), right=True, observed=True, exit_code=0, counts=counts)
+        for counts in ({"launches": 12.0}, {"launches": 2.0})
+    ]
+    lesson.watcher = SimpleNamespace(judge=lambda: versions.pop(0))
+    assert not lesson.judge(stamp=False)
+    assert "launches: 12" in capsys.readouterr().out
+    assert lesson.judge(stamp=False)
+    said = capsys.readouterr().out
+    assert "still 8 of 8 tests" in said
+    assert "no change" not in said
