@@ -44,6 +44,9 @@ KINDS = {
     "constant": ("", "(int*)constants", ""),
     "variable": ("", "variables", ""),
     "managed": ("", "managed", ""),
+    "inline": ("", "inlined", ""),
+    "template": ("", "of_template<int>", ""),
+    "function": ("static int s[64];", "s", ""),
     "managed_memory": ("", "buffer", ""),
     "scalar": ("int* s = &scalar;", "s", ""),
     "heap": ("int* h = (int*)malloc(256);", "h", "free(h);"),
@@ -61,6 +64,8 @@ struct Derived : Base {
 __constant__ int constants[64];
 __device__ int variables[64], scalar, length = 7;
 __managed__ int managed[64];
+inline __device__ int inlined[64];
+template <class T> __device__ T of_template[64];
 """
 KIND_OF = {"past": "out_of_bounds", "before": "out_of_bounds"}
 CAST = ("local", "cast")  # a header converts what it reads, and is not told whose memory that is

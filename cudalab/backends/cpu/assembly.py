@@ -55,7 +55,9 @@ _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _FUNCTION = re.compile(r"\s*\.type\s+([^\s,]+),\s*[@%]function")
 _SECTION = re.compile(r"\s*\.(?:section|text|data|bss)\b")
 _THREAD_LOCAL = re.compile(r"\s*\.section\s+\.t(?:bss|data)\b")
-_VARIABLES = re.compile(r"\s*\.section\s+\"?cudalab_(?:device|constant|managed)\b")  # builtins.h
+_VARIABLES = re.compile(  # in builtins.h, and those that no section can hold
+    r"\s*\.section\s+\"?(?:cudalab_(?:device|constant|managed)\b|\.(?:bss|data)\.(?!rel))"
+)
 _ALIGN = re.compile(r"\s*\.(?:p2|b)?align\s")
 _SPACE = re.compile(r"\s*\.(?:zero|skip|space)\s")
 _LABEL = re.compile(r"(\.?\w+):")

@@ -35,7 +35,7 @@ U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS, IN_FRAME = 1, 2, 4, 2048, 4096, 16384
 LOADS_LOCAL, STORES_LOCAL = 32768, 65536
 # cudalab::Looks of check_sites.h
-LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN, LOCAL_MEMORY, UNALIGNED = 1, 2, 4, 8, 16, 32
+LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN, LOCAL_MEMORY, UNALIGNED, ELSEWHERE = 1, 2, 4, 8, 16, 32, 64
 FIRST_SHARED_REGION = 1 << 20
 NO_REGION = NO_THREAD = 2**32 - 1
 
@@ -234,7 +234,9 @@ def looks(
             lines.local.add(place)
             if not site.flags & IN_FRAME:
                 lines.own.add(place)
-        if look & NOT_LOOKED_AT:
+        if look & ELSEWHERE and not site.flags & IS_HEADER:
+            lines.missed[place] = "they lead to memory that is no variable of a kernel"
+        elif look & NOT_LOOKED_AT:
             lines.missed[place] = "made in a header of cudalab"
         elif site.head and site.flags & (IS_BLIND | IS_ACCESS) and known[site.head - 1] & ENTERED:
             if site.flags & IS_BLIND:

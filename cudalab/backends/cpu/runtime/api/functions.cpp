@@ -158,6 +158,8 @@ bool is_shared(const void* address) {
                (void*)address) != 0;
 }
 
+static const size_t LARGEST_APART = 64 << 20;  // bytes; larger ones are host code's
+
 void for_each_variable(Section section, Visitor visit) {
     const Symbols* symbols = program_symbols(section.begin);
     if (!symbols) return;
@@ -166,6 +168,33 @@ void for_each_variable(Section section, Visitor visit) {
         const char* name = symbols->names + each->st_name;
         if ((each->st_info & 15) == STT_OBJECT && address >= section.begin &&
             address < section.end && !strstr(name, "cudalab_last_"))  // of sections.cpp
+            visit(name, address, each->st_size);
+    }
+}
+
+// Whether a name is that of a variable that a section cannot hold: of a function, a template, or
+// inline. What is in the libraries' namespaces is none of the program's.
+static bool is_apart(const char* name, unsigned binding) {
+    const bool in_function = !strncmp(name, "_ZZ", 3);
+    if (!in_function && binding != STB_WEAK && binding != STB_GNU_UNIQUE) return false;
+    if (strncmp(name, "_Z", 2) != 0) return *name != '_' && !strchr(name, '.');  // at file scope
+    name += 2;
+    while (*name && strchr("ZNKL", *name)) ++name;
+    static const char* const others[] = {"T",     "G",    "St",      "7cudalab",
+                                         "4cuda", "3cub", "6thrust", "9__gnu_cxx"};
+    for (const char* each : others)
+        if (!strncmp(name, each, strlen(each))) return false;
+    return true;
+}
+void for_each_variable_apart(Visitor visit) {
+    const Symbols* symbols = program_symbols(device_variables().begin);
+    if (!symbols) return;
+    for (const ElfW(Sym)* each = symbols->begin; each < symbols->end; ++each) {
+        const char* address = (const char*)(symbols->base + each->st_value);
+        const char* name = symbols->names + each->st_name;
+        if ((each->st_info & 15) == STT_OBJECT && each->st_shndx != SHN_UNDEF &&
+            each->st_size <= LARGEST_APART && !is_symbol(address) &&
+            is_apart(name, each->st_info >> 4))
             visit(name, address, each->st_size);
     }
 }

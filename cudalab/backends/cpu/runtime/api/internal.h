@@ -173,6 +173,7 @@ void know_kernel_code();
 bool is_kernel_code(const void* pc);
 typedef void (*Visitor)(const char* mangled_name, const void* address, size_t bytes);
 void for_each_variable(Section section, Visitor visit);
+void for_each_variable_apart(Visitor visit);  // in no section: of a function, a template, or inline
 
 // ------------------------------------------------------------------ launch.cpp, or observe.cpp
 

@@ -228,10 +228,10 @@ static bool is_elsewhere(const Event& e, unsigned nearest) {
 // The access that a thread is about to make is checked. Returns the region, or NO_REGION.
 static unsigned check_access(unsigned thread, const Event& e) {
     bool inside;
-    run.module->sites.looks[e.site] |= LOOKED_AT;
     const unsigned number = find_region(e.address, e.bytes, e.site, inside);
+    const bool ignored = !inside && is_elsewhere(e, number);
+    run.module->sites.looks[e.site] |= ignored ? ELSEWHERE : LOOKED_AT;
     if (!inside) {
-        const bool ignored = is_elsewhere(e, number);
         const bool begins_inside = number != NO_REGION && e.address >= region(number).low &&
                                    e.address < region(number).high;
         if (!ignored && run.detects && begins_inside && !e.is_object &&

@@ -51,6 +51,7 @@ static inline Place place_of(unsigned file, unsigned line) {
 
 // What is known of the accesses at a site: they have been looked at, or were made where the
 // instrument does not look.
+// ELSEWHERE: in memory of the program that is not known to be a variable of kernels.
 // UNALIGNED: a whole structure lies where one of its size need not be aligned.
 // ENTERED: of a block; OWN: the memory is the thread's (LOCAL_MEMORY), or the instrument's.
 enum Looks : unsigned char {
@@ -59,7 +60,8 @@ enum Looks : unsigned char {
     ENTERED = 4,
     OWN = 8,
     LOCAL_MEMORY = 16,
-    UNALIGNED = 32
+    UNALIGNED = 32,
+    ELSEWHERE = 64
 };
 
 // A list that grows. The runtime is linked without a C++ library.

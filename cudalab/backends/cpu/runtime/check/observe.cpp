@@ -239,6 +239,7 @@ extern "C" void cudalab_variables(Visitor visit) {
     for_each_variable(device_variables(), visit);
     for_each_variable(constants(), visit);
     for_each_variable(managed_variables(), visit);
+    for_each_variable_apart(visit);
 }
 // The allocation that contains an address, or null.
 extern "C" const ObservedMemory* cudalab_observed_memory(const void* address) {
