@@ -234,16 +234,23 @@ def looks(
             lines.local.add(place)
             if not site.flags & IN_FRAME:
                 lines.own.add(place)
-        if look & ELSEWHERE and not site.flags & IS_HEADER:
-            lines.missed[place] = "they lead to memory that is no variable of a kernel"
-        elif look & NOT_LOOKED_AT:
-            lines.missed[place] = "made in a header of cudalab"
-        elif site.head and site.flags & (IS_BLIND | IS_ACCESS) and known[site.head - 1] & ENTERED:
-            if site.flags & IS_BLIND:
-                lines.missed[place] = "the compiler gives them no hook"
-            elif whole and not look & (LOOKED_AT | OWN):
-                lines.missed[place] = "the instrument has lost them"
+        entered = site.head and known[site.head - 1] & ENTERED
+        if why := _why_missed(site.flags, look, entered=bool(entered), whole=whole):
+            lines.missed[place] = why
     return known, lines
+
+
+def _why_missed(flags: int, look: int, *, entered: bool, whole: bool) -> str:
+    """Why an access was not looked at; "" if it was, or none was made."""
+    if look & ELSEWHERE and not flags & IS_HEADER:
+        return "they lead to memory that is no variable of a kernel"
+    if look & NOT_LOOKED_AT:
+        return "made in a header of cudalab"
+    if entered and flags & IS_BLIND:
+        return "the compiler gives them no hook"
+    if entered and flags & IS_ACCESS and whole and not look & (LOOKED_AT | OWN):
+        return "the instrument has lost them"
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
