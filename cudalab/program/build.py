@@ -163,11 +163,11 @@ def _compile(
     from cudalab.program.messages import Refused
     from cudalab.program.rewrite import edited
 
-    def compiled(texts: list[str]) -> str:
+    def compiled(texts: list[str], *more: str) -> str:
         for name, text in zip(names, texts, strict=True):
             path = by.folder.parent / name
             path.write_text(text, encoding="utf-8", errors="surrogateescape")
-        return _run_compilers(list(commands.values()), runtime)
+        return _run_compilers([[*each, *more] for each in commands.values()], runtime)
 
     def made() -> tuple[list[str], Ways, list[str]]:
         parsed = edited(files, names, refused=refused.places, whole_tiles=not refused.messages)
@@ -181,8 +181,11 @@ def _compile(
         plain, ways, texts = made()
         refused.other(plain)
         failed = compiled(texts)
-        of_program = compiled(plain) if failed and ways.any_loops else failed
+        of_program = compiled(plain, "-fsyntax-only") if failed and ways.any_loops else failed
         while failed and not of_program:
+            if not ways.any_loops:  # the assembler refuses the program
+                of_program = failed
+                break
             of_loops |= blamed(failed, ways.places)
             _, ways, texts = made()
             failed = compiled(texts)

@@ -110,6 +110,7 @@ def test_every_lab_has_a_program():
         "arrays",
         "textures",
         "streams",
+        "tricky",
     ],
 )
 def test_program_prints(program, device_name):
