@@ -85,8 +85,13 @@ class Suite:
         progress: Progress,
         save: Callable[[Document], None],
         busy: Sequence[str] = (),
+        *,
+        copy_gb_per_s: float | None = None,
     ) -> None:
-        """`save` is called with the document whenever it has grown."""
+        """`save` is called with the document whenever it has grown.
+
+        `copy_gb_per_s` is the device's copy rate; None: it is measured.
+        """
         self.device, self.request, self.progress = device, request, progress
         self._save, self._saved = save, 0.0
         self.sampler = Sampler(device, open_meter(device))
@@ -102,10 +107,9 @@ class Suite:
             max(BUDGET_S / len(self.jobs), MIN_TABLE_S), MAX_TABLE_S
         )
         self.plan = Plan(limit, request.time_limit_s is not None, tuple(busy))
+        copy = copy_gb_per_s or self.sampler.meter.bandwidth()
         self.document = Document(
-            environment=results.environment(
-                device.name, info, self.sampler.meter.bandwidth(), busy
-            ),
+            environment=results.environment(device.name, info, copy, busy),
             conditions=Conditions(list(request.caches), limit, request.seed),
             tables=[],
         )

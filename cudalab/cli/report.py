@@ -208,7 +208,8 @@ def measure(
 
     with opened_alone(device, threads) as (opened, busy), live.BenchProgress() as progress:
         for request in requests(lab, device, opened.features, **options):
-            suite = Suite(opened, request, progress, save_so_far, busy)
+            copy = document.environment.copy_gb_per_s if document else None  # measured once
+            suite = Suite(opened, request, progress, save_so_far, busy, copy_gb_per_s=copy)
             for _ in suite.tables():
                 pass
             # A launch shape that cannot run is shown with the reason; that is no failure.

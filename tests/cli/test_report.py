@@ -15,6 +15,7 @@ from bench_documents import document, row, table
 from traced import profiled
 
 from cudalab import labs
+from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.bench.charts import intensities, rooflines
 from cudalab.bench.document import as_json, load
 from cudalab.bench.report import blocks as report
@@ -571,6 +572,18 @@ def test_every_lab_sweeps_something(name, device):
 
 def invoke(*args):
     return click.testing.CliRunner().invoke(cli_report.report, [*map(str, args)])
+
+
+def test_a_report_has_one_copy_rate(tmp_path, monkeypatch):
+    rates = iter([4.7, 7.0, 9.0, 11.0])
+    monkeypatch.setattr(CpuMeter, "bandwidth", lambda _: next(rates))
+    numbers = tmp_path / "numbers.json"
+    words = ("reduce", "--n", 1000, "--variants", "serial", "--device", "cpu", "--quiet")
+    done = invoke(*words, "--time-limit", 0.05, "--json", numbers, "-o", tmp_path / "report.md")
+    assert done.exit_code == 0, done.output
+    found = load(numbers)
+    assert len(found.tables) == 2  # over n, and over launch shapes
+    assert {found.environment.copy_gb_per_s, *(t.ceiling.gb_per_s for t in found.tables)} == {4.7}
 
 
 @pytest.fixture
