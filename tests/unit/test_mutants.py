@@ -128,6 +128,17 @@ try:
     print(verdicts.verdict(tail))
 except ZeroDivisionError:
     print("the child goes on")
+
+
+def crowded(*_):
+    raise BlockingIOError
+
+
+verdicts.in_child = crowded
+try:
+    print(verdicts.verdict(tail))
+except OSError as error:
+    print(error)
 """
 
 
@@ -135,7 +146,8 @@ def test_verdicts():
     """In a process of its own: its children would miss the threads of a device used here."""
     command = [sys.executable, "-c", VERDICTS]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "rejected equivalent invalid\nrejected\n"
+    crowd = "the machine starts no more processes: fewer --jobs"
+    assert done.stdout == f"rejected equivalent invalid\nrejected\n{crowd}\n"
 
 
 def test_every_reason_is_that_of_a_survivor():

@@ -71,6 +71,7 @@ CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the varian
 }
 INPUTS: dict[str, list[Given]] = {}  # of each list of tests
 WORDS = ("survived", "rejected", "invalid", "equivalent")  # by the exit status of a child
+NOT_JUDGED = 100  # the exit status of a child that the machine is at fault for
 
 
 Tested = tuple["Case", tuple["cases.Test", ...]]  # a case, and the public list for it
@@ -99,9 +100,13 @@ def verdict(one: Mutant) -> str:
             word = "rejected"  # also if the lab's host code fails on what the kernel leaves it
             try:
                 word = in_child(lab, one, path, all_cases)
+            except BlockingIOError:  # no process could be started, whatever the mutant does
+                os._exit(NOT_JUDGED)
             finally:
                 os._exit(WORDS.index(word))  # or the child would go on as the worker itself
         _, status = os.waitpid(pid, 0)
+    if os.waitstatus_to_exitcode(status) == NOT_JUDGED:
+        raise OSError("the machine starts no more processes: fewer --jobs")
     return "rejected" if os.WIFSIGNALED(status) else WORDS[os.WEXITSTATUS(status)]
 
 

@@ -58,7 +58,7 @@ class Teaching(Base):
         PublicTest("one less than whole warps", (31, 1023), "rising"),
         PublicTest("exponentials that overflow", (70, 200), "shifted"),
         PublicTest("minus infinity", (65, 130), "masked"),
-        PublicTest("NaNs", (100, 77), "nan"),
+        PublicTest("NaNs", (127, 77), "nan"),
         PublicTest("long rows", (3, 20_001), "rising"),
         PublicTest("a row of more than 2^24", (1, (1 << 24) + 70_001), "rising", large=True),
         PublicTest("a column of more than 2^24", ((1 << 24) + 70_001, 1), "uniform", large=True),
