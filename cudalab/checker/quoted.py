@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from cudalab.checker.verdicts import Report
 
 _COMMAND = re.compile(r"\s*see: ")  # its words are those of whoever called the checker
+# A precompiled header names the files of the installation that has made it, which may be another.
+_RUNTIME = re.compile(r"/[^\s:'\"]*/(?=cudalab/backends/cpu/runtime/)")
 _BUILD = re.compile(r"(?:(?:cache/cudalab/)?\w+/)?build-\w+/")
 
 
@@ -63,6 +65,7 @@ def _all(lines: Iterable[str]) -> list[str]:
 
 def quotable(text: str) -> str:
     """A text without the folders in which the grader's own files lie."""
+    text = _RUNTIME.sub("", text)
     for folder in _folders():
         text = text.replace(f"{folder}/", "")
     box = rf"{re.escape(tempfile.gettempdir())}/cudalab-\w+-\w+"

@@ -16,6 +16,7 @@ import pytest
 from checking import ROOT, checked, cudalab
 from click.testing import CliRunner
 
+from cudalab.checker import quoted
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Outcome
 from cudalab.checker.submit import sanitizing, sources, views
@@ -304,6 +305,11 @@ def test_compilers_and_python_name_no_path_of_the_grader(tmp_path):
     said = report["tests"][0]["stderr"]
     assert "json/__init__.py" in said
     assert_no_path(said.replace(f"{tmp_path}/", "").splitlines())
+
+
+def test_another_installation_may_have_made_the_precompiled_header():
+    line = "/opt/other/cudalab/backends/cpu/runtime/kernels/accesses.h:53:14: note: candidate"
+    assert quoted.quotable(f"from {line}") == f"from {line.removeprefix('/opt/other/')}"
 
 
 def assert_no_path(lines):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import pytest
 from cudalab.checker.sandbox import bubblewrap, leftovers, reading, sandbox, users, watch
 from cudalab.checker.sandbox.box import BOX_PREFIX
 from cudalab.checker.sandbox.packages import open_to_all
-from cudalab.checker.sandbox.running import Limits, MiB
+from cudalab.checker.sandbox.running import Limits, MiB, Running
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.system import processes
@@ -170,6 +172,16 @@ def test_the_end_is_noticed_at_once():
         assert select.select(ends, [], [], 10)[0] == ends
         assert process.wait(1) == 0
         os.close(ends[0])
+
+
+def test_a_watcher_that_says_nothing_is_ended():
+    report, theirs = os.pipe()
+    watcher = subprocess.Popen(["sleep", "60"], stdout=theirs)
+    os.close(theirs)
+    threads = threading.active_count()
+    outcome = Running(watcher, -1, report, None, None).wait(0.3)
+    assert (outcome.reason, watcher.returncode) == ("lost", -signal.SIGKILL)
+    assert threading.active_count() == threads
 
 
 def test_processor_time_limit(run):

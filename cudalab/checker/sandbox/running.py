@@ -130,21 +130,20 @@ class Running:
 
     def _next(self, seconds: float) -> dict[str, Any]:
         """The watcher's next line; empty if it was killed, which happens after `seconds`."""
-        timer = threading.Timer(seconds, self._watcher.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            while b"\n" not in self._reported:
-                readable, _, _ = select.select([self._report], [], [], STOPPED_S)
-                if not readable:
-                    self._end_if_stopped()
-                    continue
+        ends = time.monotonic() + seconds
+        while b"\n" not in self._reported:
+            left = ends - time.monotonic()
+            readable, _, _ = select.select([self._report], [], [], max(0.0, min(STOPPED_S, left)))
+            if not readable and left <= 0:
+                self._watcher.kill()
+                ends = float("inf")  # until the pipe's end
+            elif not readable:
+                self._end_if_stopped()
+            else:
                 piece = os.read(self._report, 4096)
                 if not piece:
                     break
                 self._reported += piece
-        finally:
-            timer.cancel()
         line, _, self._reported = self._reported.partition(b"\n")
         with suppress(ValueError):
             parsed: dict[str, Any] = json.loads(line)
