@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu import compiler, parts
 from cudalab.backends.cpu.flags import (
     CUDA_RUNTIME,
+    FITTING,
     PART,
     PROGRAM,
     for_programs,
@@ -40,7 +41,7 @@ HOST_LIBRARY = "libhost.so"
 # loaded before the program, must not be what assert() in a kernel calls.
 OBSERVED_PROGRAM = (
     *("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG", "-Wno-vla"),
-    *("-D__assert_fail=cudalab_assert_fail", "-fsanitize=float-cast-overflow"),
+    *("-D__assert_fail=cudalab_assert_fail", FITTING),
 )
 _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from cudalab.backends.cpu import tiers
+from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import KernelCompileError, KernelError
 from cudalab.language import arithmetic, kernel_file
@@ -81,9 +82,11 @@ def into(value, least, greatest, dtype):
     return int(max(least, min(greatest, value)))
 
 
-@pytest.fixture(params=["loops", "fibers"])
+@pytest.fixture(params=["loops", "fibers", "observed"])
 def opened(request):
-    with CpuDevice(1, loops=request.param == "loops") as device:
+    observed = request.param == "observed"
+    loops = request.param == "loops"
+    with CheckDevice(detect=True, count=True) if observed else CpuDevice(1, loops=loops) as device:
         yield device
 
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     # turn source.cpp into library.so, in a folder of their own.
     Step = tuple[str, ...] | Callable[[], Done | None]
     Steps = Callable[[Path], tuple[Step, ...]]
+    Made = TypeVar("Made")  # by an attempt to compile
     Result = TypeVar("Result")  # of a compiler
 
 _HEADER = RUNTIME / "kernels" / "cudalab_cpu.h"
@@ -166,36 +167,47 @@ def kernel_library(
     def steps(folder: Path) -> tuple[Step, ...]:
         command, link = _compile_and_link(kernel_flags(), runtime)(folder)
         command = (*command, *([FITTING] if parts.exact else ()))
-        compile_it = partial(_compile_loops if loops else _compile_fibers, folder, command)
+        compile_it = _compile_loops if loops else _compile_fibers
+
+        def attempt(ready: tiers.Parts) -> tuple[Done, str]:
+            done = compile_it(folder, command, ready)
+            return done, done.stderr if done.returncode else ""
+
         check_it = partial(check, folder / "library.so")
-        return (partial(_compile_exact, compile_it, parts, label), link, check_it)
+        return (lambda: _exact(attempt, parts, label, in_step=True), link, check_it)
 
     depends = (*parts.kernels, *with_users(KERNEL), runtime, *words)
     return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps, label)
 
 
-def _compile_exact(
-    compile_it: Callable[[tiers.Parts], Done], parts: tiers.Parts, label: str
-) -> Done:
-    """Compile kernels with a GPU's conversions and shifts.
+def _exact(
+    attempt: Callable[[tiers.Parts], tuple[Made, str]],
+    parts: tiers.Parts,
+    label: str,
+    *,
+    in_step: bool,
+) -> Made:
+    """What an `attempt` to compile kernels makes, with a GPU's conversions and shifts.
 
-    Where the compiler refuses those of a statement, the function around it refuses to run.
+    It is given with the compiler's errors. Where the compiler refuses these results for a
+    statement, the function around it refuses to run.
     """
     from cudalab.backends.cpu.regions.blame import places  # noqa: PLC0415 - for new kernels only
 
     refused: Counter[Place] = Counter()
-    before = None
-    while (ready := tiers.for_host(parts, in_step=True, refused=tuple(refused.items()))) != before:
-        done, before = compile_it(ready), ready
-        if done.returncode == 0 or not parts.exact:
-            return done
-        refused.update(places(done.stderr))
-    plain = compile_it(tiers.for_host(parts._replace(exact=False), in_step=True))
-    if plain.returncode != 0:  # a wrong file fails again, in its own words
+    before, errors = None, ""
+    for_host = partial(tiers.for_host, in_step=in_step)
+    while (ready := for_host(parts, refused=tuple(refused.items()))) != before:
+        (made, errors), before = attempt(ready), ready
+        if not errors or not parts.exact:
+            return made
+        refused.update(places(errors))
+    plain, wrong = attempt(for_host(parts._replace(exact=False)))
+    if wrong:  # a wrong file fails again, in its own words
         return plain
-    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    first = next(line for line in errors.splitlines() if "error:" in line)
     raise KernelCompileError(
-        f"{label}: its conversions and shifts cannot be given a GPU's values:\n{errors[0]}",
+        f"{label}: its conversions and shifts cannot be given a GPU's values:\n{first}",
         hint="split the statement into simpler ones, with variables of plain types",
     )
 
@@ -230,12 +242,19 @@ def _compile_loops(folder: Path, command: tuple[str, ...], parts: tiers.Parts) -
 
 
 def check_library(parts: tiers.Parts, label: str) -> Path:
-    """Compile a kernel file with hooks for check mode, and its tables of call sites.
+    """Compile a kernel file with hooks for check mode, and its tables of call sites."""
+    flags = (FITTING,) if parts.exact else ()
 
-    Its conversions and shifts are the processor's: those of a GPU would hide reads of local memory.
-    """
-    ready = tiers.for_host(parts._replace(exact=False), in_step=False)
-    return check_files([(tiers.with_fibers(ready), ())], label)
+    def attempt(ready: tiers.Parts) -> tuple[Path | KernelCompileError, str]:
+        try:
+            return check_files([(tiers.with_fibers(ready), flags)], label), ""
+        except KernelCompileError as error:
+            return error, error.message
+
+    made = _exact(attempt, parts, label, in_step=False)
+    if isinstance(made, KernelCompileError):
+        raise made
+    return made
 
 
 def check_files(
@@ -252,7 +271,7 @@ def check_files(
         objects = [str(folder / f"{i}.o") for i in range(len(texts))]
         inputs = (*objects, *libraries, runtime)
         return (
-            *_compile_checked(folder, texts, [more for _, more in files]),
+            *_compile_checked(folder, texts, [more for _, more in files], bool(libraries)),
             lambda: find_compiler().link(folder / "library.so", inputs, shared=True),
         )
 
@@ -267,7 +286,10 @@ def check_files(
 
 
 def _compile_checked(
-    folder: Path, texts: Sequence[str], flags: Sequence[tuple[str, ...]]
+    folder: Path,
+    texts: Sequence[str],
+    flags: Sequence[tuple[str, ...]],
+    is_program: bool,
 ) -> list[Step]:
     """The steps from texts to objects with tables, which continue each other's."""
     from cudalab.backends.cpu import assembly  # noqa: PLC0415 - for check mode only
@@ -280,7 +302,7 @@ def _compile_checked(
         rows, counts = assembly.annotate(
             _kept(listing.read_text(encoding="utf-8")),
             set(re.findall(r'^#line \d+ "([^"]*)"', texts[i], re.MULTILINE)),
-            is_program=bool(flags[i]),
+            is_program=is_program,
             before=counts,
             is_last=i == len(texts) - 1,
         )
@@ -363,6 +385,7 @@ def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 def _precompiled(flags: tuple[str, ...]) -> Path:
     """The header as g++ has read it with `flags`; it need not be there."""
+    flags = tuple(flag for flag in flags if flag != FITTING)  # it is the same with and without
     return cached("cpu", "header", find_compiler().identity, *flags) / f"{_HEADER.name}.gch"
 
 

@@ -39,7 +39,17 @@ static void* worker_main(void*) {
     }
 }
 
+static bool cudalab_in_kernel() {
+    return runs_kernels && run.kernel;
+}
+static void refuse(const char* place, const char* why) {
+    char what[sizeof(FindingRow::detail)];
+    snprintf(what, sizeof what, "%s: %.*s", place, (int)strcspn(why, "\n"), why);
+    crash(what);
+}
+
 }  // namespace cudalab
+#include "unfitting.h"
 
 using namespace cudalab;
 

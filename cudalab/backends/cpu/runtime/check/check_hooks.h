@@ -351,15 +351,6 @@ EXPORT void cudalab_fail_assertion(const char* condition, const char* file, unsi
     __builtin_unreachable();
 }
 
-// A function of a lab's kernel with a statement that cannot have a GPU's arithmetic. Those of whole
-// programs have the function of observe.cpp.
-__attribute__((visibility("default"), weak)) void cudalab_refuse_arithmetic(const char* place) {
-    char what[sizeof(FindingRow::detail)];
-    snprintf(what, sizeof what, "the conversions or shifts at %s cannot be given a GPU's values",
-             place);
-    crash(what);
-}
-
 // memset, memcpy and memmove of the C library, in programs.
 EXPORT void cudalab_set(void* p, int value, size_t bytes) {
     if (!run.observing && library_access) written_by_library((char*)p, bytes);

@@ -36,35 +36,49 @@ CUDALAB_INLINE T from_half(float value) {
         return saturated<T>(value);
 }
 
-// (T)value. Bit-fields have no other references than constant ones; classes may convert only
-// objects that are not constant.
-template <class T, class E>
-CUDALAB_INLINE T cudalab_cast(const E& value) {
+// Numbers are taken by value, so that the statement itself reads them: where memory is observed,
+// the access has its line. Classes are taken as they are, for they may convert only objects that are
+// not constant.
+template <class E>
+constexpr bool is_object = std::is_class<E>::value || std::is_union<E>::value;
+#define CUDALAB_NUMBER(E) class E, std::enable_if_t<!is_object<E>, int> = 0
+#define CUDALAB_OBJECT(E) class E, std::enable_if_t<is_object<E>, int> = 0
+
+// (T)value
+template <class T, CUDALAB_NUMBER(E)>
+CUDALAB_INLINE T cudalab_cast(E value) {
     if constexpr (saturates<T, E>)
-        return saturated<Bare<T>>((Bare<E>)value);
-    else if constexpr (is_half<T, E>)
-        return from_half<Bare<T>>((float)value);
-    else if constexpr (std::is_class<Bare<E>>::value)
-        return (T) const_cast<Bare<E>&>(value);
+        return saturated<Bare<T>>(value);
     else
         return (T)value;
 }
+template <class T, CUDALAB_OBJECT(E)>
+CUDALAB_INLINE T cudalab_cast(const E& value) {
+    if constexpr (is_half<T, E>)
+        return from_half<Bare<T>>((float)value);
+    else
+        return (T) const_cast<E&>(value);
+}
 
 // A value on its way to an object of type T: converted if that is an integer, else as it is.
-template <class T, class E>
-CUDALAB_INLINE typename std::enable_if<std::is_integral<Bare<T>>::value, Bare<T>>::type cudalab_fit(
-    const E& value) {
+template <class T>
+constexpr bool is_integer = std::is_integral<Bare<T>>::value;
+template <class T, CUDALAB_NUMBER(E)>
+CUDALAB_INLINE std::enable_if_t<is_integer<T>, Bare<T>> cudalab_fit(E value) {
+    return ::cudalab::cudalab_cast<Bare<T>>(value);
+}
+template <class T, CUDALAB_OBJECT(E)>
+CUDALAB_INLINE std::enable_if_t<is_integer<T>, Bare<T>> cudalab_fit(const E& value) {
     return ::cudalab::cudalab_cast<Bare<T>>(value);
 }
 template <class T, class E>
-CUDALAB_INLINE typename std::enable_if<!std::is_integral<Bare<T>>::value, E&&>::type cudalab_fit(
-    E&& value) {
+CUDALAB_INLINE std::enable_if_t<!is_integer<T>, E&&> cudalab_fit(E&& value) {
     return static_cast<E&&>(value);
 }
 
 // A vector such as uchar4.
 template <class V, class... E>
-CUDALAB_INLINE V cudalab_make(const E&... values) {
+CUDALAB_INLINE V cudalab_make(E... values) {
     return {cudalab_cast<decltype(V::x)>(values)...};
 }
 
