@@ -37,8 +37,8 @@ CUDALAB_INLINE T from_half(float value) {
 }
 
 // Numbers are taken by value, so that the statement itself reads them: where memory is observed,
-// the access has its line. Classes are taken as they are, for they may convert only objects that are
-// not constant.
+// the access has its line. Classes are taken as they are, for they may convert only objects that
+// are not constant.
 template <class E>
 constexpr bool is_object = std::is_class<E>::value || std::is_union<E>::value;
 #define CUDALAB_NUMBER(E) class E, std::enable_if_t<!is_object<E>, int> = 0
