@@ -121,6 +121,9 @@ class Alone(Edges):
         change = f"{q} ^= {value};"
         return [
             f"{{ int& {q} = ((void){b}, {a}); {change} }}",
+            f"{{ int& {q} = ({b} ^= 1, {a}); {change} }}",
+            f"*&((void){b}, {a}) ^= {value};",
+            f"same_as(({b} ^= 3, {a})) ^= {value};",
             f"{{ int* {q} = &{a}; *{change} }}",
             f"int& {q} = {a}; {change}",
             f"auto& {q} = {p}; {q}.a ^= {value};",
@@ -156,6 +159,7 @@ class Alone(Edges):
             f"[&, &{q} = {a}] {{ {q} ^= {value}; }}();",
             f"[&{a}] {{ {a} ^= 9; }}();",
             f"[&]() -> int& {{ return {a}; }}() ^= {value};",
+            f"[&]() -> int& {{ return {b} ^= 1, {a}; }}() ^= {value};",
             f"[&] {{ {p}.add({value}); }}();",
             f"[&]() -> auto& {{ return {a}; }}() ^= {value};",
             f"{b} ^= [&](int by) {{ return {a} ^= by; }}({value});",
@@ -218,6 +222,7 @@ class Alone(Edges):
         return [
             f"store(&{a}, {value});",
             f"add_to({a}, {value});",
+            f"add_to(((void){b}, {a}), {value});",
             f"exchange({a}, {b});",
             f"change_all({value}, {a}, {b});",
             f"bump_it({a}, {value});",
@@ -250,6 +255,7 @@ class Alone(Edges):
             f"{value} & 1 ? (void)({a} ^= 1) : (void)({b} ^= 1);",
             f"{b} ^= {value} & 1 ? {a}++ : 3;",
             f"({value} & 1 ? {a} : {b}) ^= 9;",
+            f"({value} & 1 ? ({b} ^= 1, {a}) : {b}) ^= 9;",
             f"({value} && ({a} ^= 3)) ? (void)0 : (void){b}++;",
             f"if (({a} ^= {value}) & 1) {b} ^= 2;",
             f"if ({a} ^= {value}; {b} < 99) {b} ^= 4;",

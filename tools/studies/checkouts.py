@@ -5,8 +5,8 @@ python -m tools.generate                             writes the table of docs/pe
 
 Each variant and each program of samples/programs runs in turns with one package and the other, as
 the machine may have other work; a row has the least CPU time of all turns, on one OS thread. The
-other checkout's commit is that of its folder, or $CUDALAB_OTHER_COMMIT. With words, nothing is
-stored.
+other checkout's commit is that of its folder, or $CUDALAB_OTHER_COMMIT. With words, the rows that
+have one of them in their names get further turns.
 """
 
 from __future__ import annotations
@@ -134,31 +134,46 @@ def compared() -> str:
 
 def main(folder: str, *words: str) -> int:
     """Compare, and store what is found."""
+    head: results.Json = {
+        **results.machine("cpu"),
+        "other": os.environ.get("CUDALAB_OTHER_COMMIT") or _commit(folder),
+        "own": commit(),
+    }
+    before = _stored(head) if words else {"rows": [], "left_out": []}
+    found = {each["name"]: each for each in before["rows"]}
+    left_out = {*before["left_out"]}
     other, own = Checkout(Path(folder).resolve()), Checkout(results.ROOT)
-    found: list[results.Json] = []
-    left_out: list[str] = []
     with tempfile.TemporaryDirectory() as inputs:
         for name, timed in rows(Path(inputs)):
             if words and not any(word in name for word in words):
                 continue
             try:
-                before, after = compare(other, own, timed)
+                times = compare(other, own, timed)
             except ValueError as error:
-                left_out.append(name)
+                left_out.add(name)
                 print(f"{name}: {error}")
                 continue
-            found.append({"name": name, "other_ms": round(before, 6), "own_ms": round(after, 6)})
-            print(f"{name}: {before:.4g} {after:.4g} ms, {after / before:.3f}", flush=True)
-    head: results.Json = {
-        **results.machine("cpu"),
-        "other": os.environ.get("CUDALAB_OTHER_COMMIT") or _commit(folder),
-        "own": commit(),
-        "turns": TURNS,
-        "left_out": left_out,
-    }
-    if not words:
-        results.write_rows(STORED, head, found)
+            known = found.get(name, {"other_ms": times[0], "own_ms": times[1], "turns": 0})
+            found[name] = {
+                "name": name,
+                "other_ms": round(min(times[0], known["other_ms"]), 6),
+                "own_ms": round(min(times[1], known["own_ms"]), 6),
+                "turns": known["turns"] + TURNS,
+            }
+            print(
+                f"{name}: {times[0]:.4g} {times[1]:.4g} ms, {times[1] / times[0]:.3f}", flush=True
+            )
+    results.write_rows(STORED, {**head, "left_out": sorted(left_out)}, list(found.values()))
     return 0
+
+
+def _stored(head: results.Json) -> results.Json:
+    """What is stored of the same two commits and the same machine."""
+    document = results.read(STORED)
+    for key in ("device", "other", "own"):
+        if document[key] != head[key]:
+            raise ValueError(f"what is stored is of another {key}: {document[key]}")
+    return document
 
 
 def _commit(folder: str) -> str:
