@@ -26,6 +26,7 @@ from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.trace import Finding, Place
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program import order
+from cudalab.system import elf
 from cudalab.system.machine import available_memory, resident_memory
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
 KILL_AFTER_S = 30.0  # processor time for which a kernel is observed with --sanitize
 LATER = 30  # after that, each further launch is observed for one part in so many of that time
-_NO_NAME = re.compile(r"[ST][0-9A-Z]*_|L[a-z]n?\d+E|_\d+")  # of C++'s encoding
-_LENGTH = re.compile(r"\d+")  # of a name that follows
 _CRASH = re.compile(r"cudalab: (?:([^\n]+):(\d+): )?(.*)")
 ROOM = 0.5  # how much of the memory that is free when the program begins observing it may take
 
@@ -192,21 +191,6 @@ def _run_program(library: Library, arguments: Sequence[str], pipe: int, watch: _
     os._exit(status)
 
 
-def _last_name(mangled: str) -> str:
-    """The last name of a mangled one: `total` of _ZN5outer5totalE, and of _ZZ1kPiE5total."""
-    name, at, depth = mangled, 2, 0  # depth: of template arguments
-    while mangled.startswith("_Z") and at < len(mangled):
-        if skipped := _NO_NAME.match(mangled, at):
-            at = skipped.end()
-        elif length := _LENGTH.match(mangled, at):
-            at = length.end() + int(length[0])
-            name = name if depth else mangled[length.end() : at]
-        else:
-            depth = max(0, depth + {"I": 1, "E": -1}.get(mangled[at], 0))
-            at += 1
-    return name
-
-
 @dataclass(frozen=True)
 class _Watch:
     """Which launches are observed, and for how long."""
@@ -302,7 +286,7 @@ class _Program:
 
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
         """Register a device, constant or managed variable as memory that kernels may use."""
-        name = _last_name(mangled.decode())
+        name = elf.last_name(mangled.decode())
         space = check_rows.SPACES.index("constant" if name in self.constants else "global")
         region = self.checker.cudalab_check_add(
             ctypes.c_void_p(address), num_bytes, 0, space, int(self.detect)

@@ -23,7 +23,9 @@ _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_SYMBOL_TABLE, _THREAD_LOCAL = 2, 6
+_SYMBOL_TABLE, _VARIABLE, _THREAD_LOCAL = 2, 1, 6
+_MERGED = (2, 10)  # bindings: weak, and unique in the process
+_IS_APART = re.compile(r"_ZZ|_Z\w*I\w+E$")  # in a function, or with template arguments
 _RESOLVED = 10  # a kind of symbol whose address a function gives while loading
 _DYNAMIC, _LOAD = 2, 1  # kinds of segments
 _PLTRELSZ, _HASH, _STRTAB, _SYMTAB, _RELA, _RELASZ, _JMPREL = 2, 4, 5, 6, 7, 8, 23  # tags
@@ -35,6 +37,10 @@ _RESOLVERS = (37, 1032)  # relocations that run code while loading, on x86-64 an
 _LOCAL = re.compile(r"(?=E(\d+)(\w+)$)")
 
 
+_NO_NAME = re.compile(r"[ST][0-9A-Z]*_|L[a-z]n?\d+E|_\d+")  # of C++'s encoding
+_LENGTH = re.compile(r"\d+")  # of a name that follows
+
+
 class Symbol(NamedTuple):
     """A function or variable that a library defines, including local ones."""
 
@@ -42,6 +48,7 @@ class Symbol(NamedTuple):
     is_thread_local: bool
     value: int
     num_bytes: int
+    is_apart: bool  # a variable of a function, of a template, or inline
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,21 @@ def source_name(symbol: str) -> str:
     return symbol
 
 
+def last_name(mangled: str) -> str:
+    """The last name of a mangled one: `total` of _ZN5outer5totalE, and of _ZZ1kPiE5total."""
+    name, at, depth = mangled, 2, 0  # depth: of template arguments
+    while mangled.startswith("_Z") and at < len(mangled):
+        if skipped := _NO_NAME.match(mangled, at):
+            at = skipped.end()
+        elif length := _LENGTH.match(mangled, at):
+            at = length.end() + int(length[0])
+            name = name if depth else mangled[length.end() : at]
+        else:
+            depth = max(0, depth + {"I": 1, "E": -1}.get(mangled[at], 0))
+            at += 1
+    return name
+
+
 def section(path: Path, name: str) -> bytes:
     """The bytes of a section of a program; none without it. OSError if the file is no program."""
     try:
@@ -166,8 +188,15 @@ class _Tables:
             for at in range(start, start + size, _SYMBOL.size):
                 name, info, _, section, value, num_bytes = _SYMBOL.unpack_from(self.data, at)
                 if section and num_bytes:
-                    thread_local = info & 15 == _THREAD_LOCAL
-                    yield Symbol(self._string(names + name), thread_local, value, num_bytes)
+                    text, of_type = self._string(names + name), info & 15
+                    is_apart = info >> 4 in _MERGED or _IS_APART.match(text) is not None
+                    yield Symbol(
+                        text,
+                        of_type == _THREAD_LOCAL,
+                        value,
+                        num_bytes,
+                        of_type == _VARIABLE and is_apart,
+                    )
 
     @cached_property
     def segments(self) -> list[tuple[int, ...]]:

@@ -45,6 +45,25 @@ def test_names_of_shared_arrays(symbol, name):
     assert elf.source_name(symbol) == name
 
 
+@pytest.mark.parametrize(
+    ("mangled", "name"),
+    [
+        ("total", "total"),
+        ("_ZL5total", "total"),
+        ("_ZN5outer5totalE", "total"),
+        ("_ZZ2k4PiE1c", "c"),
+        ("_ZZN1A1kEiE5total_0", "total"),
+        ("_Z5partsIiE", "parts"),
+        ("_ZN1SIiE5totalE", "total"),
+        ("_ZN1SILi8E3FooE4lastE", "last"),
+        ("_ZZ1kI3FooLi12EEvT_S1_E4seen", "seen"),
+        ("_Z3a1b", "a1b"),
+    ],
+)
+def test_the_last_name_of_a_mangled_one(mangled, name):
+    assert elf.last_name(mangled) == name
+
+
 def test_findings_are_merged():
     one = Finding(
         "race",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import check_rows, compiler, layout
@@ -18,12 +19,15 @@ from cudalab.backends.cpu.device import (
 from cudalab.errors import CudalabError
 from cudalab.language import kernel_file
 from cudalab.language import source as sources
+from cudalab.system import elf
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from cudalab.language.source import Source
 
+# Names of variables that are not the file's own, in C++'s encoding.
+_OTHERS = re.compile(r"_Z[ZNKL]*(?:T|G|St|7cudalab|4cuda|3cub|6thrust|9__gnu_cxx)|_[^Z]|.*\.")
 _WAITS = re.compile(r"\b(?:volatile|__ldcv|__nanosleep|atomicCAS|atomicExch)\b")
 
 
@@ -42,9 +46,21 @@ class CheckModule(CpuModule):
         file = kernel_file.read(text)
         self.tables = check_rows.Tables(checked, self.checked, runtime, file.dynamic)
         self.variables = [
-            _Variable(name, self.library, self.checked, runtime, is_constant=is_constant)
+            _Variable(
+                name,
+                Symbol.in_dll(fast, f"cudalab_symbol_{name}"),
+                Symbol.in_dll(self.checked, f"cudalab_symbol_{name}"),
+                runtime,
+                is_constant=is_constant,
+            )
             for name, is_constant in file.variables.items()
         ]
+        ours = dict(_apart(fast))
+        for name, symbol in _apart(self.checked):
+            last = elf.last_name(name)
+            self.variables.append(
+                _Variable(last, ours.get(name), symbol, runtime, is_constant=False)
+            )
 
     def find(self, name: str) -> CheckKernel:
         """The kernel in both builds."""
@@ -73,16 +89,16 @@ class _Variable:
     def __init__(
         self,
         name: str,
-        fast: ctypes.CDLL,
-        checked: ctypes.CDLL,
+        ours: Symbol | None,
+        theirs: Symbol,
         runtime: ctypes.CDLL,
         *,
         is_constant: bool,
     ) -> None:
-        """Register the instrumented build's memory."""
+        """Register the instrumented build's memory, `theirs`; `ours` is that of the fast build."""
         self.name = name
-        ours, theirs = (Symbol.in_dll(lib, f"cudalab_symbol_{name}") for lib in (fast, checked))
-        self.fast, self.checked, self.num_bytes = ours.address, theirs.address, theirs.bytes
+        self.checked, self.num_bytes = theirs.address, theirs.bytes
+        self.fast = ours.address if ours and ours.bytes == theirs.bytes else None
         if self.checked not in _variables:  # libraries and their variables stay loaded
             space = check_rows.SPACES.index("constant" if is_constant else "global")
             region = runtime.cudalab_check_add(self.checked, self.num_bytes, 0, space, 1)
@@ -92,11 +108,25 @@ class _Variable:
 
     def to_checked(self) -> None:
         """Copy the fast build's value to the instrumented build."""
-        ctypes.memmove(self.checked, self.fast, self.num_bytes)
+        if self.fast:
+            ctypes.memmove(self.checked, self.fast, self.num_bytes)
 
     def to_fast(self) -> None:
         """Copy the instrumented build's value to the fast build."""
-        ctypes.memmove(self.fast, self.checked, self.num_bytes)
+        if self.fast:
+            ctypes.memmove(self.fast, self.checked, self.num_bytes)
+
+
+def _apart(library: ctypes.CDLL) -> Iterator[tuple[str, Symbol]]:
+    """The variables that are static in a function, of a template, or inline; mangled names."""
+    symbols = {symbol.name: symbol for symbol in elf.symbols(Path(library._name))}  # noqa: SLF001
+    known = next((name for name in symbols if name.startswith("cudalab_kernel_")), None)
+    if known is None:
+        return
+    base = ctypes.addressof(ctypes.c_char.in_dll(library, known)) - symbols[known].value
+    for name, symbol in symbols.items():
+        if symbol.is_apart and not _OTHERS.match(name):
+            yield name, Symbol(base + symbol.value, symbol.num_bytes)
 
 
 # In the order of cudalab_layout of check.cpp.

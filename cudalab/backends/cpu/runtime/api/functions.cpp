@@ -175,8 +175,10 @@ void for_each_variable(Section section, Visitor visit) {
 // Whether a name is that of a variable that a section cannot hold: of a function, a template, or
 // inline. What is in the libraries' namespaces is none of the program's.
 static bool is_apart(const char* name, unsigned binding) {
-    const bool in_function = !strncmp(name, "_ZZ", 3);
-    if (!in_function && binding != STB_WEAK && binding != STB_GNU_UNIQUE) return false;
+    const size_t length = strlen(name);
+    const bool of_template = strchr(name, 'I') && name[length - 1] == 'E';
+    const bool is_merged = binding == STB_WEAK || binding == STB_GNU_UNIQUE;
+    if (!is_merged && !of_template && strncmp(name, "_ZZ", 3) != 0) return false;
     if (strncmp(name, "_Z", 2) != 0) return *name != '_' && !strchr(name, '.');  // at file scope
     name += 2;
     while (*name && strchr("ZNKL", *name)) ++name;
