@@ -87,7 +87,8 @@ class Branch:
     lanes_first: int  # lanes that took the less frequent side, summed over divergent executions
     lanes_second: int  # lanes that took the other side
     steps: tuple[BranchStep, ...] = ()  # of the first traced block in order, if a warp split
-    lines: tuple[int, ...] = ()  # where each way goes on; 0: it leaves the function
+    # Where each way goes on in the compiler's code, by its head if it ends a turn of a loop.
+    lines: tuple[int, ...] = ()  # 0: it leaves the function
 
 
 @dataclass(frozen=True, kw_only=True)
