@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CAUSES = {
     "merged": "The compiler merges neighbouring accesses of a thread into one of 8 or 16 bytes.",
+    "split": "The compiler splits an access of 8 or 16 bytes into several of 4.",
     "kept": "The compiler keeps a value in a register that the source reads again.",
     "predicated": (
         "The machine code has no branch there: the instructions are predicated, an early exit "
@@ -37,7 +38,14 @@ def of_accesses(called: str, ours: Mapping[int, int], theirs: Mapping[int, int])
     evidence = f"{called}: {_by_width(ours)} by the source; {_by_width(theirs)} on the GPU"
     if max(theirs, default=0) > max(ours, default=0):
         return "merged", evidence
+    if sum(theirs.values()) > sum(ours.values()) and _bytes(theirs) == _bytes(ours):
+        return "split", evidence
     return "kept" if sum(theirs.values()) < sum(ours.values()) else "", evidence
+
+
+def _bytes(requests: Mapping[int, int]) -> int:
+    """Bytes per lane, of all requests."""
+    return sum(width * number for width, number in requests.items())
 
 
 def _by_width(requests: Mapping[int, int]) -> str:

@@ -111,6 +111,15 @@ def test_what_is_near_needs_no_cause():
             "shared loads: 64 of 4 bytes by the source; 16 of 16 bytes on the GPU",
         ),
         (
+            "global_store_sectors",
+            ["k.cu", 7, "global", "store", 16, 16],
+            {"global_store_sectors": 1024},
+            [("STG.E.128", 8, 128), ("STG.E", 32, 512)],
+            "split",
+            "global stores: 16 of 16 bytes by the source; 32 of 4 bytes and 8 of 16 bytes on the "
+            "GPU",
+        ),
+        (
             "shared_wavefronts",
             ["k.cu", 7, "shared", "load", 4, 64],
             {"shared_load_wavefronts": 50},
