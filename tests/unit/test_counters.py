@@ -116,8 +116,10 @@ def test_what_is_near_needs_no_cause():
             {"global_store_sectors": 1024},
             [("STG.E.128", 8, 128), ("STG.E", 32, 512)],
             "split",
-            "global stores: 16 of 16 bytes by the source; 32 of 4 bytes and 8 of 16 bytes on the "
-            "GPU",
+            (
+                "global stores: 16 of 16 bytes by the source; "
+                "32 of 4 bytes and 8 of 16 bytes on the GPU"
+            ),
         ),
         (
             "shared_wavefronts",
