@@ -72,4 +72,7 @@ def package(session: nox.Session) -> None:
         wheel = next(built.glob("*.whl"))
         session.run("pipx", "install", "--quiet", str(wheel), env=env, external=True)
         session.run("bin/cudalab", "--version", external=True)
+        session.run("pip", "download", "--quiet", "--dest", "wheels", str(wheel))
+        uvx = ("uvx", "--no-cache", "--no-index", "--find-links", "wheels", "--from", str(wheel))
+        session.run(*uvx, "--python", sys.executable, "cudalab", "--version", external=True)
         session.run("test", "-e", "man/man1/cudalab.1", external=True)
