@@ -4,9 +4,9 @@ python -m tools.studies checkouts FOLDER [WORD...]   FOLDER is the other checkou
 python -m tools.generate                             writes the table of docs/performance/cpu.md
 
 Each variant and each program of samples/programs runs in turns with one package and the other, as
-the machine may have other work; a row has the least CPU time of all turns, on one OS thread. The
-other checkout's commit is that of its folder, or $CUDALAB_OTHER_COMMIT. With words, the rows that
-have one of them in their names get further turns.
+the machine may have other work; a row has the least CPU time of all turns, on one OS thread, and
+the turns' ratios. The other checkout's commit is that of its folder, or $CUDALAB_OTHER_COMMIT. With
+words, the rows that have one of them in their names get further turns.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 from functools import partial
-from math import exp, log
+from math import exp, inf, log
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.device import CpuDevice
@@ -99,13 +100,14 @@ def rows(folder: Path) -> Iterator[tuple[str, Timed]]:
         yield f"program {name}", timed
 
 
-def compare(other: Checkout, own: Checkout, timed: Timed) -> tuple[float, float]:
-    """The least times of a row, in ms. ValueError if a checkout does not run it."""
-    least = {other: float("inf"), own: float("inf")}
+def compare(other: Checkout, own: Checkout, timed: Timed) -> list[tuple[float, float]]:
+    """The times of both in each turn, in ms. ValueError if a checkout does not run the row."""
+    turns = []
     for turn in range(TURNS):
-        for each in (other, own) if turn % 2 else (own, other):
-            least[each] = min(least[each], timed(each))
-    return least[other], least[own]
+        first, second = (other, own) if turn % 2 else (own, other)
+        times = {first: timed(first), second: timed(second)}
+        turns.append((times[other], times[own]))
+    return turns
 
 
 def compared() -> str:
@@ -113,7 +115,7 @@ def compared() -> str:
     if not STORED.exists():
         return ""
     document = results.read(STORED)
-    ratios = {each["name"]: each["own_ms"] / each["other_ms"] for each in document["rows"]}
+    ratios = {each["name"]: median(each["ratios"]) for each in document["rows"]}
     mean = exp(sum(map(log, ratios.values())) / len(ratios))
     slower = [each for each in document["rows"] if ratios[each["name"]] > SLOWER]
     faster = sum(1 for ratio in ratios.values() if ratio < 1 / SLOWER)
@@ -125,7 +127,8 @@ def compared() -> str:
     return (
         f"{document['device']}, {document['date']}: commit `{document['other']}` and commit"
         f" `{document['own']}` by turns, {len(ratios)} variants and programs that both run,"
-        f" {len(document['left_out'])} that only one runs. Geometric mean of the ratios"
+        f" {len(document['left_out'])} that only one runs. The ratio of a row is the median of its"
+        " turns'; their geometric mean is"
         f" {mean:.3f}; {faster} rows are more than 5 % faster, {len(slower)} more than 5 %"
         " slower:\n\n"
         + table(["variant or program", "before, ms", "after, ms", "times"], shown, numbers=3)
@@ -153,16 +156,15 @@ def main(folder: str, *words: str) -> int:
                 left_out.add(name)
                 print(f"{name}: {error}")
                 continue
-            known = found.get(name, {"other_ms": times[0], "own_ms": times[1], "turns": 0})
+            known = found.get(name, {"other_ms": inf, "own_ms": inf, "ratios": []})
+            ratios = [round(after / before, 3) for before, after in times]
             found[name] = {
                 "name": name,
-                "other_ms": round(min(times[0], known["other_ms"]), 6),
-                "own_ms": round(min(times[1], known["own_ms"]), 6),
-                "turns": known["turns"] + TURNS,
+                "other_ms": round(min(known["other_ms"], *(each for each, _ in times)), 6),
+                "own_ms": round(min(known["own_ms"], *(each for _, each in times)), 6),
+                "ratios": [*known["ratios"], *ratios],
             }
-            print(
-                f"{name}: {times[0]:.4g} {times[1]:.4g} ms, {times[1] / times[0]:.3f}", flush=True
-            )
+            print(f"{name}: {median(ratios):.3f}", flush=True)
     results.write_rows(STORED, {**head, "left_out": sorted(left_out)}, list(found.values()))
     return 0
 
