@@ -238,6 +238,32 @@ def test_why_a_kernel_of_a_program_keeps_its_fibers(text, words):
     assert bool(words) == bool(found)
 
 
+STATE = """struct State {
+    int n;
+    __device__ State() {}
+    __device__ void clear() { if (threadIdx.x == 0) n = 0; }
+    __device__ explicit State(int m) { n = threadIdx.x < m; }
+};
+__global__ void k(State* state, int* x) {
+    DECLARED
+    if (known->n > 3) __syncthreads();
+    x[threadIdx.x] = known->n;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "is_blocks"),
+    [
+        ("State* known = state;", True),
+        ("State* known = state + threadIdx.x;", False),
+        ("State own(4), *known = &own;", False),
+    ],
+)
+def test_a_pointer_is_the_blocks_whatever_the_methods_of_its_class_ask_for(declared, is_blocks):
+    found = reason(STATE.replace("DECLARED", declared))
+    assert (found == "") == is_blocks, found
+
+
 def test_what_cannot_be_read_is_the_matter_of_the_kernels_that_reach_it():
     text = """
         __device__ int f(int i) { again: if (i-- > 0) goto again; return i; }

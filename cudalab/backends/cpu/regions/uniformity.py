@@ -91,10 +91,11 @@ class Levels:
         self.lanes: set[str] = set()  # names for threadIdx.x % 32
         self.escaping: set[str] = set()  # may change where no assignment is seen
         for parameter, level in zip(function.parameters, parameters, strict=True):
-            placed = self.unit.placed_names & set(texts(parameter.words))
-            self.names[parameter.name] = Level.THREAD if placed else level
+            self.names[parameter.name] = level
             if "*" in texts(parameter.words):
                 self.pointers.add(parameter.name)
+            elif self.unit.placed_names & set(texts(parameter.words)):
+                self.names[parameter.name] = Level.THREAD
         for word in function.template:
             self.names[word.text] = Level.BLOCK
         for statement in self._all_statements():
@@ -268,12 +269,14 @@ class Levels:
             yield from statement.walk()
 
     def _declare(self, local: Local) -> None:
+        value, is_pointer = texts(local.initializer), "*" in texts(local.pointer)
         placed = self.unit.placed_names & set(texts(local.spec))  # perhaps by its constructor
-        self.names.setdefault(local.name, Level.THREAD if placed else Level.BLOCK)
-        value = texts(local.initializer)
+        self.names.setdefault(
+            local.name, Level.THREAD if placed and not is_pointer else Level.BLOCK
+        )
         if local.array:
             self.arrays.add(local.name)
-        if "*" in texts(local.pointer):
+        if is_pointer:
             self.pointers.add(local.name)
         if value[:3] == ["threadIdx", ".", "x"] and local.name not in self.changed:
             if len(value) == 3:
