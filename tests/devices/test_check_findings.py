@@ -362,10 +362,10 @@ def test_orders_are_shuffled_by_seed():
     assert len({answer for _, answer in answers}) == 3
 
 
-def test_variables_of_functions_and_templates_and_inline_ones_are_looked_at():
+def test_variables_of_functions_and_templates_are_looked_at():
     found, _ = sanitize("variables_apart", 2, 1, INT(4))
     lost = {f.place: f.buffer for f in found if f.kind == "lost_update"}
-    names = ("of_function", "inlined", "of_template")
+    names = ("of_function", "of_template")
     assert lost == {marked(name): name for name in names}
     past = only([f for f in found if f.kind == "out_of_bounds" and not f.note])
     assert (past.place, past.buffer, past.beyond) == (marked("past_template"), "of_template", 0)

@@ -442,13 +442,11 @@ extern "C" __global__ void inner_objects(WithPair* p, WithWide* w) {
 }
 
 // Variables that no section can hold: all blocks have the same.
-inline __device__ int inlined;
 template <class U>
 __device__ U of_template[4];
 extern "C" __global__ void variables_apart(int at) {
     static int of_function;
     of_function += 1;            // @of_function
-    inlined += 1;                // @inlined
     of_template<int>[0] += 1;    // @of_template
     of_template<short>[at] = 1;  // @past_template
 }
