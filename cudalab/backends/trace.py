@@ -114,6 +114,29 @@ class LaunchTrace:
     buffers: dict[str, int] = field(default_factory=dict)  # bytes of each, by its parameter
 
 
+@dataclass(kw_only=True)
+class Looks:
+    """The lines whose accesses the instrument has looked at, and those with one that it missed.
+
+    That it has not is known from the code: an instruction has no hook, a header of cudalab's
+    reaches memory of the kernel and does not tell, or a hook was called of which nothing was seen.
+    """
+
+    at: set[Place] = field(default_factory=set)
+    missed: dict[Place, str] = field(default_factory=dict)
+    local: set[Place] = field(default_factory=set)  # with an access to a thread's own memory,
+    own: set[Place] = field(default_factory=set)  # to which a pointer has led
+    unaligned: set[Place] = field(default_factory=set)  # with a structure that may not be aligned
+
+    def add(self, more: Looks) -> None:
+        """Add what another launch has shown."""
+        self.missed |= more.missed
+        self.local |= more.local
+        self.own |= more.own
+        self.unaligned |= more.unaligned
+        self.at = (self.at | more.at) - self.missed.keys()
+
+
 @dataclass(frozen=True)
 class Finding:
     """A problem in a kernel that the instrument has observed. `explanations.py` explains it.

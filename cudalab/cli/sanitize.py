@@ -136,9 +136,13 @@ def sanitize(
 def show_findings(document: Findings) -> None:
     """Print the findings, or that there are none."""
     from cudalab.microscope.findings import errors, grouped
+    from cudalab.microscope.looked import VALUES, covered
     from cudalab.output import terminal
 
     groups = grouped(document.findings)
     verdict = "clean" if document.clean else f"{errors(groups)} found"
     title = f"{document.lab} {document.variant} ({document.file}): {verdict}"
     terminal.findings(f"{title}\nlooked at: {'; '.join(document.inputs)}", groups)
+    listed, observed = document.not_looked_at, document.lines_observed or 0
+    if observed or listed:
+        terminal.lines(["", *covered("the accesses of the kernels", observed, listed, [VALUES])])

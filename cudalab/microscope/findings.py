@@ -65,7 +65,7 @@ class Findings:
     launches: int | None = None  # of a whole program, as far as they were observed
     ignored: list[str] = field(default_factory=list)  # failures that a whole program ignores
     follows: list[str] = field(default_factory=list)  # failures that the findings have caused
-    lines_observed: int | None = None  # those of a whole program with accesses that were seen
+    lines_observed: int | None = None  # those with accesses that were all seen; None: not known
     not_looked_at: list[str] = field(default_factory=list)  # lines with accesses that were not
     leaks: list[str] = field(default_factory=list)  # memory that a whole program never frees
 

@@ -14,7 +14,7 @@ from cudalab import runner
 from cudalab.backends import open_device
 from cudalab.backends.base import overwrite
 from cudalab.backends.choice import host_device
-from cudalab.backends.trace import Finding, Place, Thread, needs_more
+from cudalab.backends.trace import Finding, Looks, Place, Thread, needs_more
 from cudalab.errors import CudalabError, NotBuiltError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
@@ -23,6 +23,7 @@ from cudalab.language import source
 from cudalab.microscope.clues import with_clues
 from cudalab.microscope.explanations import explain
 from cudalab.microscope.findings import FindingRow, Findings, from_json
+from cudalab.microscope.looked import not_looked_at
 from cudalab.microscope.profile import texts_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Report:
     inputs: list[str] = field(default_factory=list)
     rows: dict[Identity, FindingRow] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)  # the lines of each file
+    looks: Looks = field(default_factory=Looks)
 
     def __post_init__(self) -> None:
         """Read the source, so that findings can show it."""
@@ -97,6 +99,8 @@ class Report:
             inputs=self.inputs,
             clean=self.clean,
             findings=sorted(self.rows.values(), key=lambda row: row.note),
+            lines_observed=len(self.looks.at),
+            not_looked_at=not_looked_at(self.looks),
         )
 
 
@@ -173,7 +177,8 @@ def check(
 ) -> None:
     """Run the variant in several orders with the instrument, then without it.
 
-    `instrument` opens a device for the number of an order, with the list `findings`.
+    `instrument` opens a device for the number of an order, with the list `findings`
+    and the `looks`.
     """
     report.inputs.append(data.words)
     report.save()
@@ -185,6 +190,7 @@ def check(
             except CudalabError:
                 if all(finding.note for finding in device.findings):
                     raise  # no finding explains the error
+            report.looks.add(device.looks)
             report.add(device.findings, data.words)
         if len(answers) <= order:
             return

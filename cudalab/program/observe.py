@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cudalab.backends.cpu import check, check_rows
 from cudalab.backends.cpu.check_module import Progress, load_runtime
 from cudalab.backends.cpu.device import KernelEntry
-from cudalab.backends.trace import Finding, Place
+from cudalab.backends.trace import Finding, Looks, Place
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program import order
 from cudalab.system import elf
@@ -64,7 +64,7 @@ class Observed:
     launches: list[Launch] = field(default_factory=list)
     messages: list[tuple[str, str]] = field(default_factory=list)  # one of MESSAGE_KINDS, and text
     _: KW_ONLY
-    looks: check_rows.Looks = field(default_factory=check_rows.Looks)
+    looks: Looks = field(default_factory=Looks)
     unobserved: tuple[str, ...] = ()  # what the instrument did not see
     ended_by: str = ""  # the signal that ended the program, if any
 

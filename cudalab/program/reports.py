@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.toolchain import find_compiler
@@ -12,6 +12,7 @@ from cudalab.microscope.annotate import number, share
 from cudalab.microscope.explanations import NULL, explain, where
 from cudalab.microscope.findings import Findings, errors, grouped
 from cudalab.microscope.local_arrays import note
+from cudalab.microscope.looked import VALUES, covered, not_looked_at
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
 from cudalab.microscope.sanitize import add_rows, finding_row
@@ -22,9 +23,9 @@ from cudalab.program import unchecked
 from cudalab.program.naming import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
-    from cudalab.backends.trace import Place
+    from cudalab.backends.trace import Looks
     from cudalab.microscope.findings import FindingRow
     from cudalab.microscope.sanitize import Identity
     from cudalab.output.annotations import Level
@@ -53,9 +54,6 @@ LEAK = Rule(
     "memory of the device is used up.",
     "Free what each cudaMalloc has given, by cudaFree, on every way out.",
 )
-OWN = "local memory behind a pointer or a reference"
-WHOLE = "whether a structure that is copied whole is aligned"
-VALUES = "whether local arrays have a value"
 _PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 
 
@@ -143,11 +141,7 @@ def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
         follows=found.follows,
         leaks=found.leaks,
         lines_observed=len(seen.looks.at),
-        not_looked_at=[
-            *(f"{where(place)}: {why}" for place, why in _missed(seen)),
-            *(f"{where(place)}: {OWN}" for place in _in_kernels(seen, seen.looks.own)),
-            *(f"{where(place)}: {WHOLE}" for place in _in_order(seen.looks.unaligned)),
-        ],
+        not_looked_at=not_looked_at(_in_kernels(seen)),
     )
 
 
@@ -180,51 +174,20 @@ def _covered(names: Names, seen: Observed) -> None:
         "the accesses of the blocks that were examined" if long else "the accesses of the kernels"
     )
     looked = f"{accesses}; the order of kernels, copies, fills and host code"
-    missed = [f"   {names.short(where(place))}: {why}" for place, why in _missed(seen)]
-    lines = _lines(_in_kernels(seen, seen.looks.own))
-    own = [f"{OWN} ({names.short(lines)})"] if lines else []
-    whole = _lines(_in_order(seen.looks.unaligned))
-    own += [f"{WHOLE} ({names.short(whole)})"] if whole else []
-    own += [VALUES] if _in_kernels(seen, seen.looks.local) else []
-    terminal.lines(
-        [
-            "",
-            f"Looked at: {looked}; {_share(seen)}.",
-            *(["Not looked at: the accesses of these lines:", *missed] if missed else []),
-            f"{'Nor' if missed else 'Not looked at:'} {', '.join((*seen.unobserved, *own))}.",
-        ]
+    looks = _in_kernels(seen)
+    never = (*seen.unobserved, *([VALUES] if looks.local else []))
+    listed = not_looked_at(looks)
+    terminal.lines(["", *covered(looked, len(looks.at), listed, never, names.short)])
+
+
+def _in_kernels(seen: Observed) -> Looks:
+    """What was looked at, but for launches, which pass their arguments by pointers."""
+    launches, looks = {launch.place for launch in seen.launches}, seen.looks
+    own, local = (
+        {place for place in places if where(place) not in launches}
+        for places in (looks.own, looks.local)
     )
-
-
-def _missed(seen: Observed) -> list[tuple[Place, str]]:
-    """The lines whose accesses were not looked at, and why."""
-    return [(place, seen.looks.missed[place]) for place in _in_order(seen.looks.missed)]
-
-
-def _in_kernels(seen: Observed, places: Iterable[Place]) -> list[Place]:
-    """Places by file and line, but for launches, which pass their arguments by pointers."""
-    launches = {launch.place for launch in seen.launches}
-    return [place for place in _in_order(places) if where(place) not in launches]
-
-
-def _lines(ordered: list[Place]) -> str:
-    """Places, with the file before the first line of each."""
-    files = [None, *(place.file for place in ordered)]
-    return ", ".join(
-        str(place.line) if place.file == before else where(place)
-        for before, place in zip(files, ordered, strict=False)
-    )
-
-
-def _in_order(places: Iterable[Place]) -> list[Place]:
-    """Places by file and line."""
-    return sorted(places, key=lambda place: (place.file, place.line))
-
-
-def _share(seen: Observed) -> str:
-    """The share of lines with accesses that were observed."""
-    looked, missed = len(seen.looks.at), len(seen.looks.missed)
-    return f"accesses on {looked} of {looked + missed} lines observed"
+    return replace(looks, own=own, local=local)
 
 
 def remarks(found: Verdict, file: str) -> list[Annotation]:

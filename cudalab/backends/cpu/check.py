@@ -51,7 +51,7 @@ from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, Progress, load_runtime
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, parts
 from cudalab.backends.cpu.toolchain import find_compiler
-from cudalab.backends.trace import Place
+from cudalab.backends.trace import Looks, Place
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.language import source as sources
 from cudalab.system.processes import MAX_WAIT
@@ -96,6 +96,7 @@ class CheckDevice(CpuDevice):
 
     traces: list[LaunchTrace]  # appended after each launch (count=True)
     findings: list[Finding]  # equal findings are counted (detect=True)
+    looks: Looks  # what was looked at, and what was not (detect=True)
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class CheckDevice(CpuDevice):
         super().__init__(threads)
         self.detect, self.count, self.banks, self.seed = detect, count, banks, seed
         self.blocks, self.budget_s, self.kill_after = blocks, budget_s, kill_after
-        self.traces, self.findings = [], []
+        self.traces, self.findings, self.looks = [], [], Looks()
         self.local, self.local_lines = local, set[Place]()  # those that have used local memory
         self.by_gcc = "clang" not in find_compiler().version()
         self.in_local_memory: frozenset[LocalAccess] | None = frozenset()  # None: nobody knows
@@ -428,6 +429,11 @@ class _Launch:
             check_rows.merge_findings(
                 self.device.findings, check_rows.findings(self.checker, names)
             )
+            self.module.looks, lines = check_rows.looks(
+                self.checker, self.module.tables, self.module.looks, whole=traced == blocks
+            )
+            if lines:
+                self.device.looks.add(lines)
         if self.device.count:
             launch = check_rows.trace(self.checker, names, blocks, traced)
             if self.device.local:

@@ -41,6 +41,7 @@ class CheckModule(CpuModule):
         super().__init__(source, fast)
         self.checked = ctypes.CDLL(str(checked))
         code = sources.blank_comments(source.text)
+        self.looks = b""  # what is known of its sites
         self.may_wait = _WAITS.search(code) is not None
         self.parameters = sources.parameter_names(source.text)
         file = kernel_file.read(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from cudalab.backends.trace import (
     BranchStep,
     Finding,
     LaunchTrace,
+    Looks,
     Place,
     Step,
     Thread,
@@ -179,29 +180,6 @@ class Tables:
         """The lines that have used memory of their own thread."""
         _, lines = looks(checker, self, b"", whole=False)
         return lines.local if lines else set()
-
-
-@dataclass(kw_only=True)
-class Looks:
-    """The lines whose accesses the instrument has looked at, and those with one that it missed.
-
-    That it has not is known from the code: an instruction has no hook, a header of cudalab's
-    reaches memory of the kernel and does not tell, or a hook was called of which nothing was seen.
-    """
-
-    at: set[Place] = field(default_factory=set)
-    missed: dict[Place, str] = field(default_factory=dict)
-    local: set[Place] = field(default_factory=set)  # with an access to a thread's own memory,
-    own: set[Place] = field(default_factory=set)  # to which a pointer has led
-    unaligned: set[Place] = field(default_factory=set)  # with a structure that may not be aligned
-
-    def add(self, more: Looks) -> None:
-        """Add what another launch has shown."""
-        self.missed |= more.missed
-        self.local |= more.local
-        self.own |= more.own
-        self.unaligned |= more.unaligned
-        self.at = (self.at | more.at) - self.missed.keys()
 
 
 def _places(tables: Tables, known: bytes, look: int) -> set[Place]:
