@@ -85,7 +85,7 @@ REPORTED = {
     "room": "an array in shared memory is overrun into the next one",
     "streams": "a kernel reads memory of a pool that nobody has written",
     "thrust": "a kernel writes to address 16",
-    "tricky": "the lanes of a warp count on moving in step; a shuffle reads from lanes that have left",
+    "tricky": "lanes count on moving in step; a shuffle reads from lanes that have left",
     "waits": "locks and tokens are handed on without fences",
 }
 
