@@ -220,13 +220,18 @@ ROWS = "Idx.{} * CHUNK, last = first + CHUNK < n ? first + CHUNK : n;\n#pragma u
 
 
 @pytest.mark.parametrize(
-    ("variant", "old", "new", "name"),
+    ("variant", "old", "new", "names"),
     [
-        ("jacobi", "b > a || b != b ? b : a", "b > a ? b : a", "a NaN"),
-        ("gauss_jordan", ROWS.format("y"), ROWS.format("x"), "columns of different size"),
+        ("jacobi", "b > a || b != b ? b : a", "b > a ? b : a", ["a NaN"]),
+        (
+            "gauss_jordan",
+            ROWS.format("y"),
+            ROWS.format("x"),
+            ["columns of different size", "fewer columns of different size"],
+        ),
     ],
 )
-def test_only_one_of_the_systems_shows_the_mistake(tmp_path, variant, old, new, name):
+def test_only_these_systems_show_the_mistake(tmp_path, variant, old, new, names):
     whole = source.whole(source.load(ROOT / "kernels" / "solve" / f"{variant}.cu"))
     assert old in whole
     path = tmp_path / "my.cu"
@@ -234,7 +239,7 @@ def test_only_one_of_the_systems_shows_the_mistake(tmp_path, variant, old, new, 
     report = checked(
         "solve", "--kernel", path, "--device", "cpu", "--no-time", "--no-sanitize", status=3
     )
-    assert [test["name"] for test in report["tests"] if test["status"] == "failed"] == [name]
+    assert [test["name"] for test in report["tests"] if test["status"] == "failed"] == names
 
 
 POINTER = """#include <cstdio>

@@ -73,6 +73,8 @@ class Teaching(Base):
         PublicTest("tall", (191, 33, 68), "uniform"),
         PublicTest("wide, one less than whole warps", (63, 127, 191), "integers"),
         PublicTest("several tiles of 128", (301, 17, 300), "integers"),
+        PublicTest("many steps, no whole vectors", (63, 193, 319), "integers"),
+        PublicTest("three columns, many steps", (65, 150, 3), "integers"),
         PublicTest("zeros against NaN and infinity", (40, 35, 70), "special"),
         PublicTest("very tall, whole vectors", (70_001, 2, 4), "integers"),
         PublicTest("very wide, no whole vectors", (2, 3, 70_001), "integers"),

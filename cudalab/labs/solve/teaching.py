@@ -113,7 +113,9 @@ class Teaching(Base):
     kernel_tests = (
         *tests,
         PublicTest("a NaN", 40, "nan", refuse=True),
+        PublicTest("one less than whole warps", 191, "random"),
         PublicTest("columns of different size", 287, "scaled"),
+        PublicTest("fewer columns of different size", 191, "scaled"),
         PublicTest("a thousand equations", 1025, "random", large=True),
     )
     mutants = (Mutant("jacobi", "x0[row] + (f", "x0[row] - (f", "the wrong sign"),)
