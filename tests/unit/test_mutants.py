@@ -173,7 +173,7 @@ def test_shares_leave_out_what_cannot_differ(tmp_path, monkeypatch):
     tables.update({"device": "another", "commit": "second"}, "scan", "one", [(made[0], "rejected")])
     assert len(tables.known_survivors()) == 2
     assert tables.commits() == (
-        "1 variants at `first`; survivors of 1 at `second` once more, where only tests were added"
+        "1 variants at `first`; survivors of 1 at `second` once more, by later lists of tests"
     )
 
 

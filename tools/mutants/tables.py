@@ -74,7 +74,7 @@ def commits() -> str:
     first, again = (Counter(row[key] for row in rows if key in row) for key in ("commit", "again"))
     words = ", ".join(f"{count} variants at `{commit}`" for commit, count in first.items())
     more = ", ".join(f"{count} at `{commit}`" for commit, count in again.items())
-    return f"{words}; survivors of {more} once more, where only tests were added" if more else words
+    return f"{words}; survivors of {more} once more, by later lists of tests" if more else words
 
 
 def row_of(lab: str, variant: str) -> results.Json:
