@@ -46,7 +46,7 @@ def with_other_cases(lab: Lab, plan: Plan, variant: Variant, seed: int) -> Plan:
             tests.append(test)
             continue
         half = replace(test, points=test.points / 2)
-        name = f"{test.name}, another case"
+        name = f"{test.name}, again"
         tests += [half, replace(half, name=name, options=also[place], drawn=True)]
     return replace(plan, tests=tuple(tests))
 
