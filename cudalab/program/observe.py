@@ -251,9 +251,8 @@ class _Program:
         self.streams = library.streams
         self.variables: dict[int, str] = {}  # region -> name
         self.checker = load_runtime()
-        # Its functions before the checker's: what a program's kernel may not do ends the program.
-        self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
         ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
+        self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
         try:
             self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
         except OSError as error:  # "PATH: undefined symbol: NAME"

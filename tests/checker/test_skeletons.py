@@ -23,7 +23,8 @@ def test_a_new_file_compiles_and_fails(lab, tmp_path):
     assert max(len(line) for line in text.splitlines()) <= 100
     report = checked(lab, "--kernel", path, "--device", "cpu", "--quick", status=3)
     assert report["stages"][0]["status"] == "passed"
-    failed = [test["status"] == "failed" for test in report["tests"]]
+    tests = [test for test in report["tests"] if test["name"] != "a NaN"]  # any answer is right
+    failed = [test["status"] == "failed" for test in tests]
     assert any(failed)
     assert all(failed) or lab == "bitonic"  # it sorts in place: sorted keys are right as they are
     assert Why.CRASH not in {test["why"] for test in report["tests"]}

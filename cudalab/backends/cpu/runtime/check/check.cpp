@@ -42,7 +42,10 @@ static void* worker_main(void*) {
 static bool cudalab_in_kernel() {
     return runs_kernels && run.kernel;
 }
+// How a whole program ends where a lab's launch does: observe.cpp sets it.
+EXPORT void (*cudalab_program_refuses)(const char* place, const char* why) = nullptr;
 static void refuse(const char* place, const char* why) {
+    if (cudalab_program_refuses) cudalab_program_refuses(place, why);
     char what[sizeof(FindingRow::detail)];
     snprintf(what, sizeof what, "%s: %.*s", place, (int)strcspn(why, "\n"), why);
     crash(what);

@@ -246,4 +246,8 @@ extern "C" const ObservedMemory* cudalab_observed_memory(const void* address) {
     return find_observed(address);
 }
 
-#include "unfitting.h"
+// Refusals are check.cpp's, which tells the program.
+extern "C" void (*cudalab_program_refuses)(const char* place, const char* why);
+__attribute__((constructor)) static void tell_of_refusals() {
+    cudalab_program_refuses = cudalab::refuse;
+}
