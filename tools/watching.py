@@ -82,8 +82,8 @@ def measured(name: str, path: Path) -> tuple[list[float], int]:
             before = processor_s()
             one = judging.kernel(lab, version, "my.cu", {}, desk)
             times.append(processor_s() - before)
-            if not one.report.passed:
-                sys.exit(f"{name} {path.stem}: it does not pass: {one.report.stages}")
+            if not one.report.passed or one.costs is None or one.costs.failed:
+                sys.exit(f"{name} {path.stem}: not judged in full: {one.report.stages} {one.costs}")
             tests = len(one.report.tests)
     return sorted(round(seconds, 2) for seconds in times[1:]), tests
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from cudalab.checker.sandbox.box import Box
     from cudalab.checker.sandbox.running import Limits, Outcome
+    from cudalab.checker.submit.reports import Reply
     from cudalab.checker.submit.submission import Trial
     from cudalab.labs.inputs import Case
 
@@ -155,10 +156,16 @@ class ResidentKernel(Kernel):
             name = signal.Signals(-reply.status)
             row = crash_row(KernelError(f"{name.name} {CRASHES.get(name, '')}".strip()), "crash")
             findings = replace(findings, clean=False, findings=[row, *findings.findings])
-        return outcome, findings
+        return outcome, believed(findings, reply)
 
     def close(self) -> None:
         """Leave the desk as it is, for the next version."""
+
+
+def believed(findings: Findings | None, reply: Reply | None) -> Findings | None:
+    """Findings that may be shown: "clean" counts only if the look has come to its end."""
+    ended = reply is not None and reply.status == 0
+    return findings if ended or (findings is not None and not findings.clean) else None
 
 
 @contextmanager

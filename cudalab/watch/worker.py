@@ -9,6 +9,7 @@ import json
 import sys
 import tempfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from cudalab.checker.submit.reports import OUT
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.labs import registry
 from cudalab.microscope import profile, sanitize
+from cudalab.microscope.supervised import guarded
 from cudalab.system.machine import processor_name
 from cudalab.watch.costs import COSTS, FINDINGS, Costs, costs_of
 from cudalab.watch.sizes import small_sizes
@@ -41,15 +43,7 @@ def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:
     """Look at a kernel file: `findings.jsonl` and `costs.json` have what was seen."""
     lab, case = labs.get(spec["lab"]), spec["case"]
     variant = registry.read_header(Path(spec["kernel"]), lab, spec["label"])
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        if spec["input"]:
-            inputs = [profile.from_file(lab, case, Path(spec["input"]), "the failed test's input")]
-        else:
-            dist = lab.distributions[0]
-            inputs = [
-                profile.generated(lab, case, size, dist, spec.get("seed", 0), Path(folder))
-                for size in small_sizes(lab, case)
-            ]
+    inputs = inputs_of(lab, case, spec["input"], spec.get("seed", 0))
     report = sanitize.Report(lab, variant, case, Path(OUT, FINDINGS))
     costs = Path(OUT, COSTS).open("wb")  # noqa: SIM115 - a confined process opens no file
     with CheckDevice(detect=True, count=False) as device:
@@ -63,6 +57,18 @@ def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:
     costs.close()
     report.close()
     return 0
+
+
+def inputs_of(lab: Lab, case: Case, path: str, seed: int) -> list[Data]:
+    """The input in a file, or small ones; each is mapped from a file of its own."""
+    if path:
+        return [profile.from_file(lab, case, Path(path), "the failed test's input")]
+    inputs = []
+    for size in small_sizes(lab, case):
+        with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+            dist = lab.distributions[0]
+            inputs.append(profile.generated(lab, case, size, dist, seed, Path(folder)))
+    return inputs
 
 
 def examine(report: sanitize.Report, data: Data, kill_after: float) -> None:
@@ -100,4 +106,5 @@ def count(lab: Lab, variant: Variant, case: Case, data: Data, kill_after: float)
 
 if __name__ == "__main__":
     worker.warm_up(labs.get(sys.argv[1]))
-    sys.exit(worker.main({"observe": observe}))
+    modes = {"observe": lambda spec, load: guarded(partial(observe, spec, load))}
+    sys.exit(worker.main(modes))

@@ -15,8 +15,11 @@ import pytest
 
 from cudalab import labs
 from cudalab.checker import cases
-from cudalab.watch import judging
+from cudalab.checker.submit.reports import Reply
+from cudalab.microscope.findings import Findings
+from cudalab.watch import judging, worker
 from cudalab.watch.ladder import Place, distance, place_of, rungs_for
+from cudalab.watch.resident import believed
 from cudalab.watch.sizes import MAX_ELEMENTS, MAX_ORDER, small_sizes
 
 ROOT = Path(labs.__file__).parents[2]
@@ -273,3 +276,34 @@ def test_inputs_are_small(name):
     for one in sizes:
         rows, columns = (one[0], one[-1]) if isinstance(one, tuple) else (one, one * is_order or 1)
         assert 0 <= rows * columns <= max(MAX_ELEMENTS, MAX_ORDER**2 * is_order)
+
+
+@pytest.mark.parametrize("name", labs.names())
+def test_the_inputs_of_a_look_are_apart(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lab = labs.get(name)
+    case = lab.complete({})
+    for data, size in zip(worker.inputs_of(lab, case, "", 0), small_sizes(lab, case), strict=True):
+        lab.write_file(tmp_path / "alone", case, size, lab.distributions[0], 0)
+        alone = lab.read_file(tmp_path / "alone", case)
+        for key, array in alone.arrays.items():
+            assert array.tobytes() == data.inputs.hold(key).tobytes(), (size, key)
+
+
+def test_a_look_that_does_not_end_proves_nothing():
+    nothing = {"lab": "reduce", "variant": "my", "file": "my.cu", "case": {}, "inputs": []}
+    clean = Findings(**nothing, clean=True, findings=[])
+    found = Findings(**nothing, clean=False, findings=[])
+    assert believed(clean, Reply(status=0, loaded=True, peak_bytes=0)) is clean
+    for reply in (None, Reply(status=1, loaded=True, peak_bytes=0)):
+        assert believed(clean, reply) is None
+        assert believed(found, reply) is found
+        assert believed(None, reply) is None
+
+
+def test_a_method_whose_step_needs_a_dominant_matrix_is_looked_at(tmp_path):
+    text = (ROOT / "kernels" / "solve" / "richardson.cu").read_text()
+    (tmp_path / "my.cu").write_text(text)
+    done = command.cudalab("watch", "solve", "my.cu", "--once", cwd=tmp_path, text=True)
+    assert "no race" in done.stdout
+    assert "it counts like `richardson`" in done.stdout, done.stdout + done.stderr
