@@ -6,7 +6,7 @@ does with a device goes through the few methods of `Device`; a lab never knows w
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
@@ -16,7 +16,6 @@ from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from numpy.typing import DTypeLike

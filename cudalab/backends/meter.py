@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from cudalab.backends.base import layers
+from cudalab.backends.base import Buffer, Device, layers
 from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-
-    from cudalab.backends.base import Buffer, Device
 
 
 class Timer(Protocol):

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cudalab import runner
-from cudalab.bench.measure import POISON, Candidate
+from cudalab.bench.measure import POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, KernelError, UsageError
 from cudalab.formats import write_all
 from cudalab.labs import registry
-from cudalab.labs.base import Job
+from cudalab.labs.base import Job, Lab
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from cudalab.backends.base import Buffer, Device
-    from cudalab.bench.measure import Sampler
-    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Array, Case, HostInputs, Size
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.bench.document import cache_text
+from cudalab.bench.document import Document, Environment, Row, Statistics, Table, cache_text
 from cudalab.bench.units import figure, unit_for
 from cudalab.output.charts import (
     Change,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.bench.comparison import Comparison
-    from cudalab.bench.document import Document, Environment, Row, Statistics, Table
     from cudalab.microscope.document import Document as Profile
 
     Timed = tuple[float, Row, Statistics]  # the position of a point, and its time

@@ -7,13 +7,12 @@ import io
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from cudalab.bench.document import EMULATED
+from cudalab.bench.document import EMULATED, Document, Environment, Row, Table
 from cudalab.bench.grids import grids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudalab.bench.document import Document, Environment, Row, Table
     from cudalab.output.grid import Grid
     from cudalab.system.records import Scalar
 

@@ -6,17 +6,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.bench import stats, sweeps
-from cudalab.bench.comparison import BROKEN, FASTER, SAME, SLOWER, UNDECIDED
-from cudalab.bench.document import EMULATED, cache_text
+from cudalab.bench.comparison import BROKEN, FASTER, SAME, SLOWER, UNDECIDED, Comparison, Verdict
+from cudalab.bench.document import (
+    EMULATED,
+    Document,
+    Environment,
+    Row,
+    Speedup,
+    Statistics,
+    Table,
+    cache_text,
+)
 from cudalab.bench.measure import COLD, UNUSABLE
 from cudalab.bench.units import factor, figure, rate_for, unit_for
 from cudalab.output.grid import Column, Grid, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from cudalab.bench.comparison import Comparison, Verdict
-    from cudalab.bench.document import Document, Environment, Row, Speedup, Statistics, Table
 
     Cell = Callable[[Row], str]
 

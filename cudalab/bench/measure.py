@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cudalab.backends import facts
-from cudalab.backends.meter import QueueMeter
+from cudalab.backends.meter import Meter, QueueMeter, Timer
 from cudalab.bench import stats
 from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError
 from cudalab.formats import as_bytes
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from cudalab.backends.base import Buffer, Device
-    from cudalab.backends.meter import Meter, Timer
     from cudalab.bench.bounds import Bound
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Array, Case, HostInputs

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from cudalab import __version__
 from cudalab.backends import facts
-from cudalab.bench import stats
-from cudalab.bench.document import Environment, Row, Speedup, Statistics
+from cudalab.bench import measure, stats
+from cudalab.bench.document import Ceiling, Environment, Row, Speedup, Statistics
 from cudalab.bench.measure import Status
 from cudalab.output.labels import labelled
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudalab.backends.base import DeviceInfo
-    from cudalab.bench import measure
-    from cudalab.bench.document import Ceiling
     from cudalab.labs.teaching import Work
 
 

@@ -16,7 +16,7 @@ from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Tabl
 from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.labs import registry
-from cudalab.labs.header import product_of
+from cudalab.labs.header import Variant, product_of
 from cudalab.labs.sizes import in_words
 from cudalab.labs.teaching import Work
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Device
     from cudalab.bench.candidates import Data
     from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
     from cudalab.system.records import Scalar
 

@@ -1,11 +1,6 @@
 """Formats the numbers of bench, with suitable units and digits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 UNITS = ((1e3, "s"), (1.0, "ms"), (1e-3, "µs"))
 RATES = ((1e9, "10⁹"), (1e6, "10⁶"), (1e3, "10³"), (1.0, "items"))

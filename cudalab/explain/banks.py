@@ -1,16 +1,10 @@
 """The banks of shared memory: conflicts, broadcast, padding; the rules then and now"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from cudalab.explain.rules import BANKS, BANKS_THEN, WARP, WORD, conflicts, steps_then, wavefronts
-from cudalab.output.page import Heading, commands, drawing, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, row, table, text
 
 MEASURED_ON = "an H100 with ncu"
 COLUMN_OF = 5  # the column that the drawings read

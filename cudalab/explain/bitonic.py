@@ -1,18 +1,11 @@
 """Bitonic sort: half-cleaners, alternating or mirrored groups, any number of keys"""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 from cudalab.labs.base import padded, powers_of_two
-from cudalab.output.page import Heading, commands, drawing, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, row, table, text
 
 # The lecture's sequences: one that goes up and then down, and a rotation of such a sequence.
 SEQUENCES = ((1, 3, 4, 7, 6, 5, 2), (5, 7, 6, 4, 2, 1, 3))

@@ -1,16 +1,10 @@
 """Coalescing: how a warp's accesses to global memory become few transactions, or many"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from cudalab.explain.rules import SECTOR, WARP, WORD, sectors, transactions_then
-from cudalab.output.page import Heading, commands, drawing, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, table, text
 
 SHOWN = 6  # sectors that fit on a line
 

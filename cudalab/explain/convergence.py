@@ -1,17 +1,11 @@
 """Convergence: when the iteration x + alpha (A x - f) converges, and when no alpha helps"""
 
-from __future__ import annotations
-
 import cmath
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from cudalab.output.page import LABEL, Heading, commands, drawing, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import LABEL, Heading, Part, commands, drawing, table, text
 
 Vector = tuple[float, float]
 Matrix = tuple[Vector, Vector]

@@ -1,15 +1,9 @@
 """Asynchronous copies: tiles that are on their way while others are computed"""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from cudalab.output.page import Heading, commands, drawing, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, row, table, text
 
 TILES = 6  # that the drawings show
 COPY, COMPUTE = 8, 4  # steps that a tile takes

@@ -1,18 +1,11 @@
 """Divergence: both sides of a branch within a warp are executed, one after the other"""
 
-from __future__ import annotations
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from cudalab.explain.reduction import LADDER, THREADS, levels
+from cudalab.explain.reduction import LADDER, THREADS, Rung, levels
 from cudalab.explain.rules import WARP
-from cudalab.output.page import Heading, commands, drawing, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cudalab.explain.reduction import Rung
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, table, text
 
 TWO_WARPS = 2 * WARP
 

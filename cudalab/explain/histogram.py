@@ -1,17 +1,11 @@
 """Histograms without atomics: the layout of a thread's counters, and a warp's lane tags"""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from cudalab.explain.rules import BANKS, BANKS_THEN, WARP, WORD, steps_then, wavefronts
-from cudalab.output.page import IDLE, Heading, commands, drawing, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import IDLE, Heading, Part, commands, drawing, row, table, text
 
 TAGGED = (3, 5, 3, 3, 7, 5, 3, 0)  # the classes that eight lanes count in the drawing
 TAG_SHIFT = 27

@@ -1,16 +1,9 @@
 """Decoupled look-back: a scan that reads its input once, while tiles wait for earlier ones"""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
 
-from cudalab.output.page import Heading, commands, drawing, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, row, table, text
 
 SUMS = (3, 1, 7, 0, 4, 1, 6, 3)  # of the tiles
 READY = (2, 1, 6, 2, 3, 1, 2, 3)  # the step in which a tile knows its own sum

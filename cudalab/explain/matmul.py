@@ -1,16 +1,10 @@
 """Matrix products: how often numbers are read from global and from shared memory"""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from cudalab.output.page import Heading, commands, drawing, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, table, text
 
 N = 1024
 FLOAT_BYTES = 4

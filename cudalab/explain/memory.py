@@ -1,15 +1,8 @@
 """The kinds of memory: who can access them, how long they last, their speed and location"""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
-from cudalab.output.page import commands, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Part, commands, table, text
 
 COLUMNS = ("kind", "access", "scope", "lasts", "speed", "place")
 KINDS = (

@@ -6,13 +6,12 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.explain.rules import WARP
-from cudalab.output.page import Heading, commands, drawing, row, table, text
+from cudalab.output.page import Heading, Part, commands, drawing, row, table, text
 from cudalab.predict import gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.output.page import Part
     from cudalab.predict.gpus import Gpu
 
 SHOWN = "h100"

@@ -1,16 +1,10 @@
 """The memory model: what a thread may see of another thread's writes, and when"""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from cudalab.output.page import Heading, commands, drawing, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, table, text
 
 
 class Step(NamedTuple):

@@ -1,16 +1,10 @@
 """Pivoting: why elimination exchanges rows, and which row it takes"""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from cudalab.output.page import Heading, commands, drawing, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, table, text
 
 Matrix = list[list[float]]
 EPSILONS = (1e-2, 1e-4, 1e-6, 1e-8)

@@ -1,17 +1,10 @@
 """Radix sort: splitting by one bit with a scan, the order of the passes, float keys"""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from cudalab.explain.scan import exclusive
-from cudalab.output.page import Heading, commands, drawing, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, row, table, text
 
 KEYS = (4, 1, 7, 2, 5, 0, 6, 3, 1, 2, 7)  # their last bits are the course's example
 BITS = 3

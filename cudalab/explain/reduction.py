@@ -1,16 +1,10 @@
 """The reduction ladder: each rung's additions, with their lanes, conflicts and barriers"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from cudalab.explain.rules import WARP, WORD, wavefronts
-from cudalab.output.page import IDLE, Heading, commands, drawing, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import IDLE, Heading, Part, commands, drawing, row, table, text
 
 VALUES = (3, 1, 7, 0, 4, 1, 6, 3)
 MORE_VALUES = (2, 5, 1, 4, 0, 6, 2, 1)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.output.page import Heading, commands, drawing, table, text
+from cudalab.output.page import Heading, Part, commands, drawing, table, text
 from cudalab.predict import gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.output.page import Part
     from cudalab.predict.gpus import Gpu
 
 DRAWN = "rtx3060"

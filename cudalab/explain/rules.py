@@ -1,12 +1,7 @@
 """The rules of memory: the cost of one request of a warp, computed from byte addresses."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 WARP = 32
 HALF_WARP = 16

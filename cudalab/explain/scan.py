@@ -1,18 +1,11 @@
 """Scan: the trees of Hillis and Steele and of Blelloch, drawn with numbers"""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from cudalab.explain.reduction import doubling, halving
 from cudalab.explain.rules import WARP, WORD, steps_then, wavefronts
-from cudalab.output.page import Heading, commands, drawing, links, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, links, row, table, text
 
 VALUES = (3, 1, 7, 0, 4, 1, 6, 3)
 CELL = 7

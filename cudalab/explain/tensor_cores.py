@@ -1,19 +1,13 @@
 """Tensor cores: products of small matrices, and how narrow numbers add up to wide ones"""
 
-from __future__ import annotations
-
 import math
 import random
 import struct
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from cudalab.output.page import Heading, commands, drawing, row, table, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.output.page import Part
+from cudalab.output.page import Heading, Part, commands, drawing, row, table, text
 
 PARTS = 3
 TERMS = 4096  # of the sums in the table

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cudalab.backends.base import C_TYPES
+from cudalab.backends.base import C_TYPES, Buffer, Device, Module
 from cudalab.errors import UsageError, nearest
 from cudalab.formats import InputStream, write_all
-from cudalab.labs.compare import nearest_to_bound
-from cudalab.labs.inputs import StreamInputs
+from cudalab.labs.compare import Accuracy, Mismatches, nearest_to_bound
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.language import source
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from cudalab.backends.base import Buffer, Device, Module
-    from cudalab.labs.compare import Accuracy, Mismatches
     from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
     from cudalab.labs.teaching import Teaching
 
 PLAN = "dispatch_"  # prefix of the launch plans' functions

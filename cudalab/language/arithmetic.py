@@ -13,13 +13,12 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Type
+from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Name, Node, Type
 from cudalab.language.types import called, constructed, declared, type_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cudalab.language.scopes import Name, Node
     from cudalab.language.syntax import Words
 
     Edit = tuple[int, int, str]
@@ -112,7 +111,9 @@ class _Writer:
         if node.kind == "binary" and node.text in ("<<", ">>"):
             self._shift(node)
         elif node.kind == "binary" and node.text in ("/", "%") and self.divisions:
-            self._division(node)
+            left, right = node.children
+            if _may_be_integer(type_of(left)) and _may_be_zero(right):
+                self._insert(right.first, "::cudalab::cudalab_zero_too ->* ")
         elif node.kind == "return" and node.children:
             self._convert(node.children[0], function.type)
         elif node.kind in _CONVERTING:
@@ -131,11 +132,6 @@ class _Writer:
             self._insert(right.first, "::cudalab::cudalab_by + ")
         else:
             self._wrap(right, "::cudalab::cudalab_by + (")
-
-    def _division(self, node: Node) -> None:
-        left, right = node.children
-        if _may_be_integer(type_of(left)) and _may_be_zero(right):
-            self._insert(right.first, "::cudalab::cudalab_zero_too ->* ")
 
     # Conversions ----------------------------------------------------------------------------------
 

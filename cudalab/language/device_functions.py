@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.language.tokens import closing, tokenize
+from cudalab.language.tokens import Token, closing, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from cudalab.language.scopes import Node
     from cudalab.language.structure import Declared
     from cudalab.language.syntax import Words
-    from cudalab.language.tokens import Token
 
 POINTING = frozenset({"*", "&", "const", "__restrict__", "__restrict", "volatile"})
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
@@ -247,14 +246,12 @@ class DeviceFunction:
                 for each in values:
                     value = self.within(each.value)
                     words = {token.text for token in value}
-                    points = bool(words & self.shared) and not self._is_read(value)
+                    points = bool(words & self.shared) and not (
+                        value[0].text != "&" and value[-1].text == "]" and value[0].kind == "name"
+                    )
                     points |= any("Shared" in word for word in words)
                     if each.operator == "=" and points and self._is_pointer(name):
                         self.shared.add(name)
-
-    def _is_read(self, value: Sequence[Token]) -> bool:
-        """Whether a value is an element, not the place of one."""
-        return value[0].text != "&" and value[-1].text == "]" and value[0].kind == "name"
 
     def _is_pointer(self, name: str) -> bool:
         return any(

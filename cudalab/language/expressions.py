@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import BASIC, UNKNOWN, Node, Scope
 from cudalab.language.specifiers import end_of_name, type_named, type_of_id
-from cudalab.language.syntax import KEYWORDS
+from cudalab.language.syntax import KEYWORDS, Words
 from cudalab.language.tokens import set_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudalab.language.syntax import Words
 
 _PRECEDENCE = {
     sign: level

@@ -61,18 +61,13 @@ class _Statement:
 
 def edits(files: Sequence[File]) -> list[list[Edit]]:
     """The edits for the device functions of files, a list for each of the files."""
-    if not _may_share(files):
+    words = {text for file in files for text in file.words.texts}
+    words |= {"volatile" for file in files for each in file.directives if "__shared__" in each.text}
+    if not words & {"__shared__", "volatile"}:  # no memory that the lanes of a warp share
         return [[] for _ in files]
     functions = [[_Function(file.words, each) for each in file.functions] for file in files]
     find_shared(files, [each for own in functions for each in own])
     return [[edit for each in own for edit in each.edits()] for own in functions]
-
-
-def _may_share(files: Sequence[File]) -> bool:
-    """Whether functions may have memory that the lanes of a warp share."""
-    words = {text for file in files for text in file.words.texts}
-    words |= {"volatile" for file in files for each in file.directives if "__shared__" in each.text}
-    return bool(words & {"__shared__", "volatile"})
 
 
 class _Function(DeviceFunction):
@@ -80,7 +75,14 @@ class _Function(DeviceFunction):
 
     def edits(self) -> Iterator[Edit]:
         """The edits that let its lanes go in step where they must."""
-        statements = self._statements_with_global_memory()
+        # A volatile pointer to global memory counts if lanes add through it.
+        pointers = self.volatile_pointers() - self.shared
+        self.shared |= pointers
+        statements = list(self._statements(self.node))
+        idle = pointers - {one.target.root for one in statements if one.target and one.crosses}
+        self.shared -= idle
+        if idle:
+            statements = list(self._statements(self.node))
         if not self.shared or "constexpr" in self.head:
             return
         first, number = 1, 2  # the first is of a step that only old GPUs promise
@@ -100,15 +102,6 @@ class _Function(DeviceFunction):
             if end:
                 semicolon = self.tokens[statement.last]
                 yield semicolon.start, semicolon.end, end if ";" in end else f";{end}"
-
-    def _statements_with_global_memory(self) -> list[_Statement]:
-        """Its statements; a volatile pointer to global memory counts if lanes add through it."""
-        pointers = self.volatile_pointers() - self.shared
-        self.shared |= pointers
-        statements = list(self._statements(self.node))
-        idle = pointers - {one.target.root for one in statements if one.target and one.crosses}
-        self.shared -= idle
-        return list(self._statements(self.node)) if idle else statements
 
     def _meets_itself(self, statement: _Statement, statements: list[_Statement]) -> bool:
         """Whether a lane may read what another one writes in the same statement.

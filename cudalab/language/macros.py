@@ -6,15 +6,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.language.scopes import Name, Scope
+from cudalab.language.scopes import Name, Node, Scope
 from cudalab.language.syntax import Words
 from cudalab.language.tokens import Token, tokenize
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from cudalab.language.scopes import Node
 
     Edit = tuple[int, int, str]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.errors import KernelCompileError
 from cudalab.language.scopes import Node, Scope
-from cudalab.language.source import blank_comments, place
+from cudalab.language.source import Source, blank_comments, place
 from cudalab.language.syntax import Words
 from cudalab.language.tokens import tokenize
 from cudalab.language.tree import Reader
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from cudalab.language.source import Source
 
 MAX_STATIC_SHARED = 48 << 10  # bytes of a kernel's __shared__ variables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.language.tokens import closing
+from cudalab.language.tokens import Token, closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from cudalab.language.macros import Macro
     from cudalab.language.scopes import Node
     from cudalab.language.syntax import Words
-    from cudalab.language.tokens import Token
 
     Edit = tuple[int, int, str]
 

@@ -4,20 +4,15 @@ Includes are inlined here because an `#include` would make PyCUDA start nvcc on 
 With `#line` directives the compilers' messages still name the real files.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, lru_cache
 from os.path import normpath
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.language.headers import HEADERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
 _PACKAGE = Path(__file__).parents[1]

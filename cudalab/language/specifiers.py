@@ -1,9 +1,6 @@
 """Reading what a declaration begins with, and names of types."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import (
     AUTO,
@@ -12,15 +9,13 @@ from cudalab.language.scopes import (
     KNOWN_TYPES,
     KNOWN_VARIABLES,
     UNKNOWN,
+    Name,
+    Scope,
     Type,
     basic,
     pointer_to,
 )
-from cudalab.language.syntax import ATTRIBUTES, KEYWORDS, QUALIFIERS
-
-if TYPE_CHECKING:
-    from cudalab.language.scopes import Name, Scope
-    from cudalab.language.syntax import Words
+from cudalab.language.syntax import ATTRIBUTES, KEYWORDS, QUALIFIERS, Words
 
 CLASS_KEYS = frozenset({"class", "struct", "union", "enum"})
 DEDUCED = frozenset({"decltype", "__typeof__", "typeof", "__decltype"})

@@ -1,13 +1,8 @@
 """The words of CUDA C++ that the readers of the tree walk over."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from cudalab.language.tokens import CLOSING, OPENING, Token, as_sign, closing_angle, set_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 QUALIFIERS = set_of(
     "const constexpr consteval constinit volatile static inline extern register mutable "

@@ -1,13 +1,9 @@
 """The tokens of CUDA C++: enough to edit code without touching strings and comments."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.language import arithmetic
-from cudalab.language.macros import read_body
+from cudalab.language.macros import Macro, read_body
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
 from cudalab.language.specifiers import type_of_id
 from cudalab.language.syntax import Words
@@ -19,7 +19,6 @@ from cudalab.language.types import type_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from cudalab.language.macros import Macro
     from cudalab.language.tokens import Token
 
     Edit = tuple[int, int, str]

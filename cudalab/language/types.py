@@ -1,9 +1,6 @@
 """The types of expressions, as far as the text says them."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import (
     BOOL,
@@ -20,14 +17,11 @@ from cudalab.language.scopes import (
     ULONGLONG,
     UNKNOWN,
     Name,
-    Scope,
+    Node,
     Type,
     pointer_to,
 )
 from cudalab.language.specifiers import named
-
-if TYPE_CHECKING:
-    from cudalab.language.scopes import Node
 
 INTEGER = re.compile(r"(?:0[xX][\da-fA-F']+|0[bB][01']+|[\d']+)(?P<suffix>[uUlLzZ]*)")
 NUMBERS = frozenset({"integer", "bool", "float"})
@@ -111,7 +105,10 @@ def declared(node: Node) -> Name | None:
     if node.kind == "name" and node.scope is not None:
         return named(node.scope, node.text, node.first)
     if node.kind == "member":
-        scope = _class_of(type_of(node.children[0]))
+        type_ = type_of(node.children[0])
+        while type_.kind == "pointer" and type_.element is not None:
+            type_ = type_.element
+        scope = type_.scope
         return scope.member(node.text) if scope is not None else None
     return None
 
@@ -158,12 +155,6 @@ def of_variable(name: Name, depth: int = 0) -> Type:
     if name.initializer is None or name.initializer.text != "=":
         return UNKNOWN
     return type_of(name.initializer, depth + 1)
-
-
-def _class_of(type_: Type) -> Scope | None:
-    while type_.kind == "pointer" and type_.element is not None:
-        type_ = type_.element
-    return type_.scope
 
 
 def _of_member(node: Node, depth: int) -> Type:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -12,7 +12,6 @@ from cudalab.output import notes
 
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Self
 
 
 def _stderr() -> Console:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from cudalab.output.annotations import from_root, root
+from cudalab.output.annotations import Annotation, Rule, from_root, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cudalab.output.annotations import Annotation, Rule
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -12,12 +12,11 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from cudalab.output.charts import Changes, Columns, Ladder, OverSizes
+from cudalab.output.charts import Changes, Chart, Columns, Ladder, Line, OverSizes, Roofline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from cudalab.output.charts import Chart, Line, Roofline
 
 WIDTH = 560  # of every picture, in its own unit, which is a pixel if nothing scales it
 PLOT_HEIGHT = 250

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cudalab.errors import CudalabError
-from cudalab.output.page import Commands, Drawing, Heading
+from cudalab.output.page import Commands, Drawing, Heading, Part
 from cudalab.output.page import Table as Columns
 from cudalab.output.page import Text as Prose
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from cudalab.output.grid import Grid
     from cudalab.output.listing import Listing
-    from cudalab.output.page import Part
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}

@@ -15,17 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import nvcc
-from cudalab.language.source import with_defines
+from cudalab.language.source import Source, with_defines
 from cudalab.predict import kept
-from cudalab.predict.instructions import BARRIER, Block, Instruction
+from cudalab.predict.instructions import BARRIER, Block, Instruction, Key
 from cudalab.predict.merging import merge
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from cudalab.language.source import Source
     from cudalab.predict.gpus import Gpu
-    from cudalab.predict.instructions import Key
 
 _ENTRY = re.compile(
     r"^\.(?:visible|weak) \.entry (\w+)\(.*?^\{\n(.*?)^\}", re.DOTALL | re.MULTILINE

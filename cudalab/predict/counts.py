@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab import runner
-from cudalab.backends.base import WrappedDevice
+from cudalab.backends.base import Device, WrappedDevice
 from cudalab.backends.choice import host_device, host_features
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.errors import CudalabError
@@ -23,7 +23,6 @@ from cudalab.predict.recorder import Recorder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.backends.base import Device
     from cudalab.backends.trace import LaunchTrace
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant

@@ -16,8 +16,11 @@ from cudalab.predict import kept
 from cudalab.predict.counts import (
     SAMPLE,
     Cost,
+    Counts,
+    Generated,
     KernelCounts,
     Row,
+    Subject,
     counted,
     draws_work,
     grown,
@@ -27,7 +30,6 @@ from cudalab.predict.counts import (
 
 if TYPE_CHECKING:
     from cudalab.labs.inputs import HostInputs, Size
-    from cudalab.predict.counts import Counts, Generated, Subject
 
 MAX_BYTES, MAX_FLOPS = 1 << 28, 1 << 30  # of an input whose kernels are counted at its own size
 WHOLE_BYTES = 1 << 21  # of one whose blocks are all traced

@@ -1,14 +1,9 @@
 """An instruction of a kernel, and a stretch of them without a jump."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 # File, line, space and kind of an access, as the profile names them; or "barrier" and its kind.
 Key = tuple[str, int, str, str]

@@ -1,7 +1,5 @@
 """What the user's cache keeps, so that the next prediction begins with it: code and counts."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from contextlib import suppress

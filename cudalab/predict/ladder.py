@@ -12,8 +12,8 @@ from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.predict import model
-from cudalab.predict.code import compiled
-from cudalab.predict.counts import Subject
+from cudalab.predict.code import Code, compiled
+from cudalab.predict.counts import Counts, Generated, Subject
 from cudalab.predict.growth import counts_of
 from cudalab.predict.model import Constants, Work
 from cudalab.predict.recorder import Recorder
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
-    from cudalab.predict.code import Code
-    from cudalab.predict.counts import Counts, Generated
     from cudalab.predict.gpus import Gpu
 
 # The time is within this factor of the prediction for nine of ten rungs that were measured:

@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments, dim3
+from cudalab.backends.base import (
+    Buffer,
+    CompiledModule,
+    DeviceInfo,
+    Dim,
+    Kernel,
+    Module,
+    check_arguments,
+    dim3,
+)
 from cudalab.backends.facts import HOST
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError
-from cudalab.language.source import parameter_names
+from cudalab.language.source import Source, parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Buffer, Dim, Kernel, Module
     from cudalab.formats import Payload
-    from cudalab.language.source import Source
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cudalab.output.grid import Column, Grid
-from cudalab.predict.ladder import TIE, is_tie, neighbours
-
-if TYPE_CHECKING:
-    from cudalab.predict.ladder import Prediction, Rung
+from cudalab.predict.ladder import TIE, Prediction, Rung, is_tie, neighbours
 
 MIN_MS = 1e-5  # far below the time of a launch
 # What each part of the GPU is busy with when it is the limit.

@@ -18,14 +18,13 @@ from cudalab.backends.cpu.flags import GCC_PROGRAM, PROGRAM, for_programs, with_
 from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import compiler_identity
 from cudalab.output.progress import stage
-from cudalab.program.files import Part, gather, is_for_host
+from cudalab.program.files import File, Part, gather, is_for_host
 from cudalab.program.options import folders_of, libraries_of
 from cudalab.system.cache import explain_full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.program.files import File
     from cudalab.program.loops import Preprocessor, Ways
 
 NVCC_FLAGS = (

@@ -4,22 +4,17 @@ A `Part` knows what its texts and options ask of the host's compiler. Both ways 
 begin with it: build.py makes one that runs, instrumented.py one that is observed.
 """
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import PROGRAM, with_users
 from cudalab.errors import CudalabError
 from cudalab.program.options import HostOptions, for_host
 from cudalab.program.refusals import is_cuda_header
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)
 _MAIN = re.compile(r"\bmain\s*\(")

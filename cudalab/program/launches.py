@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.language.types import is_local
 from cudalab.program import qualified
-from cudalab.program.parsed import Launch
+from cudalab.program.parsed import Launch, Parsed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from cudalab.language.scopes import Node
     from cudalab.language.structure import Kernel
     from cudalab.language.syntax import Words
-    from cudalab.program.parsed import Parsed
 
 
 @dataclass(frozen=True, kw_only=True)

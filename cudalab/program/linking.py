@@ -1,14 +1,9 @@
 """Errors about objects that do not link, from the linker's messages."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from cudalab.errors import KernelCompileError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # In the words of GNU's linker and of LLVM's.
 _UNDEFINED = re.compile(

@@ -104,7 +104,11 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
     full = disk_full(messages)
     if full:
         return full
-    messages = _with_own_names(messages, files)
+
+    def own(match: re.Match[str]) -> str:
+        return files[int(match["index"])].label
+
+    messages = _MADE.sub(own, messages).replace(f"{Path.cwd()}/", "")
     lacking = _lacking(messages, files)
     if lacking:
         return refusal(lacking, [parse(file) for file in files])
@@ -159,15 +163,6 @@ def _defined(name: str, files: Sequence[File]) -> bool:
         rf"|\b(?!return\b)\w+[ \t*&]+{name}\s*[;=\[]"  # a variable
     )
     return any(own.search(file.text) for file in files)
-
-
-def _with_own_names(messages: str, files: Sequence[File]) -> str:
-    """The messages with the names of the program's files instead of the generated ones."""
-
-    def own(match: re.Match[str]) -> str:
-        return files[int(match["index"])].label
-
-    return _MADE.sub(own, messages).replace(f"{Path.cwd()}/", "")
 
 
 def _readable(messages: str, files: Sequence[File]) -> str:

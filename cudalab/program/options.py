@@ -4,17 +4,12 @@ A line for nvcc is a line for `cudalab run`: the GPU's program is compiled with 
 CPU device those that speak of a GPU, of optimisation or of warnings mean nothing.
 """
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cudalab.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 # nvcc's long names for options that have a short one.
 _SHORT = {

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cpu import parts
-from cudalab.backends.trace import Finding, Place, Thread
+from cudalab.backends.trace import Finding, Kind, Place, Thread
 from cudalab.language.source import blank_comments
 from cudalab.microscope.explanations import where
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from cudalab.backends.cpu.check_rows import Tables
-    from cudalab.backends.trace import Kind
     from cudalab.program.files import File
 
 _OWN_DEFAULT = re.compile(

@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.language.tokens import CLOSING, OPENING, closing, tokenize
+from cudalab.language.tokens import CLOSING, OPENING, Token, closing, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cudalab.language.macros import Macro
-    from cudalab.language.tokens import Token
     from cudalab.program.parsed import Parsed
 
 _ASM = frozenset({"asm", "__asm__", "__asm"})
@@ -109,7 +108,9 @@ class Pasted:
                 result += [_Word(before.text + first, before.spaced), *glued[1:]]
                 i += 1
             elif word.text == "#" and following in arguments:
-                result.append(_Word(_quoted(arguments[following]), spaced=True))
+                words = arguments[following]
+                text = "".join((" " if word.spaced else "") + word.text for word in words).strip()
+                result.append(_Word('"' + re.sub(r'[\\"]', r"\\\g<0>", text) + '"', spaced=True))
                 i += 1
             elif word.text in arguments and following == "##":
                 result += arguments[word.text]
@@ -180,9 +181,3 @@ def _arguments(
         elif end > i + 1:
             given[-1].append(word)
     return None, i
-
-
-def _quoted(words: list[_Word]) -> str:
-    """The string that `#` turns an argument into."""
-    text = "".join((" " if word.spaced else "") + word.text for word in words).strip()
-    return '"' + re.sub(r'[\\"]', r"\\\g<0>", text) + '"'

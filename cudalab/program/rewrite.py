@@ -13,11 +13,11 @@ from cudalab.language import lockstep, shared
 from cudalab.language.device_functions import File as Functions
 from cudalab.language.macros import read_body
 from cudalab.language.scopes import BASIC
-from cudalab.language.tokens import closing_angle
+from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
 from cudalab.program import assembly, exact_arithmetic, launches, removed, sides, tiles
 from cudalab.program.calls import refuse_plain_calls
-from cudalab.program.launches import quoted, short_name
+from cudalab.program.launches import Known, quoted, short_name
 from cudalab.program.parsed import Parsed, parse, read
 from cudalab.program.pasted import Pasted
 from cudalab.program.refusals import (
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudalab.errors import NoDeviceError
-    from cudalab.language.tokens import Token
     from cudalab.program.files import File
-    from cudalab.program.launches import Known
 
 
 def edited(

@@ -4,15 +4,13 @@ A program normally uses the plain ones. An observed program has its own, and the
 separate library.
 """
 
-from __future__ import annotations
-
 import os
 import selectors
 import subprocess
 from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import get_native_id
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import compiler, parts
 from cudalab.backends.cpu.flags import (
@@ -30,9 +28,6 @@ from cudalab.errors import NoDeviceError
 from cudalab.output.progress import stage
 from cudalab.system.cache import explain_full_disk
 from cudalab.system.machine import usable_cores
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"

@@ -33,7 +33,12 @@ def rewrite(files: Sequence[Parsed], *, tell: bool) -> None:
     marks |= {macro.name for each in files for macro in each.macros if "__host__" in macro.words}
     used = set[str]()
     for each in files:
-        used |= _used_by_host(each, marks)
+        texts, only = each.words.texts, set[int]()
+        for _, body, is_both in _bodies(each, marks):
+            only |= set() if is_both else set(range(body.first, body.last))
+        inside = [(node.first, node.last) for node in each.root.of_kind("initializer")]
+        inside += [(first, last + 1) for first, last in each.structure.functions]
+        used |= {texts[i] for first, last in inside for i in range(first, last) if i not in only}
     for each in files:
         _of_host(each)
         lines = [*_of_both(each, marks, used), *_macros(each, used)]
@@ -46,16 +51,6 @@ def _bodies(each: Parsed, marks: set[str]) -> Iterator[tuple[Node, Node, bool]]:
     for node in each.bodies:
         body = next(child for child in node.children if child.kind == "block")
         yield node, body, bool(marks & set(each.words.texts[node.first : body.first]))
-
-
-def _used_by_host(each: Parsed, marks: set[str]) -> set[str]:
-    """The names in initializers, and in functions that the host may call."""
-    texts, only = each.words.texts, set[int]()
-    for _, body, is_both in _bodies(each, marks):
-        only |= set() if is_both else set(range(body.first, body.last))
-    inside = [(node.first, node.last) for node in each.root.of_kind("initializer")]
-    inside += [(first, last + 1) for first, last in each.structure.functions]
-    return {texts[i] for first, last in inside for i in range(first, last) if i not in only}
 
 
 def _asking(each: Parsed, start: int, end: int) -> list[Token]:

@@ -15,7 +15,7 @@ from cudalab.program.fragments import Purity, Stretch, is_fragment, is_made
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.language.scopes import Name, Node, Scope
+    from cudalab.language.scopes import Node, Scope
     from cudalab.language.syntax import Words
     from cudalab.program.parsed import Parsed
 
@@ -43,7 +43,12 @@ class _Finder:
     ) -> None:
         self.words, self.conditions, self.purity = words, conditions, purity
         self.edits: list[Edit] = []
-        self.declared = set(_fragments(function))
+        parameters = function.scope.names.values() if function.scope is not None else ()
+        found = [name for names in parameters for name in names if name.type.is_reference]
+        for node in function.of_kind("declaration"):
+            if not node.words & {"static", "__shared__"}:
+                found += node.names
+        self.declared = {name for name in found if is_fragment(name.type) or is_made(name)}
         if self.declared:
             for part in function.children:
                 self._look_into(part)
@@ -112,13 +117,3 @@ class _Finder:
         for i, k, instead in s.roundings:
             self.edits.append((tokens[i].start, tokens[k].end, instead))
         return True
-
-
-def _fragments(function: Node) -> list[Name]:
-    """The fragments that a function declares; parameters may be references."""
-    parameters = function.scope.names.values() if function.scope is not None else ()
-    found = [name for names in parameters for name in names if name.type.is_reference]
-    for node in function.of_kind("declaration"):
-        if not node.words & {"static", "__shared__"}:
-            found += node.names
-    return [name for name in found if is_fragment(name.type) or is_made(name)]

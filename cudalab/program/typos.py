@@ -1,7 +1,5 @@
 """Misspelt names of CUDA: finds the name that was probably meant."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from functools import cache

@@ -1,14 +1,9 @@
 """Failed calls of the runtime API whose result the program ignores."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from cudalab.language.tokens import Lines, closing, opening, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # What a program counts on: bytes that are copied or set, and memory that is made or given back.
 _NEEDED = re.compile(

@@ -4,25 +4,21 @@ They work wherever IPython does. Each command has a process of its own, so a ker
 leaves the notebook as it was, and interrupting the cell ends the command.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab import labs
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.python.command import COMMAND
 from cudalab.python.page import Page
 from cudalab.python.stream import stream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # The commands that can write a page, and their options that name files; the first one's is a page.
 PAGES = {"profile": ("--html", "--json"), "report": ("--output", "-o")}

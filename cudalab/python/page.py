@@ -1,7 +1,5 @@
 """A report that a notebook shows as a page, and a terminal as text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from html import escape
 

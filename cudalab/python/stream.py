@@ -1,7 +1,5 @@
 """Runs a command and passes on what it writes, as it is written."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -171,7 +171,7 @@ FAULTS = (
     Fault(
         "a reference is to nothing",
         WRITER + "places.py",
-        "copies = self.given.copies(type_, words) or self.given.reads_reference(type_, words)",
+        "copies = copies or self.given.reads_reference(node.type, words)",
         "copies = True",
     ),
     Fault(

@@ -217,7 +217,11 @@ class _Listing:
             in_header = site.flags & (IS_HEADER | IS_LIBRARY) == IS_HEADER
             if may_stop(called, in_header=in_header):
                 self.blocks[-1].stops.append(called)
-            self._expect_access(site, called)
+            # A hook of the user's is called whenever its block is entered.
+            block = self.blocks[-1]
+            if _HOOK.match(called) and not site.flags and block.site.number and block.is_straight:
+                site.flags |= IS_ACCESS
+                site.head = block.site.number
         if LOOKS.match(called):
             site.looks = self._address
         self._expect_look(site, called)
@@ -242,13 +246,6 @@ class _Listing:
         if self._index:
             self._index.decide()
         self._index = None
-
-    def _expect_access(self, site: Site, called: str) -> None:
-        """Note that a hook of the user's is called whenever its block is entered."""
-        block = self.blocks[-1]
-        if _HOOK.match(called) and not site.flags and block.site.number and block.is_straight:
-            site.flags |= IS_ACCESS
-            site.head = block.site.number
 
     def _take_hook(self, called: str) -> None:
         """Note of how many bytes hooks have been told for the accesses that follow."""

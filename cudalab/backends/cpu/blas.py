@@ -4,16 +4,11 @@ NumPy's wheel brings one, and so does the package `scipy-openblas32`. Imports no
 program that is cached starts at once.
 """
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from cudalab.backends.cpu import parts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 PATH = "CUDALAB_BLAS"  # the environment variable in which a program finds the library's path
 # Where packages for Python have theirs, seen from a folder of `sys.path`.

@@ -4,20 +4,15 @@ They are installed as a package, or with a CUDA toolkit. `runtime/libraries` hol
 that take the place of theirs. Imports nothing heavy, for a program that is cached starts at once.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import RUNTIME
 from cudalab.errors import install_command
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 OURS = RUNTIME / "optional" / "cccl"  # found before NVIDIA's
 OLDEST = (3, 5)  # headers of ours include and replace some that 3.2 does not have

@@ -182,15 +182,6 @@ class Tables:
         return lines.local if lines else set()
 
 
-def _places(tables: Tables, known: bytes, look: int) -> set[Place]:
-    """The lines of the user's with a look."""
-    return {
-        Place(tables.files[site.file], site.line)
-        for site, known_of in zip(tables.sites, known, strict=True)
-        if known_of & look and not site.flags & IS_HEADER
-    }
-
-
 def looks(
     checker: ctypes.CDLL, tables: Tables, before: bytes, *, whole: bool
 ) -> tuple[bytes, Looks | None]:
@@ -203,7 +194,13 @@ def looks(
     known = ctypes.string_at(address, len(tables.sites))
     if known == before:
         return known, None
-    lines = Looks(unaligned=_places(tables, known, UNALIGNED))
+    lines = Looks(
+        unaligned={
+            Place(tables.files[site.file], site.line)
+            for site, known_of in zip(tables.sites, known, strict=True)
+            if known_of & UNALIGNED and not site.flags & IS_HEADER
+        }
+    )
     for site, look in zip(tables.sites, known, strict=True):
         place = Place(tables.files[site.file], site.line)
         if look & LOOKED_AT:

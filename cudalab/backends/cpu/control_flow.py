@@ -1,7 +1,5 @@
 """The control flow of a compiled kernel: its basic blocks, branches, joins and waiting loops."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import KW_ONLY, dataclass, field
@@ -222,7 +220,9 @@ class Flow:
     def _mark_waits(self) -> None:
         """Mark calls in loops that only wait, and functions that might be called by such loops."""
         working = {block.site.function for block in self.blocks if block.works}
-        cyclic = self._in_cycles()
+        idle = {block.position for block in self.blocks if not block.works}
+        # Blocks from which a way without work leads back to them.
+        cyclic = set().union(*cycles(idle, [self._ways(block) for block in self.blocks]))
         looks: set[tuple[int, str]] = set()  # of a function, in such a loop
         for block in self.blocks:
             for site in block.sites:
@@ -235,11 +235,6 @@ class Flow:
             for site in block.sites:
                 if site.looks and (site.function, site.looks) in looks:
                     site.flags |= IS_IN_WAIT
-
-    def _in_cycles(self) -> set[int]:
-        """The positions of blocks from which a way without work leads back to them."""
-        idle = {block.position for block in self.blocks if not block.works}
-        return set().union(*cycles(idle, [self._ways(block) for block in self.blocks]))
 
 
 def _evaluates(block: Block, head: Block) -> bool:

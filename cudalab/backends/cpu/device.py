@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from cudalab.backends import limits
-from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments
+from cudalab.backends.base import (
+    Buffer,
+    CompiledModule,
+    DeviceInfo,
+    Dim,
+    Kernel,
+    Module,
+    check_arguments,
+)
 from cudalab.backends.cpu import compiler, layout, tiers
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.toolchain import find_compiler
@@ -34,11 +42,9 @@ from cudalab.system.machine import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
 
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Buffer, Dim, Kernel, Module
     from cudalab.language.source import Source
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns

@@ -1,7 +1,5 @@
 """The host compiler's flags for kernels and for whole programs. Imports nothing heavy."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -4,15 +4,10 @@ Without such stops a lane would run ahead to its next store, barrier or warp ope
 do nothing of the kind need none: their lanes meet where the loop ends.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 # Calls in which no lane stops; functions of the program may be such calls, too.
 _GOES_ON = re.compile(

@@ -1,14 +1,9 @@
 """Whether the structures of the runtime lie in memory as Python's mirrors of them say."""
 
-from __future__ import annotations
-
 import ctypes
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from cudalab.errors import ToolchainError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 Mirror = type[ctypes.Structure]
 

@@ -1,20 +1,14 @@
 """Measuring on the CPU device: the host's clock, its caches and its memory."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.backends.base import overwrite
+from cudalab.backends.base import Buffer, Device, Module, overwrite
 from cudalab.language import source as sources
 from cudalab.system.machine import available_memory, last_level_cache
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer, Device, Module
 
 RUN_WORDS = 1 << 15  # per block: 256 KiB
 COPY_BYTES = 256 << 20

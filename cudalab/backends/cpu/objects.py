@@ -5,14 +5,10 @@ load it as an argument, and store it as the result of a call. clang has hooks th
 the instructions of x86-64 and of 64-bit ARM.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 _HOOK = re.compile(r"__(?:tsan|sanitizer|ubsan)_")
 _LOAD_HOOK = re.compile(r"__tsan_(?:\w*_)?read(?:(\d+)|_range)(?:@|$)")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from cudalab.backends import limits
-from cudalab.backends.base import DeviceInfo, check_arguments
+from cudalab.backends.base import Buffer, DeviceInfo, Dim, Kernel, Module, check_arguments
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.cuda.features import POSSIBLE_FEATURES, features_of
 from cudalab.backends.cuda.memory import CudaBuffer, own, shared_words, wait
@@ -34,15 +34,13 @@ from cudalab.errors import (
     install_command,
 )
 from cudalab.formats import Payload, as_bytes
-from cudalab.language.source import with_defines
+from cudalab.language.source import Source, with_defines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Buffer, Dim, Kernel, Module
-    from cudalab.language.source import Source
 
 # Pinning costs about 0.7 ms per MiB, a copy from pageable memory 0.1: only reuse pays for it.
 BOUNCE_BYTES = 4 << 20

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends.base import CompiledModule
+from cudalab.backends.base import Buffer, CompiledModule, Kernel
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.cuda.memory import CudaBuffer
 from cudalab.errors import CudalabError, NoDeviceError
 
 if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer, Kernel
     from cudalab.language.source import Source
 
 # NumPy's characters of scalar types, which PyCUDA's prepared calls use as well.

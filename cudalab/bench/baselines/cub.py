@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends.base import C_TYPES
+from cudalab.backends.base import C_TYPES, Buffer
 from cudalab.backends.cuda import nvcc
 from cudalab.bench.measure import COLD, POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, NoDeviceError, install_command
 from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, HostInputs
 

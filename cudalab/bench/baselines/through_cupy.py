@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.bench.measure import POISON, Candidate
+from cudalab.bench.measure import POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError, install_command
-from cudalab.labs.libraries import Problem
+from cudalab.labs.libraries import Problem, Way
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
-    from cudalab.bench.measure import Sampler
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, HostInputs
-    from cudalab.labs.libraries import Way
 
 
 def load() -> Any:

@@ -8,27 +8,25 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from cudalab import labs
-from cudalab.bench import grids
+from cudalab.bench import document, grids
 from cudalab.bench.charts import charts, intensities, rooflines
 from cudalab.bench.measure import COLD, HOT
-from cudalab.bench.report.blocks import Blank, Code, Heading, Picture, Table, Text
+from cudalab.bench.report.blocks import Blank, Block, Code, Heading, Picture, Table, Text
 from cudalab.bench.report.merge import device_facts, software_facts
 from cudalab.bench.report.samples import samples
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.microscope.annotate import summary_grid
 from cudalab.microscope.document import SCHEMA as PROFILE
+from cudalab.microscope.document import Document as Profile
 from cudalab.microscope.document import from_json
 from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cudalab.bench import document
     from cudalab.bench.document import Document, Environment, Row
-    from cudalab.bench.report.blocks import Block
     from cudalab.labs.base import Lab
-    from cudalab.microscope.document import Document as Profile
 
 ABOUT_ROOFLINES = (
     "Each point is a row of the table. The roof is what the device was measured to copy from "

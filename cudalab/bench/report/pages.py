@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from cudalab.bench.report.blocks import Blank, Code, Heading, Picture, Table, Text
-from cudalab.bench.report.content import build
+from cudalab.bench.report.blocks import Blank, Block, Code, Heading, Picture, Table, Text
+from cudalab.bench.report.content import Source, build
 from cudalab.formats import output_file, write_all
 from cudalab.output import svg, web
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from cudalab.bench.report.blocks import Block
-    from cudalab.bench.report.content import Source
     from cudalab.output.charts import Chart
     from cudalab.output.grid import Grid
 

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.labs.evidence import SANITIZE, Finding, block_sizes
+from cudalab.labs.evidence import SANITIZE, Evidence, Finding, block_sizes
 from cudalab.labs.histogram.lab import BYTE_VALUES, MAX_BINS, classes_of_bytes
-from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
+from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Problem, Way
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cudalab.labs.evidence import Evidence
     from cudalab.labs.inputs import Case, HostInputs
-    from cudalab.labs.libraries import Problem
 
 
 class HistogramLibraries(Libraries):

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.base import blocks_for
+from cudalab.labs.base import Job, blocks_for
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
-    from cudalab.labs.base import Job
     from cudalab.labs.inputs import Case
 
 VALUE_BYTES = 4  # in a pair, whose key has the same size

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cudalab.backends.base import Buffer, Message
 from cudalab.backends.base import message as message_to_host
-from cudalab.labs.base import Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for
 from cudalab.labs.radixsort.arrays import constant, input_of, shared_state, tile_of
-from cudalab.labs.radixsort.sweeps import COUNTER_BYTES, statuses_of, sweep_all
+from cudalab.labs.radixsort.sweeps import COUNTER_BYTES, Sweeps, statuses_of, sweep_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from cudalab.backends.base import Buffer, Message
-    from cudalab.labs.base import Job
-    from cudalab.labs.radixsort.sweeps import Sweeps
 
     Launch = Callable[[], None]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cudalab.errors import UsageError
-from cudalab.formats import as_bytes
+from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.keys import KeySort, ordered_bits
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cudalab.backends.base import Device
-    from cudalab.formats import InputStream
 
 MAX_SPLIT = 1 << 28  # keys: with more, buckets are larger than a block can sort
 MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS = 1 << 22, 1 << 27  # sweeps are as quick for fewer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.base import Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for
 from cudalab.labs.radixsort.arrays import (
     cleared,
     input_of,
@@ -41,7 +41,6 @@ from cudalab.labs.radixsort.sweeps import Sweeps, statuses_of, sweep_all
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
-    from cudalab.labs.base import Job
 
 
 def dispatch_split(job: Job) -> Step:

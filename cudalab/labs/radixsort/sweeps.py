@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.base import blocks_for
+from cudalab.labs.base import Job, blocks_for
 from cudalab.labs.radixsort.arrays import (
     cleared,
     input_of,
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cudalab.backends.base import Buffer
-    from cudalab.labs.base import Job
 
 FIRST_RUN = 1 << 30  # of sweeps by launches; sweeps in one launch count the same statuses from 1
 COUNTER_BYTES = 64 << 10  # in which a block counts all digits of its keys

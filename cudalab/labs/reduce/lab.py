@@ -8,7 +8,7 @@ import numpy as np
 
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import InputError, UsageError
-from cudalab.formats import as_bytes
+from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import SHOWN, Mismatches, compare_exact, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
@@ -19,7 +19,6 @@ from cudalab.labs.reduce.reference import expected_and_bound, operands
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.formats import InputStream
 
 FLOATS = ("float32", "float64")
 # These have no value for an empty input; the others give their identity.

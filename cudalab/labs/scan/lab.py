@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cudalab.backends.base import C_TYPES
+from cudalab.backends.base import C_TYPES, Device
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
-from cudalab.labs.inputs import ends, uniform, with_nans
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, ends, uniform, with_nans
 from cudalab.labs.scan import plans
 from cudalab.labs.scan.reference import PIECE_ITEMS, agree, expected_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from cudalab.backends.base import Device
-    from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 
 
 # From how many bytes on `lookback_prefetch` is taken, measured on an H200 and on parts of one.

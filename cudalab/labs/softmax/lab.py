@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cudalab.errors import UsageError
-from cudalab.formats import as_bytes
+from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import SHOWN, Mismatches, show
 from cudalab.labs.inputs import (
@@ -25,7 +25,6 @@ from cudalab.labs.softmax import plans
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.formats import InputStream
 
 PIECE_ITEMS = 1 << 20  # elements drawn or compared at a time
 MAX_CHAIN = 4096  # additions, one after another, whose roundings an answer may have

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.base import blocks_for
+from cudalab.labs.base import Job, blocks_for
 from cudalab.labs.solve import spectrum
 from cudalab.labs.solve.launches import THREADS, arguments, launch, warp_blocks
 from cudalab.labs.solve.residual import Measurement, Meter
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cudalab.backends.base import Buffer, Kernel
-    from cudalab.labs.base import Job
     from cudalab.labs.inputs import Array
 
     Launch = tuple[Kernel, int, tuple[Buffer | np.generic, ...]]

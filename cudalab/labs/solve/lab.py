@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cudalab.errors import CudalabError, InputError, UsageError
-from cudalab.formats import as_bytes
+from cudalab.formats import InputStream, as_bytes
 from cudalab.labs import registry
 from cudalab.labs.base import Lab, Option
 from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, show
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from cudalab.backends.base import Device
-    from cudalab.formats import InputStream
 
 TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
 COMPARED = "A x against f, row by row"

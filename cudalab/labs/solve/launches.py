@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.base import blocks_for
+from cudalab.labs.base import Job, blocks_for
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer, Dim
-    from cudalab.labs.base import Job
 
 THREADS = 256  # for the kernels that all variants share
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cudalab import labs
-from cudalab.backends.base import graph
+from cudalab.backends.base import Buffer, graph
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.labs.base import Job, Step
@@ -45,7 +45,6 @@ from cudalab.language import source
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudalab.backends.base import Buffer
 
 REFINEMENTS = 10
 MAX_ITER = 10_000

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cudalab.backends.base import stream
-from cudalab.labs.base import blocks_for
+from cudalab.labs.base import Job, blocks_for
 from cudalab.labs.solve.factors import PANEL, BlockedFactors, SingularError
 from cudalab.labs.solve.launches import THREADS, launch
-
-if TYPE_CHECKING:
-    from cudalab.labs.base import Job
 
 
 class TensorFactors(BlockedFactors):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cudalab.errors import UsageError
-from cudalab.formats import as_bytes
+from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.inputs import (
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cudalab.backends.base import Device
-    from cudalab.formats import InputStream
 
 PIECE_WORDS = 1 << 20  # elements drawn at a time
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cudalab.language.ptx import arithmetic, memory, threads
 from cudalab.language.ptx.reading import (
     Block,
+    Instruction,
     Statement,
     UnknownInstructionError,
     instructions,
@@ -21,7 +22,6 @@ from cudalab.language.ptx.tables import CONSTRAINTS, OF_NO_EFFECT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudalab.language.ptx.reading import Instruction
 
 __all__ = ["Statement", "UnknownInstructionError", "read", "translate"]
 

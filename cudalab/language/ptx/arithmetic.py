@@ -1,11 +1,8 @@
 """Instructions on registers: arithmetic, comparisons, conversions and moves."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
-from cudalab.language.ptx.reading import UnknownInstructionError
+from cudalab.language.ptx.reading import Block, Instruction, UnknownInstructionError
 from cudalab.language.ptx.tables import (
     COMPARISONS,
     COUNTS,
@@ -19,9 +16,6 @@ from cudalab.language.ptx.tables import (
     WIDE,
     WORDS,
 )
-
-if TYPE_CHECKING:
-    from cudalab.language.ptx.reading import Block, Instruction
 
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+[uU]?|\d+[uU]?|\d*\.\d*(?:[eE][+-]?\d+)?")
 

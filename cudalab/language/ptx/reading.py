@@ -1,18 +1,11 @@
 """The instructions of an `asm` statement, and what its operands and registers are in C++."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
 
 from cudalab.language.ptx.tables import TYPES
-from cudalab.language.tokens import CLOSING, OPENING, closing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.language.tokens import Token
+from cudalab.language.tokens import CLOSING, OPENING, Token, closing
 
 _TOKEN = re.compile(
     r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}"
@@ -84,13 +77,9 @@ def _operands(tokens: list[Token], source: str) -> list[Operand]:
         if end is None:
             break
         value = source[tokens[i].end : tokens[end].start]
-        operands.append(Operand(constraint, _on_one_line(value)))
+        operands.append(Operand(constraint, " ".join(re.sub(r"\\\n", " ", value).split())))
         i = end + 2  # after the comma
     return operands
-
-
-def _on_one_line(code: str) -> str:
-    return " ".join(re.sub(r"\\\n", " ", code).split())
 
 
 @dataclass
@@ -134,7 +123,13 @@ def instructions(text: str, block: Block) -> Iterator[Instruction]:
             words.append(word)
         elif words:
             if words[0] == ".reg":
-                _declare(words, block)
+                kind = TYPES.get(words[1].removeprefix("."))
+                names = [word for word in words[2:] if word != ","]
+                if kind is None or not all(re.fullmatch(r"%?[\w$]+", name) for name in names):
+                    raise UnknownInstructionError(" ".join(words))
+                for name in names:
+                    block.registers[name] = "cudalab_" + re.sub(r"\W", "_", name)
+                    block.pieces.append(f"{kind} {block.registers[name]};")
             else:
                 yield _parsed(words)
             words = []
@@ -142,19 +137,11 @@ def instructions(text: str, block: Block) -> Iterator[Instruction]:
         yield _parsed(words)
 
 
-def _declare(words: list[str], block: Block) -> None:
-    kind = TYPES.get(words[1].removeprefix("."))
-    names = [word for word in words[2:] if word != ","]
-    if kind is None or not all(re.fullmatch(r"%?[\w$]+", name) for name in names):
-        raise UnknownInstructionError(" ".join(words))
-    for name in names:
-        block.registers[name] = "cudalab_" + re.sub(r"\W", "_", name)
-        block.pieces.append(f"{kind} {block.registers[name]};")
-
-
 def _parsed(words: list[str]) -> Instruction:
     rest, guard = list(words), ""
-    text = _written(words)
+    text = " ".join(words)  # as its author would write it:
+    text = re.sub(r" (?=\.[A-Za-z])", "", text)
+    text = re.sub(r"(?<=[\[{!@]) | (?=[\]},])", "", text)
     if rest[0].startswith("@"):
         guard = rest.pop(0)[1:]
         if not guard:
@@ -173,10 +160,3 @@ def _parsed(words: list[str]) -> Instruction:
         else:
             operands[-1] += word
     return Instruction(text, opcode, modifiers, [each for each in operands if each], guard=guard)
-
-
-def _written(words: list[str]) -> str:
-    """An instruction as its author would write it."""
-    text = " ".join(words)
-    text = re.sub(r" (?=\.[A-Za-z])", "", text)
-    return re.sub(r"(?<=[\[{!@]) | (?=[\]},])", "", text)

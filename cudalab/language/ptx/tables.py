@@ -1,7 +1,5 @@
 """What instructions of PTX are in C++, where a table can say it."""
 
-from __future__ import annotations
-
 # The C++ types of registers by the letter of a constraint, and by PTX's own names.
 CONSTRAINTS = {
     "h": "unsigned short",

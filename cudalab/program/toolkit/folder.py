@@ -4,8 +4,6 @@ Its nvcc is cudalab's, its headers include those of the CPU device, and each of 
 for the same archive: the runtime of whole programs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,17 +1,12 @@
 """nvcc's command line, as makefiles write it."""
 
-from __future__ import annotations
-
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError, UsageError
 from cudalab.program.options import split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # What nvcc is to do, by the options that say so; without one of them it makes a program.
 _WAYS = {

@@ -1,21 +1,16 @@
 """`cudalab run --make`: make, or CMake, with our toolkit instead of NVIDIA's."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
 from cudalab.output.notes import note
 from cudalab.program.toolkit.folder import environment, toolkit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _ELSEWHERE = ("-C", "-f", "--directory", "--file", "--makefile")  # options that name the makefile

@@ -1,28 +1,21 @@
 """What nvcc does, done for the CPU device: objects, archives and programs."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, UsageError
 from cudalab.output.notes import note
 from cudalab.program import build
-from cudalab.program.files import TOOLKIT_VERSION, Part, gather
+from cudalab.program.files import TOOLKIT_VERSION, File, Part, gather
 from cudalab.program.messages import explain, links
 from cudalab.program.options import folders_of, for_host
 from cudalab.program.toolkit import records
 from cudalab.program.toolkit.folder import runtime, toolkit
 from cudalab.program.toolkit.line import Line, read
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.program.files import File
 
 _ABOUT = f"""\
 nvcc: NVIDIA (R) Cuda compiler driver, as cudalab plays it
@@ -81,7 +74,9 @@ def _compile_all(line: Line) -> None:
         output = f"{line.output}{beside}" if line.output.endswith("/") else line.output or beside
         _compile(line, source, Path(output))
         if line.dependencies:
-            _write_dependencies(line, source, output)
+            path = line.dependencies
+            path = path if path != "beside the object" else str(Path(output).with_suffix(".d"))
+            Path(path).write_text(_rule(line, source, output), encoding="utf-8")
 
 
 def _compile(line: Line, source: str, output: Path) -> list[File]:
@@ -108,13 +103,6 @@ def _move(made: Path, to: Path) -> None:
         shutil.copy2(made, to)
     except OSError as error:
         raise CudalabError(f"{to}: cannot be written: {error.strerror}") from None
-
-
-def _write_dependencies(line: Line, source: str, output: str) -> None:
-    """-MD: the rule for make that names the files of which an object is made."""
-    path = line.dependencies
-    path = path if path != "beside the object" else str(Path(output).with_suffix(".d"))
-    Path(path).write_text(_rule(line, source, output), encoding="utf-8")
 
 
 def _list_dependencies(line: Line) -> None:

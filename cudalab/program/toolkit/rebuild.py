@@ -1,20 +1,15 @@
 """The parts of a program for the instruments: named sources, or what our nvcc has built."""
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
 from cudalab.program import openmp
 from cudalab.program.files import Part, gather, is_binary
 from cudalab.program.options import folders_of
 from cudalab.program.toolkit.records import Record, recorded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _FOLDER = re.compile(r"-(?:I|L|isystem)")
 _MAIN = re.compile(r"\bmain\s*\(")

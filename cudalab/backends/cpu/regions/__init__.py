@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.barriers import barrier, call, step
-from cudalab.backends.cpu.regions.blame import places_of
+from cudalab.backends.cpu.regions.blame import Place, places_of
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.conditional import branched
 from cudalab.backends.cpu.regions.control import construct
@@ -43,7 +43,6 @@ from cudalab.backends.cpu.regions.writer import Writer
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from cudalab.backends.cpu.regions.blame import Place
     from cudalab.backends.cpu.regions.syntax import Function
 
 PASSES = Passes(

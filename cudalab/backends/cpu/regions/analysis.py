@@ -10,16 +10,14 @@ from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
-from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
-from cudalab.backends.cpu.regions.words import CHANGING, calls, close, spaced, texts
+from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
+from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, spaced, texts
 from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
-    from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.words import Words
 
 # Words that need the position of the running thread where the runtime looks for it.
 _CURRENT = frozenset(
@@ -371,7 +369,13 @@ class Analysis:
         """Record what a function is passed by one with `facts`; return whether that is new."""
         known = self.facts[callee]
         before = set(known.own), list(known.parameters), set(known.lambda_parameters)
-        known.pointed |= _referred_twice(callee, [*map(facts.referred, arguments)])
+        names = [*map(facts.referred, arguments)]
+        known.pointed |= {
+            parameter.name
+            for i, parameter in enumerate(callee.parameters[: len(names)])
+            if parameter.is_reference
+            and any(names[i] & others for j, others in enumerate(names) if j != i)
+        }
         for i, parameter in enumerate(callee.parameters):
             argument = arguments[i] if i < len(arguments) else parameter.default
             if facts.is_lambda(argument):
@@ -449,13 +453,3 @@ def _is_small_array(name: str, words: Words) -> bool:
         return False
     lengths = (int(word.text) for word in words if word.text.isdecimal())
     return prod(lengths) <= _SMALL
-
-
-def _referred_twice(callee: Function, names: list[set[str]]) -> set[str]:
-    """The reference parameters that may alias another argument."""
-    return {
-        parameter.name
-        for i, parameter in enumerate(callee.parameters[: len(names)])
-        if parameter.is_reference
-        and any(names[i] & others for j, others in enumerate(names) if j != i)
-    }

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.places import INTO
-from cudalab.backends.cpu.regions.syntax import locals_of
-from cudalab.backends.cpu.regions.words import CHANGING, texts
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
+from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.analysis import Facts
     from cudalab.backends.cpu.regions.strides import Strides
-    from cudalab.backends.cpu.regions.syntax import Local, Statement
-    from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
 _INTEGERS = frozenset({"int", "unsigned", "long", "size_t", "uint32_t", "int32_t", "uint64_t"})

@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.parts import in_lambda
-from cudalab.backends.cpu.regions.syntax import Statement, nodes, statements
-from cudalab.backends.cpu.regions.words import calls, of_text, spaced
+from cudalab.backends.cpu.regions.syntax import Function, Statement, nodes, statements
+from cudalab.backends.cpu.regions.words import Words, calls, of_text, spaced
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from cudalab.backends.cpu.regions.syntax import Function
     from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.words import Words
     from cudalab.language.scopes import Node
     from cudalab.language.tokens import Token
 

@@ -15,7 +15,7 @@ from cudalab.backends.cpu.regions.cuts import hoisted
 from cudalab.backends.cpu.regions.gathering import is_among_own, split_by
 from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.parallel_regions import in_region
-from cudalab.backends.cpu.regions.parts import Loop
+from cudalab.backends.cpu.regions.parts import Loop, Part
 from cudalab.backends.cpu.regions.rounds import Rounds, rounds_of
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.uniformity import Level
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cudalab.backends.cpu.regions.body import Body
-    from cudalab.backends.cpu.regions.parts import Part
     from cudalab.backends.cpu.regions.writer import Piece
 
 

@@ -17,7 +17,7 @@ from cudalab.backends.cpu.regions.parts import (
     regions_of,
 )
 from cudalab.backends.cpu.regions.rounds import leads_to_rounds
-from cudalab.backends.cpu.regions.syntax import Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cudalab.backends.cpu.regions.body import Body
-    from cudalab.backends.cpu.regions.syntax import Local
 
 
 def cut(body: Body, statements: list[Statement], last: bool) -> list[Part]:

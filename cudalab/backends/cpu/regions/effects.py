@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cudalab.backends.cpu.regions.given import BUILT_IN
+from cudalab.backends.cpu.regions.given import BUILT_IN, Declared, Given
 from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.words import texts
-from cudalab.language.scopes import Scope
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.given import Declared, Given
-    from cudalab.language.scopes import Type
+from cudalab.language.scopes import Scope, Type
 
 _NOT_COMPUTING = frozenset({"static", "asm", "__asm__", "new", "delete", "throw"})
 

@@ -12,16 +12,14 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.backends.cpu.regions.syntax import nodes
+from cudalab.backends.cpu.regions.syntax import Function, Parameter, nodes
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
-from cudalab.language.tokens import split, tokenize
+from cudalab.language.tokens import Token, split, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudalab.backends.cpu.regions.syntax import Function, Parameter
     from cudalab.language.scopes import Node
-    from cudalab.language.tokens import Token
 
 # The words in which a function that has groups besides its block says so.
 GROUPS = frozenset(
@@ -225,7 +223,11 @@ class _Reader:
         made = self._made(words[i:end])
         if kind == "coalesced_group":
             _drop_namespace(result)
-        self._add(name, kind, place)
+        # A group that is a variable; its name must be unique among groups.
+        getattr(self, _OBJECTS[kind]).add(name)
+        kinds = [each for each in _OBJECTS.values() if name in getattr(self, each)]
+        if name in self.tiles or len(kinds) > 1:
+            raise _refusal(place)
         result += [*made, words[end]]
         return end + 1
 
@@ -239,13 +241,6 @@ class _Reader:
             label = self._call(place, _PARTS[maker], self._translated(arguments[1]))
             return self._call(place, "__cg_split", self._mask(arguments[0]), label)
         return self._call(place, "__cg_here") if maker == "coalesced_threads" else words
-
-    def _add(self, name: str, kind: str, place: Token) -> None:
-        """Record a group that is a variable; its name must be unique among groups."""
-        getattr(self, _OBJECTS[kind]).add(name)
-        kinds = [each for each in _OBJECTS.values() if name in getattr(self, each)]
-        if name in self.tiles or len(kinds) > 1:
-            raise _refusal(place)
 
     def _at_once(self, words: Words, i: int, result: Words) -> int:
         """Translate `this_grid().name()`, without a variable."""

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import TYPES
-from cudalab.backends.cpu.regions.unit import BUILT_IN, own_names
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls, texts
+from cudalab.backends.cpu.regions.syntax import TYPES, Function
+from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, own_names
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from cudalab.backends.cpu.regions.syntax import Function
-    from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.words import Words
     from cudalab.language.tokens import Token
 
 _OF_METHOD = (".", "->", "::")

@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.strides import Strides
-from cudalab.backends.cpu.regions.syntax import Statement
+from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.unit import parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, of_text, texts
+from cudalab.backends.cpu.regions.unit import Unit, parsed
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, of_text, texts
 from cudalab.language.scopes import BASIC
 from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function, Local
-    from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
 ALONE = "no barriers; "  # in reasons why the threads of a kernel run one after another

@@ -6,17 +6,11 @@ block: `k_cudalab_all(cudalab_B, N, …)`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.syntax import Parameter
+from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, texts
 from cudalab.language.tokens import closing_angle, split
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function, Statement
-    from cudalab.backends.cpu.regions.words import Words
 
 _NUMBERS = frozenset(
     {"bool", "char", "short", "int", "long", "unsigned", "signed", "const", "size_t"}
@@ -30,7 +24,11 @@ def hand_over_numbers(kernel: Function) -> None:
     """Turn template parameters of a kernel into parameters, unless they must be constants."""
     parts = split(kernel.template[2:-1])
     declared = [part[: texts(part).index("=")] if "=" in texts(part) else part for part in parts]
-    places = [i for i, part in enumerate(declared) if _is_number(part)]
+    places = [
+        i
+        for i, part in enumerate(declared)
+        if len(part) > 1 and _NUMBERS.issuperset(texts(part[:-1]))
+    ]
     try:
         if not places or _must_be_known(kernel, {declared[i][-1].text for i in places}):
             return
@@ -42,10 +40,6 @@ def hand_over_numbers(kernel: Function) -> None:
     between = [word for part in left for word in (comma, *part)][1:]
     kernel.template = [*kernel.template[:2], *between, kernel.template[-1]] if left else []
     kernel.parameters[:0] = [Parameter(declared[i], declared[i][-1].text, []) for i in places]
-
-
-def _is_number(declared: Words) -> bool:
-    return len(declared) > 1 and _NUMBERS.issuperset(texts(declared[:-1]))
 
 
 def _must_be_known(kernel: Function, names: set[str]) -> bool:

@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import Statement, parameter_of, statements
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls, close, texts
+from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, parameter_of, statements
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
-    from cudalab.backends.cpu.regions.syntax import Function, Local
     from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
 

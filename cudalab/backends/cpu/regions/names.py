@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of
 
 if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function
     from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.context_arrays import declare, outer
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.parts import OUTER, Loop
+from cudalab.backends.cpu.regions.parts import OUTER, Loop, Part
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, texts
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.body import Body
-    from cudalab.backends.cpu.regions.parts import Part
     from cudalab.backends.cpu.regions.writer import Piece
 
 

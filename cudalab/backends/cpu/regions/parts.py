@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import Statement
-from cudalab.backends.cpu.regions.words import close, spaced, texts
+from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
+from cudalab.backends.cpu.regions.words import Words, close, spaced, texts
 from cudalab.language.tokens import Token, bracket_around, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter
-    from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
 # Statements that belong to the block: what they declare is the same for all threads.

@@ -10,20 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.backends.cpu.regions.given import BUILT_IN
+from cudalab.backends.cpu.regions.given import BUILT_IN, Given
 from cudalab.backends.cpu.regions.words import Words, texts
 from cudalab.language import syntax as tree
-from cudalab.language.scopes import UNKNOWN, Scope
-from cudalab.language.tokens import split
+from cudalab.language.scopes import UNKNOWN, Node, Scope, Type
+from cudalab.language.tokens import Token, split
 from cudalab.language.tree import Reader
 from cudalab.language.types import of_variable, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudalab.backends.cpu.regions.given import Given
-    from cudalab.language.scopes import Node, Type
-    from cudalab.language.tokens import Token
 
 # What language/arithmetic.py puts before the target of an assignment.
 INTO = ("::", "cudalab", "::", "cudalab_into", "(")
@@ -230,7 +227,8 @@ class _Walk:
         elif callee.kind == "name":
             named = callee.text
             self.found.calls.add(named)
-            if self._is_variable(callee):
+            found = callee.scope.find(callee.text) if callee.scope else None
+            if found is not None and found.kind == "variable":
                 self._call_variable(callee, arguments)
                 return
         else:
@@ -240,10 +238,6 @@ class _Walk:
             return
         for i, argument in enumerate(arguments):
             self.visit(argument, lent=not self.given.reads(named, words, i))
-
-    def _is_variable(self, node: Node) -> bool:
-        found = node.scope.find(node.text) if node.scope else None
-        return found is not None and found.kind == "variable"
 
     def _call_variable(self, callee: Node, arguments: list[Node]) -> None:
         """A call of a lambda, a pointer to a function or an object."""
@@ -321,16 +315,16 @@ class _Walk:
                 )
             else:
                 words = [*spec, *self.own[declarator.first : declarator.name]]
-                self._begin(self.own[declarator.name].text, child, words, node.type)
-
-    def _begin(self, name: str, initializer: Node, words: Words, type_: Type) -> None:
-        """The initializer of a variable, whose type is in these words."""
-        value = initializer.children[0]
-        if value.kind == "lambda":
-            self.places.lambdas[name] = [self.own[p.first : p.last] for p in value.parameters]
-        copies = self.given.copies(type_, words) or self.given.reads_reference(type_, words)
-        self.found.elsewhere |= not copies
-        self.visit(initializer, lent=not copies)
+                name = self.own[declarator.name].text
+                value = child.children[0]
+                if value.kind == "lambda":
+                    self.places.lambdas[name] = [
+                        self.own[p.first : p.last] for p in value.parameters
+                    ]
+                copies = self.given.copies(node.type, words)
+                copies = copies or self.given.reads_reference(node.type, words)
+                self.found.elsewhere |= not copies
+                self.visit(child, lent=not copies)
 
     def _class(self, node: Node, _: bool = False) -> None:
         for child in node.of_kind("declaration"):

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
-from cudalab.backends.cpu.regions.syntax import TYPES
-from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, declared_name, texts
+from cudalab.backends.cpu.regions.syntax import TYPES, Function, Statement
+from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, declared_name, texts
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function, Statement
-    from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.words import Words
 
 # What language/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
 _OWN = frozenset(

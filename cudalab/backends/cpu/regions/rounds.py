@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.syntax import Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.words import CHANGING, close, of_text, texts
+from cudalab.backends.cpu.regions.words import CHANGING, Words, close, of_text, texts
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.analysis import Facts
     from cudalab.backends.cpu.regions.strides import Strides
-    from cudalab.backends.cpu.regions.words import Words
 
 # Functions that the compiler has vector instructions for.
 _COMPUTING = re.compile(
@@ -222,15 +221,10 @@ def _changes_own(
     changing = [words for each in inside for words in each.pieces]
     changing += [] if index else [loop.step]
     return all(
-        name in own and is_plain and not through and _is_whole(words)
+        name in own and is_plain and not through and texts(words[1:2]) != ["."]
         for part in changing
         for name, through, words, is_plain in facts.places.of(part).changes
     )
-
-
-def _is_whole(changed: Words) -> bool:
-    """Whether a variable is changed as a whole, not just a member."""
-    return texts(changed[1:2]) != ["."]
 
 
 def _leaving(statement: Statement, ways: dict[str, str]) -> Statement:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.words import calls, close, texts
+from cudalab.backends.cpu.regions.words import Words, calls, close, texts
 from cudalab.language.tokens import Token, closing_angle, split
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from cudalab.backends.cpu.regions.analysis import Facts
     from cudalab.backends.cpu.regions.syntax import Function, Statement
-    from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
 _TYPE = re.compile(r"\w+_t|unsigned|signed|char|short|int|long|const")

@@ -15,7 +15,7 @@ from cudalab.backends.cpu.regions.words import (
     texts,
 )
 from cudalab.language import syntax as tree
-from cudalab.language.scopes import BASIC, Name, Scope
+from cudalab.language.scopes import BASIC, Name, Node, Scope
 from cudalab.language.specifiers import CLASS_KEYS
 from cudalab.language.tokens import Token, closing_angle, split
 from cudalab.language.tree import Reader
@@ -23,7 +23,6 @@ from cudalab.language.tree import Reader
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cudalab.language.scopes import Node
 
 TYPES = BASIC | {"auto"}
 _QUALIFIERS = frozenset({"const", "typename", "struct", "volatile"})

@@ -399,16 +399,13 @@ class Levels:
         may_skip = not _SKIPPING.isdisjoint(texts(words))  # so that some threads change nothing
         for name, through, value, is_plain in self.places.of(words).changes:
             if not is_plain:
-                self._lend(name)
+                # It may change where no assignment is seen.
+                if name in self.names and name not in self.shared:
+                    self.escaping.add(name)
+                    self.names[name] = Level.THREAD
             elif not (through and (name in self.pointers or name in self.shared)):
                 within = control[self.around.get(name, 0) :]
                 self._raise(name, max(*within, own, self.of(words if may_skip else value)))
-
-    def _lend(self, name: str) -> None:
-        """Note that a variable may change where no assignment is seen."""
-        if name in self.names and name not in self.shared:
-            self.escaping.add(name)
-            self.names[name] = Level.THREAD
 
     def _raise(self, name: str, level: Level) -> None:
         if name in self.names and name not in self.shared:

@@ -11,7 +11,14 @@ from cudalab.backends.cpu.regions.effects import Effects
 from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.places import Places
-from cudalab.backends.cpu.regions.syntax import TYPES, Function, defined, functions, statements
+from cudalab.backends.cpu.regions.syntax import (
+    TYPES,
+    Function,
+    Statement,
+    defined,
+    functions,
+    statements,
+)
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language import syntax as tree
 from cudalab.language.lockstep import IN_STEP, STEP
@@ -21,8 +28,6 @@ from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from cudalab.backends.cpu.regions.syntax import Statement
 
     Normalizing = Callable[["Unit", Function], list[Statement]]
 
