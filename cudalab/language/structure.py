@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cudalab.language.scopes import Node
     from cudalab.language.syntax import Words
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _DEVICE = frozenset({"__global__", "__device__"})
 _VARIABLES = ("__managed__", "__constant__", "__device__")
 # A constant may be read by the host, and is stored elsewhere.
-_STORED_ELSEWHERE = frozenset({"extern", "const", "constexpr", "inline", "__shared__"})
+_STORED_ELSEWHERE = frozenset({"extern", "constexpr", "inline", "__shared__"})
 _QUALIFIERS = frozenset({"const", "__restrict__", "__restrict", "restrict", "volatile", "struct"})
 
 
@@ -99,9 +99,31 @@ def scan(root: Node, words: Words, lines: Lines) -> Structure:
             if word is not None and is_own:
                 constant = word == "__constant__"
                 structure.own_variables |= {name.name: constant for name in node.names}
-            if word is not None and _STORED_ELSEWHERE.isdisjoint(texts):
+            if word is not None and not _is_stored_elsewhere(node, first, words):
                 structure.variables.append(first + texts.index(word))
     return structure
+
+
+def _is_stored_elsewhere(node: Node, first: int, words: Words) -> bool:
+    """Whether a variable of a declaration is constant: not only what it points to."""
+    texts = words.texts
+    begin = node.declarators[0].first if node.declarators else node.last
+    is_constant = "const" in _outside_of_angles(texts[first:begin])
+    for each in node.declarators:
+        own = texts[each.first : each.name]
+        behind = own[::-1].index("*") if "*" in own else None
+        if is_constant if behind is None else "const" in own[len(own) - behind :]:
+            return True
+    return not _STORED_ELSEWHERE.isdisjoint(texts[first:begin])
+
+
+def _outside_of_angles(texts: Sequence[str]) -> Iterator[str]:
+    """The words of a type without the arguments of its template."""
+    depth = 0
+    for text in texts:
+        depth += {"<": 1, ">": -1}.get(text, 0)
+        if not depth:
+            yield text
 
 
 def _declared(node: Node, first: int | None, *, is_inside: bool) -> Iterator[Declared]:

@@ -18,7 +18,7 @@ BIT_FIELDS = "bit fields"  # the detail of a race between two that share a word
 _CONDITIONAL = frozenset({"if", "for", "while", "switch"})
 _BIT_FIELD = re.compile(r"\b(\w+)\s*:\s*\d+\s*[;,=]")
 _MEMBER = re.compile(r"(?:\.|->)\s*(\w+)")
-_OF_TYPE = re.compile(r"^index (?P<index>-?\d+) of an array of type \w+(?P<size>\[.*)")
+_OF_TYPE = re.compile(r"^index (?P<index>-?\d+) of an array of type \S+?(?P<size>\[.*)")
 
 
 def with_clues(finding: Finding, texts: Mapping[str, Sequence[str]]) -> Finding:

@@ -285,8 +285,8 @@ class _Program:
             os._exit(125)
 
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
-        """Register a device, constant or managed variable as memory that kernels may use."""
-        name = elf.last_name(mangled.decode())
+        """Register a variable, or a table of functions, as memory that kernels may use."""
+        name = elf.said(mangled.decode())
         space = check_rows.SPACES.index("constant" if name in self.constants else "global")
         region = self.checker.cudalab_check_add(
             ctypes.c_void_p(address), num_bytes, 0, space, int(self.detect)

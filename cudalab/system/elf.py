@@ -23,6 +23,7 @@ _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
+_WRITABLE = 1  # a flag of a section
 _SYMBOL_TABLE, _VARIABLE, _THREAD_LOCAL = 2, 1, 6
 _MERGED = (2, 10)  # bindings: weak, and unique in the process
 _IS_APART = re.compile(r"_ZZ|_Z\w*I\w+E$")  # in a function, or with template arguments
@@ -49,6 +50,7 @@ class Symbol(NamedTuple):
     value: int
     num_bytes: int
     is_apart: bool  # a variable of a function, of a template, or inline
+    is_fixed: bool  # a table of constants, or of functions: it never changes
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,12 @@ def last_name(mangled: str) -> str:
     return name
 
 
+def said(mangled: str) -> str:
+    """What a variable is called in reports: by its name, or as the table of a class."""
+    name = last_name(mangled)
+    return f"the virtual functions of {name}" if mangled.startswith("_ZTV") else name
+
+
 def section(path: Path, name: str) -> bytes:
     """The bytes of a section of a program; none without it. OSError if the file is no program."""
     try:
@@ -196,7 +204,16 @@ class _Tables:
                         value,
                         num_bytes,
                         of_type == _VARIABLE and is_apart,
+                        of_type == _VARIABLE and self._is_fixed(section),
                     )
+
+    def _is_fixed(self, number: int) -> bool:
+        """Whether a section never changes once the library is loaded."""
+        if number >= len(self.sections):
+            return False
+        name, _, flags, *_ = self.sections[number]
+        text = self._string(self.sections[self.header[12]][4] + name)
+        return not flags & _WRITABLE or text.startswith(".data.rel.ro")
 
     @cached_property
     def segments(self) -> list[tuple[int, ...]]:

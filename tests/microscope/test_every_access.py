@@ -278,3 +278,122 @@ def test_an_index_past_an_array_of_the_thread_s_own_is_an_error_whatever_is_stor
     said = {each["line"]: "note" if each["note"] else "error" for each in found}
     rows = enumerate(INDICES.splitlines(), start=1)
     assert said == {number: row.split("// ")[1] for number, row in rows if "// " in row}
+
+
+TABLES = """struct Config { int n; int of[4]; };
+__device__ constexpr Config config = {4, {1, 2, 3, 4}};
+__device__ constexpr int grid[3][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}};
+template <class T> struct Table { static constexpr T values[4] = {1, 2, 3, 4}; };
+template <int N> __device__ constexpr int of_template[N] = {1, 2, 3};
+__constant__ const double constants[4] = {1, 2, 3, 4};
+__device__ int one(const int* x) { return *x; }
+__device__ int (*functions[4])(const int*) = {one, one, one, one};
+struct Base { __device__ virtual int get(int i) { return i; } __device__ virtual ~Base() {} };
+struct Derived : Base { __device__ int get(int i) override { return 2 * i; } };
+__global__ void k(int* out, int i) {
+    out[0] = config.of[i];  // error
+    out[1] = grid[0][i];  // error
+    out[2] = grid[i - 1][0];  // error
+    out[3] = Table<int>::values[i];  // error
+    out[4] = (int)constants[i];  // error
+    out[5] = of_template<3>[i - 1];  // error
+    out[6] = grid[1][2] + config.n + config.of[2] + (int)constants[1];
+    const int (*rows)[4] = grid;
+    out[7] = rows[i - 1][0];  // error
+    const double* pointer = constants;
+    out[8] = (int)pointer[i];  // error
+    auto function = functions[i];  // error
+    out[9] = i < 4 ? function(out) : 0;
+    Base* object = new Derived;
+    out[10] = object->get(i);
+    delete object;
+}
+int main() {
+    int* out;
+    cudaMalloc(&out, 64);
+    k<<<1, 1>>>(out, AT);
+    cudaDeviceSynchronize();
+    cudaFree(out);
+}
+"""
+
+
+@pytest.mark.parametrize("at", [3, 4])
+def test_tables_that_never_change_have_bounds(at, tmp_path):
+    file, report = tmp_path / "tables.cu", tmp_path / "findings.json"
+    file.write_text(TABLES, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), f"-DAT={at}", str(file)]
+    subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    document = json.loads(report.read_text("utf-8"))
+    rows = enumerate(TABLES.splitlines(), start=1)
+    wrong = {number for number, row in rows if "// error" in row and at == 4}
+    errors = {(each["kind"], each["line"]) for each in document["findings"] if not each["note"]}
+    assert errors == {("out_of_bounds", number) for number in wrong}
+    assert document["not_looked_at"] == []
+
+
+LAB_TABLES = """// /// cudalab
+// summary = "Tables that never change"
+// order = 1
+// dispatch = "tiles"
+// defines = { TILE_DIM = 32, BLOCK_ROWS = 8 }
+// ///
+__device__ constexpr unsigned first[4] = {2, 3, 5, 7};
+struct Base { __device__ virtual unsigned get(unsigned i) const { return i; } };
+struct Derived : Base { __device__ unsigned get(unsigned i) const override { return i; } };
+extern "C" __global__ void transpose(const T* in, T* out, unsigned rows, unsigned cols) {
+    static const unsigned second[4] = {2, 3, 5, 7};
+    const Derived object;
+    const Base* base = &object;
+    const unsigned tiles = (cols + TILE_DIM - 1) / TILE_DIM;
+    const unsigned c = blockIdx.x % tiles * TILE_DIM + threadIdx.x;
+    for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {
+        const unsigned i = base->get(k % 4);
+        const unsigned r = blockIdx.x / tiles * TILE_DIM + k + first[i] - second[AT];
+        if (r < rows && c < cols) out[(size_t)c * rows + r] = in[(size_t)r * cols + c];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("at", "status"), [("i", 0), ("i + k / 31", 3)])
+def test_kernels_of_labs_may_have_tables_that_never_change(at, status, tmp_path):
+    file, report = tmp_path / "tables.cu", tmp_path / "findings.json"
+    file.write_text(LAB_TABLES.replace("AT", at), encoding="utf-8")
+    words = ["sanitize", "transpose", "--kernel", str(file), "--json", str(report)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    assert done.returncode == status, done.stdout.decode()
+    document = json.loads(report.read_text("utf-8"))
+    row = 1 + next(n for n, row in enumerate(LAB_TABLES.splitlines()) if "second[AT]" in row)
+    assert {each["line"] for each in document["findings"]} >= ({row} if status else set())
+    assert not [each for each in document["not_looked_at"] if "local" not in each]
+
+
+POINTERS = """#include <cstdio>
+__device__ const int* pointer;
+__constant__ const int* in_constant;
+__global__ void k(int* out) { *out = pointer[1] + in_constant[AT]; }
+int main() {
+    int values[4] = {1, 2, 3, 4}, *numbers, *out, result = 0;
+    cudaMalloc(&numbers, sizeof values);
+    cudaMalloc(&out, sizeof *out);
+    cudaMemcpy(numbers, values, sizeof values, cudaMemcpyHostToDevice);
+    if (cudaMemcpyToSymbol(pointer, &numbers, sizeof numbers) != cudaSuccess) return 1;
+    if (cudaMemcpyToSymbol(in_constant, &numbers, sizeof numbers) != cudaSuccess) return 2;
+    k<<<1, 1>>>(out);
+    cudaMemcpy(&result, out, sizeof *out, cudaMemcpyDeviceToHost);
+    printf("%d", result);
+    cudaFree(numbers);
+    cudaFree(out);
+}
+"""
+
+
+@pytest.mark.parametrize(("at", "printed"), [(2, b"5"), (4, None)])
+def test_a_variable_may_point_to_constants(at, printed, tmp_path):
+    file = tmp_path / "pointers.cu"
+    file.write_text(POINTERS, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", f"-DAT={at}", str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    assert done.returncode == (0 if printed else 3)
+    assert printed is None or done.stdout == printed

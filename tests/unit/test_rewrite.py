@@ -253,6 +253,13 @@ def test_instance_of_a_template_is_enlisted_where_its_address_is_taken():
         ("__device__ __managed__ int m = 1;", "__device__ CUDALAB_MANAGED_DATA int m = 1;"),
         ("namespace n { __device__ int a; }", "namespace n { CUDALAB_DEVICE_DATA int a; }"),
         ("__device__ __align__(16) int a;", "CUDALAB_DEVICE_DATA __align__(16) int a;"),
+        ("__device__ const int *a, *b;", "CUDALAB_DEVICE_DATA const int *a, *b;"),
+        ("__constant__ char const* names[2];", "CUDALAB_CONSTANT_DATA char const* names[2];"),
+        ("__device__ Box<const int> box;", "CUDALAB_DEVICE_DATA Box<const int> box;"),
+        (
+            "__device__ int (*f[2])(const int*) = {g, h};",
+            "CUDALAB_DEVICE_DATA int (*f[2])(const int*) = {g, h};",
+        ),
     ],
 )
 def test_variables_of_the_device(declaration, expected):
@@ -266,6 +273,8 @@ def test_variables_of_the_device(declaration, expected):
         "__device__ __forceinline__ int f(int x) { return x; }",
         "extern __device__ int elsewhere;",
         "__constant__ const float table[2] = {1, 2};",
+        "__device__ const int *const a = nullptr, *b;",
+        "__device__ const int *a, b = 3;",
         "struct S { __device__ int f() { return 1; } int x; };",
         "template <class T> __device__ T f(T x) { return 1; }",
         "__device__ auto f(int x) -> int;",

@@ -5,13 +5,14 @@ block. The hook knows its return address; the tables added here say which line t
 block ends in a branch, and how many floating-point operations it holds. So neither debug
 information nor a tool that reads it is needed, and inlined code is no special case.
 
-Each shared array and each variable stands behind an unused zone, and shared arrays before one, too,
-so that running over an end does not hit the next array or variable unnoticed.
+Each shared array and each variable stands behind an unused zone, and what never changes before one,
+too, so that running over an end does not hit the next array or variable unnoticed.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from cudalab.backends.cpu.control_flow import (
@@ -24,6 +25,7 @@ from cudalab.backends.cpu.control_flow import (
     IS_BLIND,
     IS_BLOCK,
     IS_END,
+    IS_FIXED,
     IS_HEADER,
     IS_JOIN,
     IS_LIBRARY,
@@ -38,8 +40,9 @@ from cudalab.backends.cpu.control_flow import (
 )
 from cudalab.backends.cpu.joins import may_stop
 from cudalab.backends.cpu.objects import with_hooks
+from cudalab.backends.cpu.site_tables import Counts, lengths, tables_of
 
-ZONE_BYTES = 256  # before and behind each shared array, before each variable
+ZONE_BYTES = 256  # before each shared array and variable; behind each shared array and table
 RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line that called it
 # What happens in the code of these, and in headers of the system, belongs to the line that called
 # it, but is observed: libraries, types of numbers, and what the rewriter puts around the user's
@@ -56,8 +59,9 @@ _FUNCTION = re.compile(r"\s*\.type\s+([^\s,]+),\s*[@%]function")
 _SECTION = re.compile(r"\s*\.(?:section|text|data|bss)\b")
 _THREAD_LOCAL = re.compile(r"\s*\.section\s+\.t(?:bss|data)\b")
 _VARIABLES = re.compile(  # in builtins.h, and those that no section can hold
-    r"\s*\.section\s+\"?(?:cudalab_(?:device|constant|managed)\b|\.(?:bss|data)\.(?!rel))"
+    r"\s*\.section\s+\"?(?:cudalab_(?:device|constant|managed)\b|\.(?:bss|data|rodata)\.)"
 )
+_TABLES = re.compile(r"\s*\.section\s+\"?\.(?:rodata|data\.rel\.ro)\.")  # what never changes
 _ALIGN = re.compile(r"\s*\.(?:p2|b)?align\s")
 _SPACE = re.compile(r"\s*\.(?:zero|skip|space)\s")
 _LABEL = re.compile(r"(\.?\w+):")
@@ -76,6 +80,11 @@ _FAR = re.compile(
     r"\s+(?!lea|call|jmp|push|nop)\w+\s.*(?:\(%r(?!bp|sp|ip)\w+|(?<![.\w@])[A-Za-z_][\w$]*\(%rip\))"
     r"|\s+(?:ld|st)\w+\s.*\[x(?!29\b)\d+"
 )
+# The address of a variable.
+_OF_NAME = re.compile(
+    r"\blea\w*\s+(?:\d+\+)?([A-Za-z_][\w.$]*)(?:[+]\d+)?\(%rip\)|:lo12:([A-Za-z_][\w.$]*)"
+)
+_BY_NAME = re.compile(r"(?:\d+\+)?([A-Za-z_][\w.$]*)(?:[+]\d+)?\(%rip\)")
 _OF_TABLE = re.compile(r"\.L\d+\(%rip\)|:lo12:\.L\d+")  # of jumps, which a switch makes
 # A hook before an access: the bytes that it is told of, if it is one of that many.
 _HOOK = re.compile(
@@ -146,6 +155,9 @@ class _Listing:
         self._column = ""
         self._function = before.functions
         self._in_block = self._thread_local = self._variables = False
+        self._in_tables = self._tables = False  # in a section of those; behind one of them
+        self._fixed: set[str] = set()  # names of what never changes
+        self._indexed: list[tuple[Site, str]] = []  # by checks of an index, and what is named there
         self._alignment = ""  # the last such row of the section
         self._address = ""  # the instructions since the last call
         # A call whose result has not been used so far, and the flag that it gets if that is so.
@@ -155,8 +167,9 @@ class _Listing:
         self._hooked = 0  # bytes of the next accesses, of which hooks have been told
         # Of the accesses since the last hook: to write a bit field is to read it, too.
         self._addresses: set[str] = set()
-        # By function, file and line: the block of an access of which no hook has been told.
-        self._blind: dict[tuple[int, int, int], Site] = {}
+        # By function, file and line: the blocks of accesses of which no hook has been told, and the
+        # names of what is accessed, if the instruction has one.
+        self._blind: dict[tuple[int, int, int], list[tuple[Site, str]]] = {}
 
     def read(self, row: str) -> None:
         """Copy a row, and add labels or zones."""
@@ -176,19 +189,29 @@ class _Listing:
             self._end_index()
             self.functions[match[1]] = self._function
         elif _SECTION.match(row):
-            self._thread_local = _THREAD_LOCAL.match(row) is not None
-            self._variables = _VARIABLES.match(row) is not None
-            self._alignment = ""
+            self._section(row)
         elif _ALIGN.match(row):
             self._alignment = row
         elif self._thread_local and _SPACE.match(row):
             self.rows.append(f"\t.zero\t{ZONE_BYTES}")
+
+    def _section(self, row: str) -> None:
+        if self._tables:
+            self.rows.insert(-1, f"\t.zero\t{ZONE_BYTES}")
+        self._tables = False
+        self._thread_local = _THREAD_LOCAL.match(row) is not None
+        self._variables = _VARIABLES.match(row) is not None
+        self._in_tables = _TABLES.match(row) is not None
+        self._alignment = ""
 
     def _label(self, name: str) -> None:
         self.starts[name] = len(self.blocks)
         self._pending.add(name)
         if (self._variables or self._thread_local) and not name.startswith("."):
             self.rows[-1:] = [f"\t.zero\t{ZONE_BYTES}", self._alignment, self.rows[-1]]
+            if self._in_tables:
+                self._tables = True
+                self._fixed.add(name)
 
     def _instruction(self, row: str) -> None:
         call = _CALL.match(row)
@@ -272,17 +295,36 @@ class _Listing:
         moves = _MOVES.match(row)
         moved = _BYTES[moves[1]] if moves else self._hooked
         if not (self._hooked or is_known) and self.blocks and self.blocks[-1].site.number:
-            self._blind.setdefault((self._function, *self._place), self.blocks[-1].site)
+            named = _BY_NAME.search(row)
+            access = self.blocks[-1].site, named[1] if named else ""
+            self._blind.setdefault((self._function, *self._place), []).append(access)
         if self._hooked < _ANY_NUMBER:
             self._hooked -= min(moved, self._hooked)
 
+    def end(self) -> None:
+        """Set the flags of checks that depend on what comes behind them."""
+        for check, name in self._indexed:
+            check.flags |= IS_FIXED if name in self._fixed else 0
+
     def blind(self) -> list[Site]:
-        """A site for each line of a function with an access of which no hook is told."""
-        return [
-            replace(block, file=file, line=line, flags=NO_CALL | IS_BLIND, head=block.number)
-            for (function, file, line), block in self._blind.items()
-            if block.function == function and not self.headers.get(file, 0)
-        ]
+        """A site for each line of a function with an access of which no hook is told.
+
+        Of what never changes only the index matters, which a check has seen.
+        """
+        checked = Counter(
+            (check.function, check.file, check.line)
+            for check in {id(check): check for check, _ in self._indexed}.values()
+            if check.flags & IS_FIXED
+        )
+        sites = []
+        for (function, file, line), accesses in self._blind.items():
+            unknown = [block for block, name in accesses if name not in self._fixed]
+            block = accesses[0][0]
+            is_blind = len(unknown) > checked[function, file, line]
+            if is_blind and block.function == function and not self.headers.get(file, 0):
+                flags = NO_CALL | IS_BLIND
+                sites.append(replace(block, file=file, line=line, flags=flags, head=block.number))
+        return sites
 
     def _read_hook(self, site: Site, called: str) -> None:
         """Note or change the call of a hook, in the last row."""
@@ -329,6 +371,8 @@ class _Listing:
             return
         if called is None:
             self._index.in_frame |= _OF_FRAME.search(row) is not None
+            if named := _OF_NAME.search(row):
+                self._indexed.append((self._index.check, named[1] or named[2]))
         elif self._index.is_decided(called, self._column):
             self._index = None
 
@@ -346,15 +390,6 @@ class _Listing:
             return first
         joined = f"{first.rstrip('/')}/{second}"
         return joined if joined in self.sources else second
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """What the tables of the files before, which are linked to one library, hold."""
-
-    sites: int = 0
-    files: tuple[str, ...] = ()  # the names that sources have there
-    functions: int = 0
 
 
 def annotate(
@@ -377,6 +412,7 @@ def annotate(
         rows = with_hooks(rows)
     for row in rows:
         listing.read(row)
+    listing.end()
     Flow(listing.blocks, listing.starts, listing.functions).classify()
     for number, site in listing.hooks.items():
         listing.rows[number] = _block_hook(site, listing.rows[number])
@@ -387,8 +423,8 @@ def annotate(
         files=(*before.files, *new),
         functions=before.functions + len(listing.functions),
     )
-    tables = _tables(sites, listing.files, before, counts)
-    tables += _lengths(counts) if is_last else []
+    tables = tables_of(sites, listing.files, before, counts)
+    tables += lengths(counts) if is_last else []
     return "\n".join(listing.rows + tables) + "\n", counts
 
 
@@ -425,43 +461,3 @@ def _numbered(row: str, site: Site, argument: int) -> str:
         return f"\tmovl\t${site.number}, %{('edi', 'esi')[argument]}\n{row}"
     high, low = divmod(site.number, 1 << 16)  # on ARM
     return f"\tmov\tw{argument}, #{low}\n\tmovk\tw{argument}, #{high}, lsl #16\n{row}"
-
-
-def _tables(sites: list[Site], files: dict[int, str], before: Counts, counts: Counts) -> list[str]:
-    """The tables of sites and file names, as check_sites.h declares them.
-
-    They have sections of their own, which a linker puts together in the order of the files. The
-    first file has their names.
-    """
-    index = {number: counts.files.index(name) for number, name in files.items()}
-    is_first = before == Counts()
-    rows = ['\t.section\tcudalab_sites,"aw"', "\t.p2align\t3"]
-    rows += _exported("cudalab_check_sites") if is_first else []
-    for s in sites:
-        branch = index.get(s.branch[0], 0), s.branch[1]
-        operations = s.floats, s.doubles
-        values = index.get(s.file, 0), s.line, s.flags, *branch, *operations, s.function, s.head
-        rows.append(f"\t.quad\t.Lcudalab_site_{s.number}")
-        rows.append("\t.long\t" + ", ".join(map(str, values)))
-        rows.append("\t.p2align\t3")
-    rows += ['\t.section\tcudalab_files,"aw"', "\t.p2align\t3"]
-    rows += _exported("cudalab_check_files") if is_first else []
-    new = range(len(before.files), len(counts.files))
-    rows += [f"\t.quad\t.Lcudalab_file_{position}" for position in new]
-    rows.append('\t.section\t.rodata.cudalab,"a"')
-    for position in new:
-        rows.append(f".Lcudalab_file_{position}:")
-        name = counts.files[position].encode() + b"\0"
-        rows.append("\t.byte\t" + ", ".join(str(byte) for byte in name))
-    return rows
-
-
-def _lengths(counts: Counts) -> list[str]:
-    """How long the tables of all files are."""
-    rows = ['\t.section\t.data.rel.ro,"aw"', "\t.p2align\t3"]
-    rows += [*_exported("cudalab_check_num_sites"), f"\t.quad\t{counts.sites}"]
-    return [*rows, *_exported("cudalab_check_num_files"), f"\t.quad\t{len(counts.files)}"]
-
-
-def _exported(symbol: str) -> list[str]:
-    return [f"\t.globl\t{symbol}", f"{symbol}:"]

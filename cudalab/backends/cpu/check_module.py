@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from cudalab.language.source import Source
 
 # Names of variables that are not the file's own, in C++'s encoding.
-_OTHERS = re.compile(r"_Z[ZNKL]*(?:T|G|St|7cudalab|4cuda|3cub|6thrust|9__gnu_cxx)|_[^Z]|.*\.")
+_OTHERS = re.compile(
+    r"_Z(?:TV)?[ZNKL]*(?:T(?!V)|G|St|7cudalab|4cuda|3cub|6thrust|9__gnu_cxx)|_[^Z]|.*\."
+)
 _WAITS = re.compile(r"\b(?:volatile|__ldcv|__nanosleep|atomicCAS|atomicExch)\b")
 
 
@@ -58,10 +60,14 @@ class CheckModule(CpuModule):
         ]
         ours = dict(_apart(fast))
         for name, symbol in _apart(self.checked):
-            last = elf.last_name(name)
+            last = elf.said(name)
             self.variables.append(
                 _Variable(last, ours.get(name), symbol, runtime, is_constant=False)
             )
+        for name, symbol in _apart(self.checked, fixed=True):
+            fixed = _Variable(elf.said(name), None, symbol, runtime, is_constant=False)
+            self.variables = [each for each in self.variables if each.checked != fixed.checked]
+            self.variables.append(fixed)
 
     def find(self, name: str) -> CheckKernel:
         """The kernel in both builds."""
@@ -118,15 +124,19 @@ class _Variable:
             ctypes.memmove(self.fast, self.checked, self.num_bytes)
 
 
-def _apart(library: ctypes.CDLL) -> Iterator[tuple[str, Symbol]]:
-    """The variables that are static in a function, of a template, or inline; mangled names."""
+def _apart(library: ctypes.CDLL, *, fixed: bool = False) -> Iterator[tuple[str, Symbol]]:
+    """The variables that are static in a function, of a template, or inline; mangled names.
+
+    With `fixed`, those that never change, wherever they are, and tables of virtual functions.
+    """
     symbols = {symbol.name: symbol for symbol in elf.symbols(Path(library._name))}  # noqa: SLF001
     known = next((name for name in symbols if name.startswith("cudalab_kernel_")), None)
     if known is None:
         return
     base = ctypes.addressof(ctypes.c_char.in_dll(library, known)) - symbols[known].value
     for name, symbol in symbols.items():
-        if symbol.is_apart and not _OTHERS.match(name):
+        wanted = symbol.is_fixed if fixed else symbol.is_apart and not symbol.is_fixed
+        if wanted and not _OTHERS.match(name):
             yield name, Symbol(base + symbol.value, symbol.num_bytes)
 
 

@@ -292,9 +292,9 @@ def _compile_checked(
     is_program: bool,
 ) -> list[Step]:
     """The steps from texts to objects with tables, which continue each other's."""
-    from cudalab.backends.cpu import assembly  # noqa: PLC0415 - for check mode only
+    from cudalab.backends.cpu import assembly, site_tables  # noqa: PLC0415 - for check mode only
 
-    compile_it, counts = find_compiler().compile, assembly.Counts()
+    compile_it, counts = find_compiler().compile, site_tables.Counts()
 
     def annotate(i: int) -> None:
         nonlocal counts

@@ -1,8 +1,8 @@
-"""Adds the hooks that g++ leaves out: of objects that functions take and return in registers.
+"""Adds the hooks that g++ leaves out: of what functions and assembly take and return in registers.
 
 With -fsanitize=thread an assignment has hooks, but not what else g++ does with an object in memory:
-load it as an argument, and store it as the result of a call. clang has hooks there, too. This knows
-the instructions of x86-64 and of 64-bit ARM.
+load it as an argument, and store it as the result of a call, or of an asm statement. clang has
+hooks there, too. This knows the instructions of x86-64 and of 64-bit ARM.
 """
 
 import re
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _HOOK = re.compile(r"__(?:tsan|sanitizer|ubsan)_")
+_BEFORE_ASM, _BEHIND_ASM = "#APP", "#NO_APP"  # around the program's own assembly
 _LOAD_HOOK = re.compile(r"__tsan_(?:\w*_)?read(?:(\d+)|_range)(?:@|$)")
 
 
@@ -66,8 +67,10 @@ class _Processor:
         return pieces
 
     def call_follows(self, rows: Sequence[str], number: int) -> bool:
-        """Whether the next call, before any other place is reached, is one of a function."""
+        """Whether a function, or assembly, is next, before a hook or any other place."""
         for at in range(number, len(rows)):
+            if rows[at] == _BEFORE_ASM:
+                return True
             if called := self.called(rows, at):
                 return not _HOOK.match(called)
             if self.elsewhere.match(rows[at]):
@@ -189,6 +192,8 @@ class _Reader:
             self.size_of_range = int(size[1])
         elif called := processor.called(self.rows, number):
             self._call(called)
+        elif row == _BEHIND_ASM:
+            self.behind_call, self.hooked = True, 0
         elif processor.elsewhere.match(row):
             self.behind_call, self.hooked = False, 0
         elif self.behind_call and processor.store.match(row):

@@ -43,6 +43,9 @@ struct Symbols {
     const ElfW(Sym) * begin, *end;
     const char* names;
     uintptr_t base;  // added to their values
+    const ElfW(Shdr) * sections;
+    unsigned num_sections;
+    const char* section_names;
 };
 static const Symbols* program_symbols(const void* inside) {
     static Symbols symbols;
@@ -64,6 +67,8 @@ static const Symbols* program_symbols(const void* inside) {
         symbols.begin = (const ElfW(Sym)*)(image + sections[i].sh_offset);
         symbols.end = symbols.begin + sections[i].sh_size / sizeof(ElfW(Sym));
         symbols.names = image + sections[sections[i].sh_link].sh_offset;
+        symbols.sections = sections, symbols.num_sections = header->e_shnum;
+        symbols.section_names = image + sections[header->e_shstrndx].sh_offset;
         return &symbols;
     }
     return nullptr;
@@ -172,15 +177,23 @@ void for_each_variable(Section section, Visitor visit) {
     }
 }
 
-// Whether a name is that of a variable that a section cannot hold: of a function, a template, or
-// inline. What is in the libraries' namespaces is none of the program's.
+// Whether a variable is one that a section cannot hold: of a function, a template, or inline.
 static bool is_apart(const char* name, unsigned binding) {
-    const size_t length = strlen(name);
-    const bool of_template = strchr(name, 'I') && name[length - 1] == 'E';
+    const bool of_template = strchr(name, 'I') && name[strlen(name) - 1] == 'E';
     const bool is_merged = binding == STB_WEAK || binding == STB_GNU_UNIQUE;
-    if (!is_merged && !of_template && strncmp(name, "_ZZ", 3) != 0) return false;
+    return is_merged || of_template || strncmp(name, "_ZZ", 3) == 0;
+}
+// Whether it never changes: a table of constants, or of virtual functions.
+static bool is_fixed(const Symbols& symbols, const ElfW(Sym) & symbol) {
+    if (symbol.st_shndx >= symbols.num_sections) return false;
+    const ElfW(Shdr) & section = symbols.sections[symbol.st_shndx];
+    const char* const name = symbols.section_names + section.sh_name;
+    return !(section.sh_flags & SHF_WRITE) || !strncmp(name, ".data.rel.ro", 12);
+}
+// What is in the libraries' namespaces is none of the program's.
+static bool is_of_program(const char* name) {
     if (strncmp(name, "_Z", 2) != 0) return *name != '_' && !strchr(name, '.');  // at file scope
-    name += 2;
+    name += strncmp(name, "_ZTV", 4) ? 2 : 4;
     while (*name && strchr("ZNKL", *name)) ++name;
     static const char* const others[] = {"T",     "G",    "St",      "7cudalab",
                                          "4cuda", "3cub", "6thrust", "9__gnu_cxx"};
@@ -196,7 +209,8 @@ void for_each_variable_apart(Visitor visit) {
         const char* name = symbols->names + each->st_name;
         if ((each->st_info & 15) == STT_OBJECT && each->st_shndx != SHN_UNDEF &&
             each->st_size <= LARGEST_APART && !is_symbol(address) &&
-            is_apart(name, each->st_info >> 4))
+            (is_apart(name, each->st_info >> 4) || is_fixed(*symbols, *each)) &&
+            is_of_program(name))
             visit(name, address, each->st_size);
     }
 }

@@ -173,7 +173,8 @@ void know_kernel_code();
 bool is_kernel_code(const void* pc);
 typedef void (*Visitor)(const char* mangled_name, const void* address, size_t bytes);
 void for_each_variable(Section section, Visitor visit);
-void for_each_variable_apart(Visitor visit);  // in no section: of a function, a template, or inline
+// In no section: of a function, a template, or inline, and those that never change.
+void for_each_variable_apart(Visitor visit);
 
 // ------------------------------------------------------------------ launch.cpp, or observe.cpp
 

@@ -508,8 +508,8 @@ EXPORT void* __tsan_memset(void* p, int value, size_t bytes) {
     return memset(p, value, bytes);
 }
 
-// An index is out of the bounds that the type of the array has: of one of the thread's own, or of
-// one within a larger object, whose end the access may or may not pass.
+// An index is out of the bounds that the type of the array has: of one of the thread's own, of one
+// that never changes, or of one within a larger object, whose end the access may or may not pass.
 struct ArrayType {
     uint16_t kind, info;
     char name[1];  // such as 'int [4]'
@@ -524,12 +524,13 @@ EXPORT void __ubsan_handle_out_of_bounds(const Indexing* indexing, uintptr_t ind
     const Sites::Call here = run.module->sites.call((uintptr_t)__builtin_return_address(0));
     if (!here.site || here.flags & IS_HEADER) return;
     const bool local = here.flags & IS_LOCAL;
+    const bool whole = local || run.module->sites[here.site].flags & IS_FIXED;
     bool fresh;
-    FindingRow& row = findings.report(local ? OUT_OF_BOUNDS : PAST_INNER_ARRAY,
+    FindingRow& row = findings.report(whole ? OUT_OF_BOUNDS : PAST_INNER_ARRAY,
                                       run.module->sites.place(here.site), 0, NO_REGION, fresh);
     if (!fresh) return;
     row.thread = current.thread, row.block = run.block;
-    row.space = local ? LOCAL : GLOBAL, row.has_index = local;
+    row.space = local ? LOCAL : GLOBAL, row.has_index = whole;
     int used = snprintf(row.detail, sizeof row.detail, "index %lld of an array of type ",
                         (long long)index);
     for (const char* c = indexing->array->name; *c && used + 1 < (int)sizeof row.detail; ++c)

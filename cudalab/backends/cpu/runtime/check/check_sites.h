@@ -32,6 +32,7 @@ enum SiteFlags : unsigned {
     // Of a line whose loads or stores nvcc makes in local memory; Python sets these.
     LOADS_LOCAL = 32768,
     STORES_LOCAL = 65536,
+    IS_FIXED = 131072,  // of a check of an index: the array never changes, and has no other hook
 };
 
 struct Site {
