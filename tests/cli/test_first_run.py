@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from cudalab.backends.cpu import parts
+from cudalab.backends.cpu.flags import for_runtime
+from cudalab.backends.cpu.toolchain import environment
 
 pytest.importorskip("ziglang", reason="the compiler of machines without one is an extra")
 
@@ -82,3 +87,13 @@ def test_zig_has_compiled_no_library(bare):
     """Its C++ library takes a minute of processor time, its arithmetic and checks 20 seconds."""
     archives = {path.name for path in Path(bare["HOME"]).rglob("*.a")}
     assert archives <= {"libc_nonshared.a"}
+
+
+@pytest.mark.parametrize("part", [*parts.OF_OBSERVED, *parts.OF_CHECK])
+def test_clang_reads_what_an_observed_program_has(part, tmp_path):
+    """The parts that no other first run compiles: linking them would take zig's minute."""
+    zig = Path(find_spec("ziglang").origin).with_name("zig")
+    flags = [*parts.flags(part), *for_runtime(), "-O0", "-o", tmp_path / "part.o"]
+    command = [zig, "c++", *flags, "-c", parts.source(part)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr

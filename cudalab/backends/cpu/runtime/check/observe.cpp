@@ -16,7 +16,8 @@ unsigned cudalab_active_lanes();
 void cudalab_grid_barrier();
 void cudalab_check_library(int begins);
 void cudalab_check_division();
-[[noreturn]] void cudalab_fail_assertion(const char* condition, const char* file, unsigned line);
+__attribute__((noreturn)) void cudalab_fail_assertion(const char* condition, const char* file,
+                                                      unsigned line);
 }
 
 namespace cudalab {
