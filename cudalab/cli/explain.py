@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cudalab import explain
-from cudalab.cli.options import (
-    Choice,
-    Sizes,
-    device_option,
-    exclude,
-    json_option,
-    lines,
-    quiet_option,
-    seed_option,
-    threads_option,
-    write_json,
-)
+from cudalab.cli import options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,10 +21,10 @@ if TYPE_CHECKING:
 
 @click.command(
     "explain",
-    epilog=lines("Example", "cudalab explain", "cudalab explain banks"),
+    epilog=options.lines("Example", "cudalab explain", "cudalab explain banks"),
 )
-@click.argument("topic", required=False, type=Choice(explain.TOPICS), metavar="[TOPIC]")
-@json_option("Write the list of topics as JSON; - is stdout.")
+@click.argument("topic", required=False, type=options.Choice(explain.TOPICS), metavar="[TOPIC]")
+@options.json_option("Write the list of topics as JSON; - is stdout.")
 def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
     """Explain a topic of the course, with computed drawings and the commands that show it.
 
@@ -46,18 +35,18 @@ def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
 
     if topic:
         if json_path:
-            exclude("TOPIC", "--json")
+            options.exclude("TOPIC", "--json")
         terminal.explanation(explain.summary(topic), explain.page(topic))
         return
     topics = [Topic(name=each, summary=explain.summary(each)) for each in explain.TOPICS]
-    if not write_json(json_path, Topics(topics=topics)):
+    if not options.write_json(json_path, Topics(topics=topics)):
         rows = [[each.name, each.summary] for each in topics]
         terminal.catalogue("cudalab explain TOPIC", ["topic", "summary"], rows)
 
 
 @click.command(
     "exercises",
-    epilog=lines(
+    epilog=options.lines(
         "Example",
         "cudalab exercises",
         "cudalab exercises --size 1000,2000 --size 300x5000 --device cpu",
@@ -66,7 +55,7 @@ def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
 @click.option(
     "--size",
     "sizes",
-    type=Sizes(),
+    type=options.Sizes(),
     multiple=True,
     metavar="SIZES",
     help=(
@@ -75,11 +64,11 @@ def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
         "one."
     ),
 )
-@seed_option
-@device_option("auto: the GPU if there is one. Times on the CPU device are emulated.")
-@threads_option
-@json_option("Write the times and differences as JSON; - is stdout, without the table.")
-@quiet_option
+@options.seed_option
+@options.device_option("auto: the GPU if there is one. Times on the CPU device are emulated.")
+@options.threads_option
+@options.json_option("Write the times and differences as JSON; - is stdout, without the table.")
+@options.quiet_option
 def exercises(
     *,
     sizes: tuple[list[Size], ...],
@@ -113,7 +102,7 @@ def exercises(
 
         results = list(course.run(opened, requested, seed, show_progress))
         name = course.device_name(opened)
-    if not write_json(json_path, _document(results, device, name, seed)):
+    if not options.write_json(json_path, _document(results, device, name, seed)):
         terminal.grid(course.grid(results, device, name))
     return suite.exit_code(course.exit_codes(results))
 

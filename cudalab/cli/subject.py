@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cudalab.cli.options import (
-    EXISTING,
-    Sizes,
-    dist_option,
-    exclude,
-    options_present,
-    seed_option,
-)
+from cudalab.cli import options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +14,13 @@ if TYPE_CHECKING:
 
 def check_data() -> None:
     """Raise a UsageError if an input file is named together with an option for random data."""
-    present = options_present()
+    present = options.options_present()
     for random in ("sizes", "dist", "seed"):
         if "data" in present and random in present:
-            exclude(present["data"], present[random])
+            options.exclude(present["data"], present[random])
 
 
-class OneSize(Sizes):
+class OneSize(options.Sizes):
     """A single size: 1Mi, 1e6, 2^20, 300x200."""
 
     name = "size"
@@ -45,7 +38,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--data",
-            type=EXISTING,
+            type=options.EXISTING,
             metavar="IN.bin",
             help="Input in the lab's format, instead of random data.",
         ),
@@ -56,8 +49,8 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="SIZE",
             help="Size, such as 1Mi, 1e6, 2^20 or 300x200.",
         ),
-        dist_option,
-        seed_option,
+        options.dist_option,
+        options.seed_option,
     )[::-1]:
         command = option(command)
     return command

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cudalab.language import arithmetic, lockstep, members, shared, twins
+from cudalab.language import arithmetic, lockstep, shared, twins
 from cudalab.language.device_functions import File
+from cudalab.language.exact import Code, named_for
 from cudalab.language.macros import macros, read_body
-from cudalab.language.refused import edits_of
 from cudalab.language.scopes import Scope
 from cudalab.language.structure import scan
 from cudalab.language.syntax import Words
@@ -20,7 +20,7 @@ from cudalab.language.tree import Reader
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudalab.language.refused import Place
+    from cudalab.language.exact import Place
     from cudalab.language.scopes import Node
 
     Edit = tuple[int, int, str]
@@ -91,26 +91,13 @@ class KernelFile:
         """
         bodies = list(arithmetic.device_functions(self.root, self.words, self.marks))
         named = {word for each in bodies for word in self.words.texts[each.first : each.last]}
-        in_classes = members.named_for(named, [(self.root, self.words)])
+        in_classes = named_for(named, [(self.root, self.words)])
         times = Counter(macro.name for macro in self.macros)
         once = [macro for macro in self.macros if times[macro.name] == 1]
         doubled = twins.edit(once, named, self.scope, divisions=False)
-        edited = sorted((start, end) for start, end, _ in made if start < end)
-        groups = [
-            group
-            for node in (
-                *arithmetic.outermost(bodies),
-                *members.defaults(self.root, in_classes),
-            )
-            for group in arithmetic.groups(node, self.words, divisions=False)
-        ]
-        groups += twins.used(bodies, self.words, doubled)
-        edits = [
-            edit
-            for each in groups
-            if not each.is_inside(edited)
-            for edit in edits_of(each, self.words, self._lines(each.statement, refused), refused)
-        ]
+        code = Code(self.root, self.words, bodies, in_classes, doubled)
+        lines = partial(self._lines, refused=refused)
+        edits = list(code.edits(made, lines, refused, divisions=False))
         defined = [
             twins.twin(each, self.text, made, doubled) for each in once if each.name in doubled
         ]

@@ -2,19 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from cudalab.language.scopes import (
-    AUTO,
-    BASIC,
-    GROUP_TYPES,
-    KNOWN_TYPES,
-    KNOWN_VARIABLES,
-    UNKNOWN,
-    Name,
-    Scope,
-    Type,
-    basic,
-    pointer_to,
-)
+from cudalab.language import scopes
 from cudalab.language.syntax import ATTRIBUTES, KEYWORDS, QUALIFIERS, Words
 
 CLASS_KEYS = frozenset({"class", "struct", "union", "enum"})
@@ -25,7 +13,7 @@ DEDUCED = frozenset({"decltype", "__typeof__", "typeof", "__decltype"})
 class Specifiers:
     """What a declaration begins with."""
 
-    type: Type | None  # None if no type is there
+    type: scopes.Type | None  # None if no type is there
     last: int
     _: KW_ONLY
     words: frozenset[str]
@@ -33,7 +21,7 @@ class Specifiers:
     is_certain: bool = False  # these are known to be the words of a type
 
 
-def named(scope: Scope, name: str, position: int | None = None) -> Name | None:
+def named(scope: scopes.Scope, name: str, position: int | None = None) -> scopes.Name | None:
     """What a qualified name such as `a::b` stands for, as far as the text says it."""
     first, *rest = name.split("::")
     if first in ("", "std") and rest:
@@ -46,22 +34,22 @@ def named(scope: Scope, name: str, position: int | None = None) -> Name | None:
     return found
 
 
-def type_named(scope: Scope, name: str, position: int | None = None) -> Type | None:
+def type_named(scope: scopes.Scope, name: str, position: int | None = None) -> scopes.Type | None:
     """The type of this name; None if the name may be something else."""
     found = named(scope, name, position)
     if found is not None:
         return found.type if found.kind in ("type", "class") else None
-    known = KNOWN_TYPES.get(name.removeprefix("::").removeprefix("std::"))
-    return known or GROUP_TYPES.get(name.rpartition("::")[2])
+    known = scopes.KNOWN_TYPES.get(name.removeprefix("::").removeprefix("std::"))
+    return known or scopes.GROUP_TYPES.get(name.rpartition("::")[2])
 
 
-def is_variable(scope: Scope, name: str, position: int | None = None) -> bool:
+def is_variable(scope: scopes.Scope, name: str, position: int | None = None) -> bool:
     """Whether a name certainly stands for a variable."""
     found = named(scope, name, position)
-    return name in KNOWN_VARIABLES if found is None else found.kind == "variable"
+    return name in scopes.KNOWN_VARIABLES if found is None else found.kind == "variable"
 
 
-def end_of_name(words: Words, i: int, end: int, scope: Scope) -> tuple[int, str]:
+def end_of_name(words: Words, i: int, end: int, scope: scopes.Scope) -> tuple[int, str]:
     """The index behind a qualified name, with its template arguments; its words without them."""
     name = ""
     if words.texts[i] == "::":
@@ -80,7 +68,7 @@ def end_of_name(words: Words, i: int, end: int, scope: Scope) -> tuple[int, str]
     return i, name
 
 
-def _may_be_template(words: Words, i: int, end: int, scope: Scope, name: str) -> bool:
+def _may_be_template(words: Words, i: int, end: int, scope: scopes.Scope, name: str) -> bool:
     """Whether `name <`, whose sign is at `i`, may begin template arguments."""
     found = named(scope, name, i)
     if found is not None and found.kind in ("type", "class", "function"):
@@ -97,13 +85,13 @@ def _may_be_template(words: Words, i: int, end: int, scope: Scope, name: str) ->
 
 
 def specifiers(  # noqa: C901, PLR0912 - a kind of word each
-    words: Words, i: int, end: int, scope: Scope
+    words: Words, i: int, end: int, scope: scopes.Scope
 ) -> Specifiers:
     """Read specifiers and a type, up to what is declared."""
     texts, first = words.texts, i
     kept: list[str] = []
     basics: list[str] = []
-    type_: Type | None = None
+    type_: scopes.Type | None = None
     spelled, certain = "", False
     while i < end:
         text = texts[i]
@@ -114,15 +102,15 @@ def specifiers(  # noqa: C901, PLR0912 - a kind of word each
         elif text in QUALIFIERS or text in CLASS_KEYS:
             kept.append(text)
             i += 1
-        elif text in BASIC:
+        elif text in scopes.BASIC:
             basics.append(text)
             i += 1
         elif text in DEDUCED and texts[i + 1] == "(":
             behind = words.behind(i + 1, end)
-            type_, spelled, certain = UNKNOWN, words.text(i, behind), True
+            type_, spelled, certain = scopes.UNKNOWN, words.text(i, behind), True
             i = behind
         elif text == "auto":
-            type_, spelled, certain, i = AUTO, text, True, i + 1
+            type_, spelled, certain, i = scopes.AUTO, text, True, i + 1
         elif (words.kinds[i] != "name" and text != "::") or text in KEYWORDS:
             break
         else:
@@ -135,19 +123,21 @@ def specifiers(  # noqa: C901, PLR0912 - a kind of word each
                 type_, spelled = known, words.text(i, behind)
             i = behind
     if basics:
-        type_, spelled, certain = basic(basics), " ".join(basics), True
+        type_, spelled, certain = scopes.basic(basics), " ".join(basics), True
     certain = certain or bool({"const", "volatile"} & set(texts[first:i]))
     if "typename" in kept:
         spelled = f"typename {spelled}"
-        type_ = Type(text=spelled) if type_ is not None and type_.kind == "unknown" else type_
+        type_ = (
+            scopes.Type(text=spelled) if type_ is not None and type_.kind == "unknown" else type_
+        )
     result = Specifiers(type_, i, words=frozenset(kept), text=spelled)
     result.is_certain = certain and type_ is not None
     return result
 
 
 def _named_type(
-    words: Words, i: int, end: int, scope: Scope, *, has_type: bool
-) -> tuple[int, Type | None]:
+    words: Words, i: int, end: int, scope: scopes.Scope, *, has_type: bool
+) -> tuple[int, scopes.Type | None]:
     """The type whose name begins here, and the index behind it.
 
     None for a macro before a type or a name; the same index if what is declared begins here.
@@ -165,17 +155,17 @@ def _named_type(
     is_call = texts[behind] == "(" and (known is None or _is_own_class(scope, known))
     if is_call or is_variable(scope, name, i):
         return i, None
-    return behind, known or Type(text=words.text(i, behind))
+    return behind, known or scopes.Type(text=words.text(i, behind))
 
 
-def _is_own_class(scope: Scope, type_: Type | None) -> bool:
+def _is_own_class(scope: scopes.Scope, type_: scopes.Type | None) -> bool:
     """Whether a type is the class whose members a scope declares."""
     while scope.kind == "template" and scope.parent is not None:
         scope = scope.parent
     return scope.kind == "class" and type_ is not None and type_.scope is scope
 
 
-def type_of_id(words: Words, first: int, last: int, scope: Scope) -> Specifiers | None:
+def type_of_id(words: Words, first: int, last: int, scope: scopes.Scope) -> Specifiers | None:
     """The type that these tokens name all together, as in a cast; None if they may be no type."""
     found = specifiers(words, first, last, scope)
     if found.type is None:
@@ -189,13 +179,13 @@ def type_of_id(words: Words, first: int, last: int, scope: Scope) -> Specifiers 
     ):  # pointer to a function
         signs, i = "*", last
     elif i < last and words.texts[i] == "(" and found.is_certain:  # type of a function
-        return Specifiers(UNKNOWN, last, words=found.words, text="", is_certain=True)
+        return Specifiers(scopes.UNKNOWN, last, words=found.words, text="", is_certain=True)
     if i != last:
         return None
     found.is_certain |= "*" in signs or "&" in signs
     for sign in signs:
         if sign == "*":
-            found.type = pointer_to(found.type)
+            found.type = scopes.pointer_to(found.type)
     if signs:
         found.text = ""
     found.last = last

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cudalab.backends.base import (
-    Buffer,
-    CompiledModule,
-    DeviceInfo,
-    Dim,
-    Kernel,
-    Module,
-    check_arguments,
-    dim3,
-)
+from cudalab.backends import base
 from cudalab.backends.facts import HOST
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError
@@ -57,10 +48,10 @@ class RecordedKernel:
         return len(self.parameters)
 
 
-class RecordedModule(CompiledModule):
+class RecordedModule(base.CompiledModule):
     """The kernels of a file, which nobody compiles."""
 
-    def find(self, name: str) -> Kernel:
+    def find(self, name: str) -> base.Kernel:
         """Describe the kernel."""
         return RecordedKernel(name, parameter_names(self.source.text)[name])
 
@@ -77,54 +68,54 @@ class Recorder:
 
     def compile(
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
-    ) -> Module:
+    ) -> base.Module:
         """Look for the kernels of the source."""
         del defines, arch
         return RecordedModule(source)
 
-    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> base.Buffer:
         """Describe a buffer."""
         shape = (shape,) if isinstance(shape, int) else shape
         return RecordedBuffer(shape, np.dtype(dtype))
 
-    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> Buffer:
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> base.Buffer:
         """Describe a buffer for the data."""
         return self.empty(data.shape, data.dtype)
 
-    def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+    def to_host(self, buffer: base.Buffer) -> np.ndarray[Any, Any]:
         """Refuse."""
         del buffer
         raise CudalabError(
             "the launch plan reads a result back: its launches at this size are only recorded"
         )
 
-    def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
+    def chunks(self, buffer: base.Buffer) -> Iterator[memoryview]:
         """Refuse."""
         self.to_host(buffer)
         yield from ()
 
     def launch(
         self,
-        kernel: Kernel,
-        grid: Dim,
-        block: Dim,
-        *args: Buffer | np.generic,
+        kernel: base.Kernel,
+        grid: base.Dim,
+        block: base.Dim,
+        *args: base.Buffer | np.generic,
         shared_bytes: int = 0,
     ) -> None:
         """Record a launch."""
-        check_arguments(kernel, args)
+        base.check_arguments(kernel, args)
         names = kernel.parameters if isinstance(kernel, RecordedKernel) else []
         first: dict[int, tuple[str, int]] = {}  # a buffer has the name of its first parameter
         for name, arg in zip(names, args, strict=True):
             if isinstance(arg, RecordedBuffer):
                 first.setdefault(id(arg), (name, arg.nbytes))
-        x, y, z = dim3(grid)
+        x, y, z = base.dim3(grid)
         if x * y * z:
             self.launches.append(
                 LaunchTrace(
                     kernel=kernel.name,
                     grid=(x, y, z),
-                    block=dim3(block),
+                    block=base.dim3(block),
                     blocks=x * y * z,
                     blocks_traced=0,
                     warps_traced=0,
@@ -134,20 +125,20 @@ class Recorder:
                 )
             )
 
-    def constant(self, module: Module, name: str) -> Buffer:
+    def constant(self, module: base.Module, name: str) -> base.Buffer:
         """Describe a variable of the largest size that constants have."""
         del module, name
         return self.empty(1 << 16, np.uint8)
 
-    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
+    def copy(self, source: base.Buffer | np.ndarray[Any, Any], target: base.Buffer) -> None:
         """Copy nothing."""
 
     def synchronize(self) -> None:
         """Wait for nothing."""
 
-    def info(self) -> DeviceInfo:
+    def info(self) -> base.DeviceInfo:
         """A device without properties."""
-        return DeviceInfo(name="recorder", cores=1)
+        return base.DeviceInfo(name="recorder", cores=1)
 
     def __enter__(self) -> Self:
         return self

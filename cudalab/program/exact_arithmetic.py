@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import stops_at_zero
-from cudalab.language import arithmetic, members, twins
-from cudalab.language.refused import edits_of
+from cudalab.language import twins
+from cudalab.language.exact import Code, named_for
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Sequence
 
-    from cudalab.language.refused import Place
+    from cudalab.language.exact import Place
     from cudalab.language.scopes import Node, Scope
-    from cudalab.language.syntax import Words
     from cudalab.program.parsed import Parsed
 
 
@@ -31,25 +31,11 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> N
     doubled = twins.edit(
         [macro for each in files for macro in each.macros], named, scope, divisions=divisions
     )
-    in_classes = members.named_for(named, [(each.root, each.words) for each in files])
+    in_classes = named_for(named, [(each.root, each.words) for each in files])
     for each in files:
-        made, words = list(each.edits), each.words
-        edited = sorted((start, end) for start, end, _ in made if start < end)
-        made_groups = [
-            group
-            for node in (
-                *arithmetic.outermost(each.bodies),
-                *members.defaults(each.root, in_classes),
-            )
-            for group in arithmetic.groups(node, words, divisions=divisions)
-        ]
-        made_groups += twins.used(each.bodies, words, doubled)
-        for group in made_groups:
-            if group.is_inside(edited):
-                continue
-            edits = edits_of(group, words, _lines(each, words, group.statement), refused)
-            for edit in edits:
-                each.replace(*edit)
+        made, code = list(each.edits), Code(each.root, each.words, each.bodies, in_classes, doubled)
+        for edit in code.edits(made, partial(_lines, each), refused, divisions=divisions):
+            each.replace(*edit)
         for macro in each.macros:
             if macro.name in doubled:
                 text = twins.twin(macro, each.file.text, made, doubled)
@@ -58,7 +44,7 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> N
         each.head = twins.defaults(doubled)
 
 
-def _lines(each: Parsed, words: Words, statement: Node) -> list[Place]:
-    first = each.lines[words.tokens[statement.first].start]
-    last = each.lines[words.tokens[statement.last - 1].start]
+def _lines(each: Parsed, statement: Node) -> list[Place]:
+    first = each.lines[each.words.tokens[statement.first].start]
+    last = each.lines[each.words.tokens[statement.last - 1].start]
     return [(each.file.label, line) for line in range(first, last + 1)]

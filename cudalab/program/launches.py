@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cudalab.errors import KernelCompileError
 from cudalab.language.types import is_local
-from cudalab.program import qualified
 from cudalab.program.parsed import Launch, Parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from cudalab.language.macros import Macro
     from cudalab.language.scopes import Node
@@ -47,8 +48,58 @@ def known(files: Sequence[Parsed]) -> Known:
         templates=templates,
         defaults={name for name, own in kernels.items() if any(each.has_defaults for each in own)},
         references={name: {each.references for each in own} for name, own in kernels.items()},
-        qualified=qualified.kernels(files, plain, templates),
+        qualified=qualified(files, plain, templates),
     )
+
+
+def qualified(files: Sequence[Parsed], plain: set[str], templates: set[str]) -> dict[str, str]:
+    """The kernels of a program with a `using namespace`, each as an expression of C++.
+
+    Their names may be ambiguous: `swap`, `count` or `max`. nvcc resolves them by the launch's
+    arguments. Here the launch names the kernel in full: the one outside all namespaces, with the
+    types of its parameters. A template's expression is its name.
+    """
+    uses = any(
+        (one.text, other.text) == ("using", "namespace")
+        for each in files
+        for one, other in pairwise(each.tokens)
+    )
+    if not uses:
+        return {}
+    found: dict[str, str | None] = {}
+    inside: set[str] = set()
+    for kernel in (one for each in files for one in each.structure.kernels if not one.scope):
+        name, types = kernel.name, ", ".join(kernel.types)
+        known = found.get(name, types) == types and not any(sign in types for sign in "([{")
+        found[name] = types if known else None
+        inside |= {name} if kernel.is_inside else set()
+    return {
+        name: f"::{name}" if name in templates else f"static_cast<void (*)({types})>(::{name})"
+        for name, types in found.items()
+        if name not in inside and (name in templates or (types is not None and name in plain))
+    }
+
+
+def refuse_plain_calls(files: Sequence[Parsed], kernels: Collection[str]) -> None:
+    """KernelCompileError for calls of kernels such as `kernel(a, n);`, in nvcc's words.
+
+    `kernels` are names that no other function has.
+    """
+    messages = [
+        f"{file.place(file.tokens[node.first].start)}: error: "
+        "a __global__ function call must be configured\n"
+        f"    {file.file.text.splitlines()[file.lines[file.tokens[node.first].start] - 1].strip()}"
+        for file in files
+        for node in file.root.of_kind("expression")
+        for call in node.children
+        if call.kind == "call" and call.children[0].kind == "name"
+        if call.children[0].text in kernels and not is_local(call.children[0])
+    ]
+    if messages:
+        raise KernelCompileError(
+            f"{files[0].file.label} does not compile:\n" + "\n".join(messages),
+            hint="a kernel is launched by kernel<<<blocks, threads>>>(arguments)",
+        )
 
 
 def rewrite(

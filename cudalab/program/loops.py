@@ -22,7 +22,7 @@ from cudalab.backends.cpu.regions.words import read, spaced
 from cudalab.backends.cpu.tiers import LOOPS, described
 from cudalab.backends.cpu.toolchain import run
 from cudalab.language.tokens import Token, split
-from cudalab.program import qualified
+from cudalab.program.launches import qualified
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -240,7 +240,7 @@ def _weave(
             plain = [kernel for kernel in each.functions if kernel not in others]
             templates |= {kernel.name: kernel for kernel in others if kernel.name not in often}
             groups = [f'#include "{_GROUPS}"'] if _USES_GROUPS.search(each.text) else []
-            known = qualified.kernels(files, {kernel.name for kernel in plain}, set())
+            known = qualified(files, {kernel.name for kernel in plain}, set())
             added = [_registered(kernel, known) for kernel in plain]
             files[i].tail = "\n".join([*head, *groups, each.text, *added, ""])
     for file in files:

@@ -15,18 +15,10 @@ from cudalab.language.macros import read_body
 from cudalab.language.scopes import BASIC
 from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
-from cudalab.program import assembly, exact_arithmetic, launches, removed, sides, tiles
-from cudalab.program.calls import refuse_plain_calls
+from cudalab.program import assembly, exact_arithmetic, launches, refusals, removed, sides, tiles
 from cudalab.program.launches import Known, quoted, short_name
 from cudalab.program.parsed import Parsed, parse, read
 from cudalab.program.pasted import Pasted
-from cudalab.program.refusals import (
-    Lacking,
-    headers_of,
-    is_missing_header,
-    names_used,
-    unconditional,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +47,7 @@ def edited(
     removed.tell(() if refused else parsed)  # once, though the texts may be made again
     kernels = launches.known(parsed)
     host_functions = {name for each in parsed for name in each.structure.host_functions}
-    refuse_plain_calls(parsed, kernels.references.keys() - host_functions)
+    launches.refuse_plain_calls(parsed, kernels.references.keys() - host_functions)
     _rewrite_references(parsed, tell=not refused)
     sides.rewrite(parsed, tell=not refused)
     pasted = Pasted(parsed)
@@ -78,7 +70,7 @@ def edited(
                 launches.rewrite(each, body, words, kernels, macro)
             assembly.rewrite(each, macro.tokens, pasted)
         each.edits += edits
-    lacking = Lacking()
+    lacking = refusals.Lacking()
     for each in parsed:
         lacking.take(each.lacking)
     if lacking:
@@ -90,11 +82,11 @@ def edited(
     return parsed
 
 
-def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
+def refusal(lacking: refusals.Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
     """The error for a program that lacks a feature; it lists everything else that is missing."""
     for each in parsed:
         _note_headers(each, lacking)
-        for name, start in names_used(each.tokens, each.directives):
+        for name, start in refusals.names_used(each.tokens, each.directives):
             lacking.add_name(name, each.place(start))
     return lacking.error()
 
@@ -102,16 +94,16 @@ def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
 # Features that the device lacks ------------------------------------------------------------------
 
 
-def _note_headers(parsed: Parsed, lacking: Lacking) -> None:
+def _note_headers(parsed: Parsed, lacking: refusals.Lacking) -> None:
     """Record NVIDIA's headers that a file includes and the device lacks."""
-    for header, start in headers_of(parsed.file.includes, parsed.directives):
-        if is_missing_header(header):
+    for header, start in refusals.headers_of(parsed.file.includes, parsed.directives):
+        if refusals.is_missing_header(header):
             lacking.add_header(header, parsed.place(start))
 
 
 def _check_clusters(parsed: Parsed) -> None:
     """Record `__cluster_dims__`, which compilers do not recognise as an attribute."""
-    counts = unconditional(parsed.directives)
+    counts = refusals.unconditional(parsed.directives)
     for token in parsed.tokens:
         if token.text == "__cluster_dims__" and counts(token.start):
             parsed.lacking.add_name(token.text, parsed.place(token.start))

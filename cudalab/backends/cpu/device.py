@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from cudalab.backends import limits
-from cudalab.backends.base import (
-    Buffer,
-    CompiledModule,
-    DeviceInfo,
-    Dim,
-    Kernel,
-    Module,
-    check_arguments,
-)
+from cudalab.backends import base, limits
 from cudalab.backends.cpu import compiler, layout, tiers
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.toolchain import find_compiler
@@ -32,13 +23,7 @@ from cudalab.backends.facts import HOST
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelCompileError, KernelError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language import source as sources
-from cudalab.system import elf
-from cudalab.system.machine import (
-    available_memory,
-    processor_name,
-    total_memory,
-    usable_cores,
-)
+from cudalab.system import elf, machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -83,7 +68,7 @@ class CpuKernel:
         )
 
 
-class CpuModule(CompiledModule):
+class CpuModule(base.CompiledModule):
     """A compiled .cu file, loaded into this process."""
 
     def __init__(
@@ -155,7 +140,7 @@ class CpuDevice:
         With `loops`, the threads of as many kernels as possible are loops; else all are fibers.
         None means loops, unless the environment has CUDALAB_LOOPS=0.
         """
-        self.threads = threads or usable_cores()
+        self.threads = threads or machine.usable_cores()
         self.loops = os.environ.get(LOOPS) != "0" if loops is None else loops
         self._runtime: ctypes.CDLL | None = None
 
@@ -208,11 +193,11 @@ class CpuDevice:
         dtype = np.dtype(dtype)
         count = int(np.prod(shape, dtype=np.int64))
         needed = count * dtype.itemsize
-        raw = _allocate(needed + ALIGNMENT) if needed <= available_memory() else None
+        raw = _allocate(needed + ALIGNMENT) if needed <= machine.available_memory() else None
         if raw is None:
             raise DeviceMemoryError(
                 f"out of memory: {needed:,} bytes more are needed, "
-                f"about {available_memory():,} are free",
+                f"about {machine.available_memory():,} are free",
                 hint="a smaller n, or a machine with more memory",
             )
         start = -raw.ctypes.data % ALIGNMENT
@@ -228,24 +213,24 @@ class CpuDevice:
             buffer.array[...] = data
         return buffer
 
-    def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+    def to_host(self, buffer: base.Buffer) -> np.ndarray[Any, Any]:
         """Copy the buffer's content."""
         return _own(buffer).array.copy()
 
-    def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
+    def chunks(self, buffer: base.Buffer) -> Iterator[memoryview]:
         """The whole buffer as one piece."""
         yield as_bytes(_own(buffer).array)
 
     def launch(
         self,
-        kernel: Kernel,
-        grid: Dim,
-        block: Dim,
-        *args: Buffer | np.generic,
+        kernel: base.Kernel,
+        grid: base.Dim,
+        block: base.Dim,
+        *args: base.Buffer | np.generic,
         shared_bytes: int = 0,
     ) -> None:
         """Run the grid to its end."""
-        check_arguments(kernel, args)
+        base.check_arguments(kernel, args)
         if not isinstance(kernel, CpuKernel):
             raise TypeError(f"{kernel.name} is not a kernel of the CPU device")
         blocks, threads = limits.launch_shape(kernel.name, grid, block)
@@ -270,7 +255,7 @@ class CpuDevice:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object((args, values, pointers)))
             raise
 
-    def constant(self, module: Module, name: str) -> CpuBuffer:
+    def constant(self, module: base.Module, name: str) -> CpuBuffer:
         """The variable's own memory, as bytes."""
         if not isinstance(module, CpuModule):
             raise TypeError(f"{module.source.label} is not a module of the CPU device")
@@ -283,7 +268,7 @@ class CpuDevice:
         memory = (ctypes.c_uint8 * symbol.bytes).from_address(symbol.address)
         return CpuBuffer(np.frombuffer(memory, np.uint8))
 
-    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
+    def copy(self, source: base.Buffer | np.ndarray[Any, Any], target: base.Buffer) -> None:
         """Copy bytes; sizes must agree."""
         array = source if isinstance(source, np.ndarray) else _own(source).array
         if array.nbytes != target.nbytes:
@@ -294,14 +279,14 @@ class CpuDevice:
     def synchronize(self) -> None:
         """Do nothing: every launch has ended already."""
 
-    def info(self) -> DeviceInfo:
+    def info(self) -> base.DeviceInfo:
         """The host's properties in a GPU's terms."""
         host_compiler = find_compiler()
-        return DeviceInfo(
-            name=processor_name(),
-            cores=usable_cores(),
+        return base.DeviceInfo(
+            name=machine.processor_name(),
+            cores=machine.usable_cores(),
             threads=self.threads,
-            memory_bytes=total_memory(),
+            memory_bytes=machine.total_memory(),
             shared_bytes=limits.SHARED_BYTES,
             shared_optin_bytes=limits.MAX_SHARED_BYTES,
             max_threads=limits.MAX_THREADS,
@@ -406,13 +391,13 @@ def _allocate(num_bytes: int) -> np.ndarray[Any, Any] | None:
         return None
 
 
-def _own(buffer: Buffer) -> CpuBuffer:
+def _own(buffer: base.Buffer) -> CpuBuffer:
     if not isinstance(buffer, CpuBuffer):
         raise TypeError(f"a {type(buffer).__name__} is not a buffer of the CPU device")
     return buffer
 
 
-def _argument(kernel: CpuKernel, position: int, arg: Buffer | np.generic) -> int:
+def _argument(kernel: CpuKernel, position: int, arg: base.Buffer | np.generic) -> int:
     """The bits of an argument, checked against the kernel's own parameter."""
     size = kernel.param_sizes[position]
     if isinstance(arg, np.generic):

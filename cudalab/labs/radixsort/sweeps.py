@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cudalab.labs.base import Job, blocks_for
-from cudalab.labs.radixsort.arrays import (
-    cleared,
-    input_of,
-    passes_of,
-    radix_bits,
-    shared_state,
-    tile_of,
-)
+from cudalab.labs.radixsort import arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +21,7 @@ COUNTER_BYTES_OF_SWEEPS = 32 << 10  # the same in a block that goes on to sweep
 
 def statuses_of(job: Job, tiles: int) -> Buffer:
     """A status for each tile and digit."""
-    return cleared(job, tiles << radix_bits(job))
+    return arrays.cleared(job, tiles << arrays.radix_bits(job))
 
 
 class Sweeps:
@@ -39,9 +32,9 @@ class Sweeps:
 
     def __init__(self, job: Job, count_blocks: int, statuses: Buffer) -> None:
         self._job, self._count_blocks, self._statuses = job, count_blocks, statuses
-        self._threads, self._radix_bits = job.define("THREADS_PER_BLOCK"), radix_bits(job)
-        self._tile_items, self._tile_bytes = tile_of(job)
-        digits = passes_of(job) << self._radix_bits
+        self._threads, self._radix_bits = job.define("THREADS_PER_BLOCK"), arrays.radix_bits(job)
+        self._tile_items, self._tile_bytes = arrays.tile_of(job)
+        digits = arrays.passes_of(job) << self._radix_bits
         self.counts = job.device.empty(digits, np.uint32)
         self._starts = job.device.empty(digits, np.uint32)
         self._ticket = job.device.empty(1, np.uint64)
@@ -56,7 +49,7 @@ class Sweeps:
 
     def count(self, kernel: str, n: int, *args: Buffer | np.generic) -> None:
         """Launch `kernel`, which adds the counts of the digits of up to n keys to `counts`."""
-        size = n * input_of(self._job).dtype.itemsize
+        size = n * arrays.input_of(self._job).dtype.itemsize
         blocks = min(blocks_for(size, 16 * self._threads), self._count_blocks)
         self._job.device.launch(
             self._job.kernels[kernel], blocks, self._threads, *args, shared_bytes=COUNTER_BYTES
@@ -64,7 +57,11 @@ class Sweeps:
 
     def sweep(self, source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
         """Sort n keys whose digits are in `counts`."""
-        launch, kernels, passes = self._job.device.launch, self._job.kernels, passes_of(self._job)
+        launch, kernels, passes = (
+            self._job.device.launch,
+            self._job.kernels,
+            arrays.passes_of(self._job),
+        )
         radix, tiles = 1 << self._radix_bits, blocks_for(n, self._tile_items)
         launch(kernels["place_digits"], passes, radix, self.counts, self._starts)
         for digit in range(passes):
@@ -90,11 +87,11 @@ def sweep_all(
 
     `first` are the kernel's parameters before those of the plan `single_launch`.
     """
-    device, keys, n = job.device, input_of(job), job.params["n"]
+    device, keys, n = job.device, arrays.input_of(job), job.params["n"]
     threads = job.define("THREADS_PER_BLOCK")
-    tile_items, tile_bytes = tile_of(job, rows)
+    tile_items, tile_bytes = arrays.tile_of(job, rows)
     blocks = min(blocks_for(n, tile_items), job.define("MAX_BLOCKS"))
-    args = keys, spare, out, shared_state(job, "progress"), statuses, np.uint32(n)
+    args = keys, spare, out, arrays.shared_state(job, "progress"), statuses, np.uint32(n)
     shared_bytes = max(tile_bytes, COUNTER_BYTES_OF_SWEEPS)
 
     def run() -> None:

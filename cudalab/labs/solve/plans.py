@@ -17,29 +17,8 @@ from cudalab.backends.base import Buffer, graph
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.labs.base import Job, Step
-from cudalab.labs.solve import spectrum
-from cudalab.labs.solve.factors import (
-    BlockedFactors,
-    ChainedFactors,
-    Direct,
-    Factors,
-    Inverse,
-    SingularError,
-)
-from cudalab.labs.solve.iterations import (
-    Chebyshev,
-    ConjugateGradient,
-    Descent,
-    Iteration,
-    Jacobi,
-    Richardson,
-)
+from cudalab.labs.solve import factors, iterations, spectrum, tensor_factors
 from cudalab.labs.solve.residual import Meter, NotSolvedError, target_of
-from cudalab.labs.solve.tensor_factors import (
-    CholeskyFactors,
-    LookAheadFactors,
-    TensorFactors,
-)
 from cudalab.language import source
 
 if TYPE_CHECKING:
@@ -67,7 +46,7 @@ def dispatch_richardson(job: Job) -> Step:
     Without --alpha the kernels of parts/spectrum.cuh help to choose it: find_circles,
     count_unsymmetric, multiply, multiply_transposed. Also: those of parts/residual.cuh.
     """
-    return _iterate(job, "richardson", Richardson(job))
+    return _iterate(job, "richardson", iterations.Richardson(job))
 
 
 def dispatch_jacobi(job: Job) -> Step:
@@ -78,7 +57,7 @@ def dispatch_jacobi(job: Job) -> Step:
     Also: find_circles of parts/spectrum.cuh and the kernels of parts/residual.cuh.
     """
     _no_alpha(job)
-    return _iterate(job, "jacobi", Jacobi(job))
+    return _iterate(job, "jacobi", iterations.Jacobi(job))
 
 
 def dispatch_chebyshev(job: Job) -> Step:
@@ -90,7 +69,7 @@ def dispatch_chebyshev(job: Job) -> Step:
     Also: the kernels of parts/spectrum.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
-    return _iterate(job, "chebyshev", Chebyshev(job))
+    return _iterate(job, "chebyshev", iterations.Chebyshev(job))
 
 
 def dispatch_conjugate_gradient(job: Job) -> Step:
@@ -112,7 +91,7 @@ def dispatch_conjugate_gradient(job: Job) -> Step:
     parts/spectrum.cuh, the kernels of parts/residual.cuh.
     """
     _no_alpha(job)
-    return _iterate(job, "conjugate_gradient", ConjugateGradient(job))
+    return _iterate(job, "conjugate_gradient", iterations.ConjugateGradient(job))
 
 
 def dispatch_descent(job: Job) -> Step:
@@ -153,10 +132,10 @@ def dispatch_lu(job: Job) -> Step:
     _no_alpha(job)
     kernels = job.kernels.source.kernels
     if "choose_pivots" in kernels:
-        return _refine(job, "lu_blocked_panel", BlockedFactors(job))
+        return _refine(job, "lu_blocked_panel", factors.BlockedFactors(job))
     if "substitute_lower_chain" in kernels:
-        return _refine(job, "lu_substitution_chain", ChainedFactors(job))
-    return _refine(job, "lu_partial_pivot", Factors(job))
+        return _refine(job, "lu_substitution_chain", factors.ChainedFactors(job))
+    return _refine(job, "lu_partial_pivot", factors.Factors(job))
 
 
 def dispatch_lu_graph(job: Job) -> Step:
@@ -175,10 +154,10 @@ def dispatch_lu_graph(job: Job) -> Step:
     _no_alpha(job)
     kernels = job.kernels.source.kernels
     if "exchange_strip" in kernels:
-        return _refine(job, "lu_look_ahead", LookAheadFactors(job), as_graph=True)
+        return _refine(job, "lu_look_ahead", tensor_factors.LookAheadFactors(job), as_graph=True)
     if "subtract_products" in kernels:
-        return _refine(job, "lu_tensor_cores", TensorFactors(job), as_graph=True)
-    return _refine(job, "lu_graph", BlockedFactors(job), as_graph=True)
+        return _refine(job, "lu_tensor_cores", tensor_factors.TensorFactors(job), as_graph=True)
+    return _refine(job, "lu_graph", factors.BlockedFactors(job), as_graph=True)
 
 
 def dispatch_cholesky(job: Job) -> Step:
@@ -190,7 +169,7 @@ def dispatch_cholesky(job: Job) -> Step:
     LU factors, and the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
-    return _refine(job, "cholesky_tensor_cores", CholeskyFactors(job), as_graph=True)
+    return _refine(job, "cholesky_tensor_cores", tensor_factors.CholeskyFactors(job), as_graph=True)
 
 
 def dispatch_gauss_jordan(job: Job) -> Step:
@@ -211,10 +190,10 @@ def dispatch_gauss_jordan(job: Job) -> Step:
     _no_alpha(job)
     complete = "find_row_candidates" in job.kernels.source.kernels
     name = "complete_pivot" if complete else "gauss_jordan"
-    return _refine(job, name, Inverse(job, complete=complete))
+    return _refine(job, name, factors.Inverse(job, complete=complete))
 
 
-def _iterate(job: Job, name: str, method: Iteration) -> Step:
+def _iterate(job: Job, name: str, method: iterations.Iteration) -> Step:
     """Iterate from x = 0; measure on the device now and then, and decide on the host."""
     n, dtype = job.params["n"], job.case["dtype"]
     out, meter = job.device.empty(n, dtype), Meter(job)
@@ -247,7 +226,7 @@ def _iterate(job: Job, name: str, method: Iteration) -> Step:
 def _descend(job: Job, name: str) -> Step:
     """Let the device iterate from x = 0 until it stops; measure, and continue if necessary."""
     out = job.device.empty(job.params["n"], job.case["dtype"])
-    method = Descent(job, out)
+    method = iterations.Descent(job, out)
     target, max_iterations = (
         target_of(job.case, job.params["n"]),
         job.case.get("max_iter", MAX_ITER),
@@ -296,7 +275,7 @@ def _or_factors(
     return run
 
 
-def _refine(job: Job, name: str, method: Direct, *, as_graph: bool = False) -> Step:
+def _refine(job: Job, name: str, method: factors.Direct, *, as_graph: bool = False) -> Step:
     """Factorize, solve, and refine by solving for the residual, as long as that helps."""
     n, dtype = job.params["n"], job.case["dtype"]
     out = job.device.empty(n, dtype)
@@ -338,8 +317,8 @@ def _refine(job: Job, name: str, method: Direct, *, as_graph: bool = False) -> S
             notes.append(f"warning: ignored --max-iter: {name} does not iterate")
         try:
             solve()
-        except (NotSolvedError, SingularError) as error:
-            certain = isinstance(error, SingularError) and method.finds_greatest
+        except (NotSolvedError, factors.SingularError) as error:
+            certain = isinstance(error, factors.SingularError) and method.finds_greatest
             # A student's file is judged by its own result.
             if certain or method.next_method is None or not _is_ours(job):
                 raise

@@ -7,15 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions import unit
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Part, type_of
-from cudalab.backends.cpu.regions.unit import (
-    BLOCK_VOTES,
-    BUILT_IN,
-    GROUP_WIDE,
-    STEPS,
-    VOTES,
-)
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
 from cudalab.language.lockstep import STEP
 from cudalab.language.tokens import split
@@ -30,11 +24,11 @@ _ALL = "::cudalab::All()"
 
 def _type_of_operand(name: str, position: int) -> str:
     """The type of an operand of a built-in operation; empty for a shuffled value."""
-    if name in BLOCK_VOTES:
+    if name in unit.BLOCK_VOTES:
         return "int"
     if position == 0:
         return "unsigned"  # the mask
-    if (position == 1 and name not in VOTES) or name in GROUP_WIDE:
+    if (position == 1 and name not in unit.VOTES) or name in unit.GROUP_WIDE:
         return ""
     return "int"
 
@@ -56,10 +50,10 @@ def call(body: Body, part: Part) -> None:
     result: list[Piece] = []
     if body.unit.has_value(name):
         kind = f"::std::decay_t<decltype({spaced(words)})>"
-        if name in BLOCK_VOTES:
+        if name in unit.BLOCK_VOTES:
             kind = "int"  # whose names are macros elsewhere
         result = [f", &{body.keep(part.result, kind)}[0]"]
-    if name in BUILT_IN:
+    if name in unit.BUILT_IN:
         for i, argument in enumerate(arguments):
             operand = _operand(body, argument, _type_of_operand(name, i), f"{part.result}_{i}")
             result += [",", *operand]
@@ -88,7 +82,7 @@ def call(body: Body, part: Part) -> None:
 def step(body: Body, part: Part) -> None:
     """Write a statement whose value all lanes of a warp compute before any of them stores it."""
     words = part.statement.words
-    name, opening, closing = calls(words, STEPS)[0]
+    name, opening, closing = calls(words, unit.STEPS)[0]
     value = body.unit.handing_over(words[opening + 3 : closing])
     result = f"cudalab_r_{body.number()}"
     body.flush()
