@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy.random  # noqa: F401 - or NumPy would when threads use it, and fail in some of them
 
 from cudalab.checker import cases
-from cudalab.checker.explain.diagnose import examine, without_text
-from cudalab.checker.sandbox.running import MiB, end_all
+from cudalab.checker.explain.diagnose import Verdict, examine, without_text
+from cudalab.checker.sandbox.running import Limits, MiB, end_all
 from cudalab.checker.submit import commands
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.reports import input_name
-from cudalab.checker.submit.submission import Trial
+from cudalab.checker.submit.submission import Attempt, Submission, Trial
 from cudalab.checker.verdicts import (
     OUT_OF_TIME,
     Clue,
@@ -41,10 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.checker.cases import Plan, Test
-    from cudalab.checker.explain.diagnose import Verdict
-    from cudalab.checker.sandbox.running import Limits
     from cudalab.checker.settings import Settings
-    from cudalab.checker.submit.submission import Attempt, Submission
     from cudalab.labs.base import Lab
     from cudalab.labs.compare import Accuracy
     from cudalab.labs.inputs import Case

@@ -1,15 +1,9 @@
 """What the failures of a check mean, whatever the submission: the rules of its annotations."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
-from cudalab.checker.verdicts import Why
+from cudalab.checker.verdicts import Result, Stage, Why
 from cudalab.output.annotations import Rule
-
-if TYPE_CHECKING:
-    from cudalab.checker.verdicts import Result, Stage
 
 _SMALLER = "Try the smallest input that fails, by the commands that the report shows."
 _LIMIT = "The sandbox ends what exceeds it, so that other submissions are judged, too."

@@ -25,7 +25,7 @@ from cudalab.checker.submit import commands, necessity, sanitizing, speed
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.sources import CompileFailure
-from cudalab.checker.submit.submission import Command, Trial
+from cudalab.checker.submit.submission import Command, Submission, Trial
 from cudalab.checker.verdicts import (
     ANY_DEVICE,
     Report,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from cudalab.checker.cases import Plan
     from cudalab.checker.sandbox.sandbox import Sandbox
     from cudalab.checker.settings import Settings
-    from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case
     from cudalab.predict.gpus import Gpu

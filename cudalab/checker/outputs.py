@@ -3,12 +3,10 @@
 Nothing is judged here: a test that passes in one form passes in all.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from cudalab.backends import DEVICES, facts
@@ -19,9 +17,6 @@ from cudalab.microscope.remarks import of_findings
 from cudalab.output import sarif as documents
 from cudalab.output.annotations import Annotation, commands
 from cudalab.system import records
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 STDERR_SHOWN = 8  # lines
 LONGEST = 500  # letters of a line

@@ -1,7 +1,5 @@
 """The instructor's rules: what a submission must be besides correct. See docs/checking.md."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

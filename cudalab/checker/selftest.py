@@ -23,7 +23,7 @@ from cudalab.checker.sandbox.running import Limits, MiB
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit.kernel import Kernel, own_kernel
 from cudalab.checker.submit.submission import Command
-from cudalab.checker.verdicts import Status
+from cudalab.checker.verdicts import Report, Status
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry
 from cudalab.language import source
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from cudalab.checker.sandbox.sandbox import Sandbox
-    from cudalab.checker.verdicts import Report
     from cudalab.labs.base import Lab
     from cudalab.labs.teaching import Mutant
 

@@ -1,13 +1,11 @@
 """The command line: parse, call, exit. Nothing heavy is imported before a command needs it."""
 # ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
 
-from __future__ import annotations
-
 import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +14,6 @@ from cudalab.cli.failures import report_errors
 from cudalab.cli.groups import LabGroup
 from cudalab.cli.options import lines
 from cudalab.errors import ExitCode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def main() -> None:

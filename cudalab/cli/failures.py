@@ -1,20 +1,15 @@
 """Turns errors into exit codes and lines on stderr, in one place."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
 from cudalab.errors import CudalabError, ExitCode, end_by_closed_pipe
 from cudalab.output.notes import fitted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def report_errors(work: Callable[[], int | None]) -> int:

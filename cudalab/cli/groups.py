@@ -1,18 +1,14 @@
 """Groups of commands that are imported when they are used."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cudalab import labs
 from cudalab.errors import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 class LabGroup(click.Group):

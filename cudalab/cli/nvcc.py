@@ -1,7 +1,5 @@
 """The command `nvcc` of the toolkit for make and CMake."""
 
-from __future__ import annotations
-
 import sys
 
 from cudalab.cli.failures import report_errors

@@ -1,15 +1,11 @@
 """The options of `profile` and `sanitize` that choose the data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import click
 
 from cudalab.cli import options
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def check_data() -> None:

@@ -11,8 +11,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from cudalab.language import source
-from cudalab.microscope.document import access_costs
-from cudalab.microscope.profile import BANKS, IN_SECTORS, ideal_passes, passes, ratio
+from cudalab.microscope.document import Document, access_costs
+from cudalab.microscope.profile import (
+    BANKS,
+    IN_SECTORS,
+    KernelProfile,
+    Line,
+    VariantProfile,
+    ideal_passes,
+    passes,
+    ratio,
+)
 from cudalab.output.grid import Column, Grid, percent
 from cudalab.output.listing import BAD, GOOD, QUIET, Cell, Listing, Row
 
@@ -20,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from cudalab.backends.trace import Access
-    from cudalab.microscope.document import Document
-    from cudalab.microscope.profile import KernelProfile, Line, VariantProfile
 
 BAR = 8  # columns of the bar beside a line
 CODE = 44  # columns for the source; if the margin leaves fewer, it is made narrower

@@ -6,12 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from cudalab.microscope import causes
-from cudalab.microscope.profile import passes
+from cudalab.microscope.profile import KernelProfile, Profile, passes
 from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
     from cudalab.backends.trace import Access, Kind, Place, Space
-    from cudalab.microscope.profile import KernelProfile, Profile
 
 # The quantities that both devices count, with their titles.
 QUANTITIES = {

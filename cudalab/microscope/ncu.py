@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cuda import nvcc
-from cudalab.backends.trace import Access, Branch, LaunchTrace, Place
+from cudalab.backends.trace import Access, Branch, Kind, LaunchTrace, Place, Space
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError
 from cudalab.language import source
 from cudalab.microscope import profile
@@ -30,7 +30,6 @@ from cudalab.microscope import profile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from cudalab.backends.trace import Kind, Space
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case

@@ -1,7 +1,5 @@
 """Explains to students what is wrong with the order of a program's work."""
 
-from __future__ import annotations
-
 # kind -> title, why, cure
 KINDS = {
     "stream_race": (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.microscope import annotate, compare
 from cudalab.microscope.document import document
-from cudalab.microscope.profile import BANKS
+from cudalab.microscope.profile import BANKS, KernelProfile, Line, Profile, VariantProfile
 from cudalab.output import web
 from cudalab.output.web import escaped
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cudalab.backends.trace import Access, Branch
-    from cudalab.microscope.profile import KernelProfile, Line, Profile, VariantProfile
     from cudalab.output.grid import Grid
 
 STEPS_DRAWN = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.microscope.explanations import KINDS
-from cudalab.microscope.profile import ideal_passes, passes
+from cudalab.microscope.profile import KernelProfile, Profile, ideal_passes, passes
 from cudalab.output.annotations import Annotation, Related, Rule
 from cudalab.output.grid import percent
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from cudalab.backends.trace import Access
     from cudalab.microscope.findings import FindingRow
-    from cudalab.microscope.profile import KernelProfile, Profile
 
 WORST = 3  # lines of a kernel
 WASTED = 0.1  # the share of a kernel's passes that a line must waste

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cudalab.backends.cpu import check, check_rows
 from cudalab.backends.cpu.check_module import Progress, load_runtime
 from cudalab.backends.cpu.device import KernelEntry
-from cudalab.backends.trace import Finding, Looks, Place
+from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program import order
 from cudalab.system import elf
@@ -32,7 +32,6 @@ from cudalab.system.machine import available_memory, resident_memory
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from cudalab.backends.trace import LaunchTrace
     from cudalab.program.instrumented import Library
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.microscope.annotate import number, share
 from cudalab.microscope.explanations import NULL, explain, where
-from cudalab.microscope.findings import Findings, errors, grouped
+from cudalab.microscope.findings import FindingRow, Findings, errors, grouped
 from cudalab.microscope.local_arrays import note
 from cudalab.microscope.looked import VALUES, covered, not_looked_at
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
-from cudalab.microscope.sanitize import add_rows, finding_row
+from cudalab.microscope.sanitize import Identity, add_rows, finding_row
 from cudalab.microscope.show import show
 from cudalab.output import terminal
-from cudalab.output.annotations import Annotation, Rule
+from cudalab.output.annotations import Annotation, Level, Rule
 from cudalab.program import unchecked
 from cudalab.program.naming import Names
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from cudalab.backends.trace import Looks
-    from cudalab.microscope.findings import FindingRow
-    from cudalab.microscope.sanitize import Identity
-    from cudalab.output.annotations import Level
     from cudalab.program.files import File
     from cudalab.program.observe import Observed
 

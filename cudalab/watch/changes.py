@@ -7,14 +7,12 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from cudalab.checker.verdicts import Status
-from cudalab.watch.facts import Grade
+from cudalab.checker.verdicts import Report, Status
+from cudalab.watch.facts import Fact, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from cudalab.checker.verdicts import Report
-    from cudalab.watch.facts import Fact
     from cudalab.watch.ladder import Place
 
 WIDTH = 80

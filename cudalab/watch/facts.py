@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from cudalab.checker.outputs import explained, headline_of
 from cudalab.checker.verdicts import Report, Stage, Status
-from cudalab.microscope.findings import grouped
+from cudalab.microscope.findings import FindingRow, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from cudalab.microscope.findings import FindingRow
     from cudalab.watch.costs import Costs
 
 MAX_ERRORS = 3  # of a compiler

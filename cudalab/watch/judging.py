@@ -9,7 +9,7 @@ from cudalab.checker import cases, judge
 from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import sanitizing
-from cudalab.checker.verdicts import OUT_OF_TIME
+from cudalab.checker.verdicts import OUT_OF_TIME, Report, Stage
 from cudalab.errors import HeaderError
 from cudalab.watch.resident import NO_SANDBOX, Desk, ResidentKernel
 from cudalab.watch.sizes import MAX_ELEMENTS, MAX_ORDER, is_small
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.checker.cases import Plan, Test
-    from cudalab.checker.verdicts import Report, Stage
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case
     from cudalab.watch.costs import Costs

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.program import instrumented, observe, reports
-from cudalab.program.files import gather
+from cudalab.program.files import File, gather
 from cudalab.program.options import folders_of
 from cudalab.program.toolkit.rebuild import parts_of
 from cudalab.watch.changes import Version
@@ -28,7 +28,6 @@ from cudalab.watch.facts import Fact, of_compiler, of_costs, of_findings, placed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cudalab.program.files import File
     from cudalab.program.instrumented import Library
     from cudalab.program.observe import Observed
     from cudalab.program.reports import Verdict

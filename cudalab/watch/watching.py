@@ -10,8 +10,8 @@ from cudalab.language import source
 from cudalab.watch import judging
 from cudalab.watch.changes import Version, verdict_of, was_observed
 from cudalab.watch.facts import facts_of
-from cudalab.watch.ladder import place_of, rungs_for
-from cudalab.watch.rungs import counted
+from cudalab.watch.ladder import Place, place_of, rungs_for
+from cudalab.watch.rungs import Counts, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.watch.judging import Judgement
-    from cudalab.watch.ladder import Place
     from cudalab.watch.resident import Desk
-    from cudalab.watch.rungs import Counts
 
 
 @dataclass

@@ -15,9 +15,11 @@ from cudalab.backends.trace import (
     Branch,
     BranchStep,
     Finding,
+    Kind,
     LaunchTrace,
     Looks,
     Place,
+    Space,
     Step,
     Thread,
     needs_more,
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from cudalab.backends.trace import Kind, Space
 
 _NO_ROWS: np.ndarray[Any, Any] = np.zeros((0, 4), np.uint64)
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64

@@ -5,18 +5,13 @@ only said to be another one where both are numbers of a known kind and size, and
 answer that is wrong.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from cudalab.backends.base import C_TYPES
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 BYTES = "uint8"  # may hold anything
 _NUMBERS = {words: np.dtype(name) for name, words in C_TYPES.items() if name != BYTES} | {

@@ -10,6 +10,7 @@ from cudalab.labs.evidence import (
     BLOCKS,
     SANITIZE,
     TILES,
+    Evidence,
     Finding,
     block_sizes,
     tile_of,
@@ -18,8 +19,6 @@ from cudalab.labs.evidence import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from cudalab.labs.evidence import Evidence
 
     Rule = Callable[[Evidence], Iterator[Finding]]
 

@@ -16,7 +16,7 @@ from cudalab.checker import cases, judge
 from cudalab.checker.grading import detect, similar, unpack
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.checker.sandbox.running import end_all
-from cudalab.checker.verdicts import Status
+from cudalab.checker.verdicts import Report, Status
 from cudalab.errors import CudalabError, HeaderError, UsageError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from cudalab.checker.grading.task import Task
     from cudalab.checker.grading.unpack import Entry
     from cudalab.checker.submit.submission import Submission
-    from cudalab.checker.verdicts import Report
     from cudalab.labs.base import Lab
 
     Progress = Callable[[str, int, int], None]

@@ -11,7 +11,7 @@ from cudalab.backends.choice import device_for
 from cudalab.checker.grading import unpack
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.submission import Command
+from cudalab.checker.submit.submission import Command, Submission
 from cudalab.checker.verdicts import ANY_DEVICE
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from cudalab.checker.grading.task import Task
     from cudalab.checker.sandbox import sandbox as sandboxes
-    from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
 
 HEADER = "// /// cudalab"

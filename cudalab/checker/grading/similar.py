@@ -6,16 +6,11 @@ leaves a common fingerprint. All names are the same token, and comments are igno
 submissions share, or that the lab's own files contain, is no sign of copying.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 RUN, WINDOW = 12, 8
 MIN_SHARE = 0.75  # of the smaller submission's fingerprints

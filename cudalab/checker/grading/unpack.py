@@ -1,7 +1,5 @@
 """Opens submissions, which are files, folders or archives. None of them is trusted."""
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 import os
@@ -11,15 +9,13 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from cudalab.errors import CudalabError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_BYTES = 64 << 20  # of an unpacked submission
 MAX_FILES = 2000

@@ -4,20 +4,15 @@ Nothing in them depends on hidden tests: where there are some, the stages that r
 have passed are left out, with what they cost.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import html
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cudalab.checker.outputs import explained_to_all, headline_of, speed_line
-from cudalab.checker.verdicts import Status
+from cudalab.checker.verdicts import Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
-
-if TYPE_CHECKING:
-    from cudalab.checker.verdicts import Report, Result, Stage
 
 RESULT_SCHEMA = "classroom50/result/v1"
 IDENTITY = {  # of a submission to Classroom 50: its key in the result, and the runner's variable

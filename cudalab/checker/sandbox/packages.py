@@ -7,8 +7,6 @@ packages that its user cannot read are copied to where the user can. cudalab its
 compute every answer, is copied to where only the processes of a group can.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import re
@@ -17,15 +15,12 @@ import site
 import stat
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, cached_property
 from importlib import metadata, util
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 # The requirements in pyproject.toml: always, and for a GPU or a machine without a compiler.

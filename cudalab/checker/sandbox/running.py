@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudalab.checker.sandbox.watch import signal_all
+from cudalab.checker.sandbox.watch import Group, signal_all
 from cudalab.system.processes import MAX_WAIT
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from cudalab.checker.sandbox.users import User
-    from cudalab.checker.sandbox.watch import Group
 
 GRACE_S = 60.0  # after a run's time limit, until its watcher must have reported
 STOPPED_S = 0.5  # between looks whether the watcher has been stopped

@@ -6,8 +6,6 @@ compiles the files in ./source and writes ./program, and built.json: a `Failure`
 there was none.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

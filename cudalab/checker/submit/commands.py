@@ -7,14 +7,13 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudalab.checker.submit.submission import PIPE_BYTES, Command
+from cudalab.checker.submit.submission import PIPE_BYTES, Command, Submission
 from cudalab.labs.sizes import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudalab.checker.cases import Test
-    from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case
 

@@ -10,19 +10,14 @@ threads, and nothing can remove it. Its numbers for each processor are tested ag
 headers; on 64-bit ARM it has not run yet, since qemu's emulation of programs has no filters.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform
 import struct
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from cudalab.system.cache import CLOSED, READ_ONLY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 EPERM, ENOSYS = 1, 38

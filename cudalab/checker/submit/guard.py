@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends.base import WrappedDevice, dim3, overwrite
+from cudalab.backends.base import Buffer, Device, Dim, Kernel, WrappedDevice, dim3, overwrite
 from cudalab.checker.explain.parameters import in_c
 from cudalab.formats import Payload
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Buffer, Device, Dim, Kernel
 
 ZONE = 1024  # bytes on each side: enough for the words of a block that is off by one
 POISON, NAN = 0xA5, 0xFF  # fill integers, and floats: a NaN cannot vanish in a sum

@@ -4,8 +4,6 @@ Every run has one, so that a program that looks around sees no difference. inclu
 judged_run.h reads it.
 """
 
-from __future__ import annotations
-
 import secrets
 from enum import Enum
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES
 from cudalab.backends.choice import host_features
-from cudalab.checker.submit.kernel import TIMING_LIMITS
+from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.sizes import in_words
@@ -22,7 +22,6 @@ from cudalab.predict.counts import Generated
 from cudalab.system import records
 
 if TYPE_CHECKING:
-    from cudalab.checker.submit.kernel import Kernel
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
     from cudalab.predict.gpus import Gpu

@@ -16,7 +16,9 @@ from cudalab.checker.submit.reports import BUILDS, BUILT
 from cudalab.checker.submit.sources import copy_sources
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
+    Attempt,
     Compiled,
+    Trial,
     copy_made,
     copy_runtime,
     failure,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
     from cudalab.checker.sandbox.box import Box
     from cudalab.checker.sandbox.running import Limits, Outcome
-    from cudalab.checker.submit.submission import Attempt, Trial
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case
 

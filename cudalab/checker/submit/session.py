@@ -15,16 +15,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab.checker.sandbox.reading import UnreadableError, parse_record
-from cudalab.checker.sandbox.running import GRACE_S, Outcome
-from cudalab.checker.sandbox.sandbox import tail, without_boxes
+from cudalab.checker.sandbox.running import GRACE_S, Limits, Outcome
+from cudalab.checker.sandbox.sandbox import Sandbox, tail, without_boxes
 from cudalab.checker.submit.reports import CONFINES, CONFINES_NOT, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudalab.checker.sandbox.box import Box
-    from cudalab.checker.sandbox.running import Limits
-    from cudalab.checker.sandbox.sandbox import Sandbox
 
 START_S = 60.0
 MAX_LINE = 4096

@@ -5,18 +5,12 @@ it, and headers of the system: nothing else of the grader's machine may appear i
 lines of a message are those of the files that were handed in, whatever `#line` says.
 """
 
-from __future__ import annotations
-
 import re
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 
 from cudalab.checker.verdicts import Why
 from cudalab.language.source import blank_comments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 HEADERS = (".cuh", ".h", ".hpp", ".inl")
 _SPACE = r"(?:[ \t\v\f]|\\\r?\n|/\*.*?\*/)*"

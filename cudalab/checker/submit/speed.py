@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from cudalab.backends import DEVICES, choose_device, facts
 from cudalab.bench import stats
@@ -27,7 +27,7 @@ from cudalab.checker.explain.diagnose import examine, is_right
 from cudalab.checker.sandbox.reading import UnreadableError, read_regular
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel, copy_input, own_kernel
 from cudalab.checker.submit.reports import ANSWER, OUT
-from cudalab.checker.submit.submission import OURS, Command, Trial, failure, last_line
+from cudalab.checker.submit.submission import OURS, Command, Submission, Trial, failure, last_line
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
@@ -35,11 +35,9 @@ from cudalab.labs.sizes import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
 
     from cudalab.checker.cases import Plan, Speed
     from cudalab.checker.settings import Settings
-    from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, Size
 

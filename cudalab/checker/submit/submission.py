@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -32,7 +32,6 @@ from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from cudalab.checker.sandbox.box import Box
     from cudalab.labs.header import Variant

@@ -12,8 +12,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_apart
-from cudalab.backends.cpu.regions.syntax import locals_of
-from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES
+from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, locals_of
+from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language.tokens import closing_angle, split
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cudalab.backends.cpu.regions.places import Places
-    from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
-    from cudalab.backends.cpu.regions.unit import Unit
 
 
 class Level(IntEnum):
