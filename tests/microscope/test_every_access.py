@@ -397,3 +397,47 @@ def test_a_variable_may_point_to_constants(at, printed, tmp_path):
     done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
     assert done.returncode == (0 if printed else 3)
     assert printed is None or done.stdout == printed
+
+
+OF_HOST = """#include <cstdio>
+int counter;
+static float table[4] = {1, 2, 3, 4};
+struct S { static __device__ int changes; static const int fixed[3]; };
+__device__ int S::changes = 3;
+__device__ const int S::fixed[3] = {1, 2, 3};
+__device__ const int& reference = S::fixed[1];
+__global__ void reads(float* out) { *out = table[threadIdx.x]; }  // error
+__global__ void adds(float*) { atomicAdd(&counter, 1); }  // error
+__global__ void right(float* out) {
+    static int own;
+    own = S::changes + S::fixed[1] + reference;
+    const char* text = "text";
+    *out = own + text[threadIdx.x];  // listed
+    printf("%s", "done");
+}
+int main() {
+    float* out;
+    cudaMalloc(&out, 4);
+    KERNEL<<<1, 1>>>(out);
+    cudaDeviceSynchronize();
+    cudaFree(out);
+}
+"""
+
+
+@pytest.mark.parametrize("kernel", ["reads", "adds", "right"])
+def test_a_variable_of_the_host_is_none_of_a_kernels(kernel, tmp_path):
+    file, report = tmp_path / "host.cu", tmp_path / "findings.json"
+    file.write_text(OF_HOST, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report)]
+    done = subprocess.run(
+        [*COMMAND, *words, f"-DKERNEL={kernel}", str(file)], capture_output=True, check=False
+    )
+    document = json.loads(report.read_text("utf-8"))
+    rows = list(enumerate(OF_HOST.splitlines(), start=1))
+    wrong = {number for number, row in rows if "// error" in row and kernel in row}
+    assert {each["line"] for each in document["findings"]} == wrong
+    assert all("a variable of the host" in each["what"] for each in document["findings"])
+    assert done.returncode == (3 if wrong else 0)
+    listed = {number for number, row in rows if "// listed" in row and kernel == "right"}
+    assert {int(text.split(":")[1]) for text in document["not_looked_at"]} == listed

@@ -219,7 +219,7 @@ def looks(
 def _why_missed(flags: int, look: int, *, entered: bool, whole: bool) -> str:
     """Why an access was not looked at; "" if it was, or none was made."""
     if look & ELSEWHERE and not flags & IS_HEADER:
-        return "some lead to what is no variable of a kernel, such as a table of virtual functions"
+        return "some lead to what has no name, such as a literal"
     if look & NOT_LOOKED_AT:
         return "made in a header of cudalab"
     if entered and flags & IS_BLIND:

@@ -11,18 +11,21 @@ static bool in_block;  // whether threads of a block are running
 
 static int find_library(dl_phdr_info* info, size_t, void* argument) {
     Module& m = *(Module*)argument;
-    char *low = nullptr, *high = nullptr;
+    char *low = nullptr, *high = nullptr, *data_low = nullptr, *fixed_high = nullptr;
     size_t tls_bytes = 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& header = info->dlpi_phdr[i];
         char* begin = (char*)info->dlpi_addr + header.p_vaddr;
         if (header.p_type == PT_TLS) tls_bytes = header.p_memsz;
+        if (header.p_type == PT_GNU_RELRO) fixed_high = begin + header.p_memsz;
         if (header.p_type != PT_LOAD) continue;
+        if (header.p_flags & PF_W) data_low = begin;
         if (!low || begin < low) low = begin;
         if (begin + header.p_memsz > high) high = begin + header.p_memsz;
     }
     if ((char*)m.inside < low || (char*)m.inside >= high) return 0;
     m.image_low = low, m.image_high = high, m.tls_bytes = tls_bytes;
+    m.data_low = fixed_high > data_low ? fixed_high : data_low;
     m.tls_module = info->dlpi_tls_modid;
     return 1;
 }

@@ -86,6 +86,11 @@ static bool after_free(unsigned thread, const Event& e) {
 
 static const uintptr_t NULL_BYTES = 64 << 10;  // nothing is mapped there
 
+// Whether an address is one of the program's own variables.
+static bool is_changeable(const char* address) {
+    return address >= run.module->data_low && address < run.module->image_high;
+}
+
 // What is known of an access near no region: the index that has led there, or its address.
 static void describe_far(FindingRow& row, const Event& e) {
     const FindingRow* index = findings.find(PAST_INNER_ARRAY, row.place, 0, NO_REGION);
@@ -93,6 +98,8 @@ static void describe_far(FindingRow& row, const Event& e) {
         memcpy(row.detail, index->detail, sizeof row.detail);
     else if ((uintptr_t)e.address < NULL_BYTES)
         snprintf(row.detail, sizeof row.detail, "through a null pointer");
+    else if (is_changeable(e.address))
+        snprintf(row.detail, sizeof row.detail, "a variable of the host");
     else
         snprintf(row.detail, sizeof row.detail, "address %#zx", (size_t)e.address);
 }
@@ -215,10 +222,11 @@ static void set_under_way(char* to, size_t bytes, bool under_way) {
     memset(r.shadow.written + first, under_way ? UNDER_WAY : 15, behind - first);
 }
 
-// Whether an access near no buffer is to something of the program that is no variable of a kernel,
-// such as a table of constants: assembly.py has put a zone before each variable.
-static bool is_elsewhere(const Event& e, unsigned nearest) {
-    if (e.address < run.module->image_low || e.address >= run.module->image_high) return false;
+// Whether an access is to something of the program that is near no variable of a kernel, such as a
+// literal, or a variable of the host: assembly.py has put zones between variables.
+static bool is_apart(const Event& e, unsigned nearest) {
+    const Module& m = *run.module;
+    if (e.address < m.image_low || e.address >= m.image_high) return false;
     if (nearest == NO_REGION || nearest >= FIRST_SHARED_REGION) return true;
     const Region& r = region(nearest);
     return r.guard > 0 || e.address + e.bytes + ARRAY_ZONE <= r.low ||
@@ -228,8 +236,9 @@ static bool is_elsewhere(const Event& e, unsigned nearest) {
 // The access that a thread is about to make is checked. Returns the region, or NO_REGION.
 static unsigned check_access(unsigned thread, const Event& e) {
     bool inside;
-    const unsigned number = find_region(e.address, e.bytes, e.site, inside);
-    const bool ignored = !inside && is_elsewhere(e, number);
+    unsigned number = find_region(e.address, e.bytes, e.site, inside);
+    const bool apart = !inside && is_apart(e, number), ignored = apart && !is_changeable(e.address);
+    if (apart) number = NO_REGION;
     run.module->sites.looks[e.site] |= ignored ? ELSEWHERE : LOOKED_AT;
     if (!inside) {
         const bool begins_inside = number != NO_REGION && e.address >= region(number).low &&

@@ -58,7 +58,7 @@ struct Module {
     const SharedArray* arrays;
     size_t num_arrays;
     size_t tls_bytes, tls_module;
-    char *image_low, *image_high;
+    char *image_low, *image_high, *data_low;  // behind data_low is what may change
 };
 
 static struct {
