@@ -18,7 +18,7 @@ SOURCES = ("measured", "documented", "assumed")
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """What the model knows of a GPU. Rates are a multiprocessor's in each cycle, if not said."""
+    """What the model knows about a GPU. Rates are per multiprocessor and cycle if not stated."""
 
     name: str
     architecture: str  # sm_90

@@ -1,4 +1,4 @@
-"""The counts of a variant at any size: from the cache, or counted at sizes that are small."""
+"""The counts of a variant at any size: from the cache, or extrapolated from small sizes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def counts_of(subject: Subject, size: Size, data: Generated) -> Counts:
 
 
 def counts_at(subject: Subject, size: Size, data: Generated) -> Counts:
-    """Count a variant's kernels at a size, or at two that are small enough and let them grow."""
+    """Count a variant's kernels at a size, or extrapolate from two smaller ones."""
     blocks: int | None = SAMPLE
     fits = _halvings(subject, size, data.of(size), MAX_BYTES)
     wholly = _halvings(subject, size, data.of(size), WHOLE_BYTES)
@@ -114,7 +114,7 @@ def _inputs(data: Generated, size: Size) -> tuple[object, ...]:
 
 @cache
 def _counting(lab: str) -> str:
-    """What decides about counts, besides the variant: the product's own code."""
+    """What the counts depend on besides the variant: the product's own code."""
     patterns = (*COUNTING, f"labs/{lab}/*.py")
     paths = sorted(path for pattern in patterns for path in PACKAGE.glob(pattern))
     code = (path for path in paths if path.suffix in (".py", ".cpp", ".h"))

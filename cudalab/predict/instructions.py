@@ -45,7 +45,7 @@ class Instruction:
 
     @property
     def weight(self) -> int:
-        """What it counts for its line: compilers merge neighbouring accesses into wider ones."""
+        """Its weight in its line: compilers merge neighbouring accesses into wider ones."""
         return 1 if self.key and self.key[2] == "barrier" else self.bytes
 
     @property
@@ -78,7 +78,7 @@ class Instruction:
 
 @dataclass
 class Block:
-    """A basic block: it is entered at its begin and left at its end."""
+    """A basic block: it is entered at its beginning and left at its end."""
 
     instructions: list[Instruction] = field(default_factory=list)
     depth: int = 0  # in loops
@@ -87,7 +87,7 @@ class Block:
 
     @property
     def is_short(self) -> bool:
-        """Whether the assembler rather predicates it than jumps over it."""
+        """Whether the assembler predicates it rather than jumping over it."""
         length = sum(one.cost() for one in self.instructions)
         return length <= SHORT and not self.barriers()
 
@@ -101,7 +101,7 @@ class Block:
         return result
 
     def is_taken(self, lines: Collection[tuple[str, int]]) -> bool:
-        """Whether all lines that it accesses memory in are among those that were executed.
+        """Whether all lines on which it accesses memory were executed.
 
         Asynchronous copies are written in PTX: on the CPU device, other lines do that.
         """

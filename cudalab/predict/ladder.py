@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case, Size
     from cudalab.predict.gpus import Gpu
 
-# The time is within this factor of the prediction for nine of ten rungs that were measured:
+# The time is within this factor of the prediction for nine in ten of the measured rungs:
 # docs/predict.md has a table, by `tools.predict.tables.intervals`.
 INTERVAL, INTERVAL_WITHOUT_NVCC = 1.5, 2.7
 TIE = 1.1  # rungs closer than this have no winner

@@ -1,6 +1,6 @@
 """Which loads and stores nvcc makes in local memory: those of arrays that no register can hold.
 
-PTX names their lines, and the assembler tells how many bytes of stack a function needs: 0 if it has
+PTX names their lines, and the assembler says how many bytes of stack a function needs: 0 if it has
 found registers for what PTX has in local memory.
 """
 

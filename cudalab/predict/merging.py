@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cudalab.predict.instructions import Block, Instruction
 
 WORD, WIDTHS = 4, (4, 2)  # bytes; words of a merged load
-LARGEST = 128  # of the alignments that count; that of an array is taken for as much
+LARGEST = 128  # of the alignments that count; an array is assumed to have the largest
 _ADDRESS = re.compile(r"\[([%\w$]+)(?:\+(-?\d+))?\]")
 _LOAD = re.compile(r"ld\.(?:volatile\.)?shared\.[busf]32$")
 

@@ -31,7 +31,7 @@ WITHOUT_CODE = Code(blocks=[], registers=32, shared_bytes=0, local_bytes=0)
 
 @dataclass(frozen=True)
 class Constants:
-    """What no GPU's manual says; fitted on the H100's stored results by tools/predict."""
+    """What no GPU's manual says: fitted to the H100's stored results by tools/predict."""
 
     overlap: float = 2.82  # 1: the parts wait for one another; large: the slowest alone counts
     barrier_cycles: float = 183.0  # for a warp to wait for its block
@@ -209,7 +209,7 @@ def work(counts: KernelCounts, code: Code | None, gpu: Gpu, used: float = 0.0) -
 
 
 def busy(gpu: Gpu, blocks: int) -> float:
-    """How many multiprocessors work at a time, until the last one has done its blocks."""
+    """How many multiprocessors work at a time, on average until the last one is done."""
     return blocks / ceil(blocks / gpu.multiprocessors)
 
 
@@ -262,7 +262,7 @@ def least_seconds(works: Iterable[Work], gpu: Gpu) -> float:
 
 
 def waves(w: Work, gpu: Gpu) -> int:
-    """How often a multiprocessor that is full has to be filled again, in a launch."""
+    """How many times a launch fills a multiprocessor with blocks."""
     resident = resident_blocks(gpu, w.warps_per_block, w.registers, w.shared_bytes)
     return ceil(blocks_each(w, gpu) / resident)
 
@@ -276,8 +276,8 @@ def kernel_seconds(w: Work, gpu: Gpu, k: Constants, without: Collection[str] = (
     """The time of all launches of a kernel.
 
     A multiprocessor works for some blocks while others wait, and for some warps while others wait
-    if no barrier holds them together. A block or warp that is alone there works and waits by
-    turns. The whole takes at least as long as each of its parts.
+    if no barrier holds them together. A block or warp that is alone there works and waits in turn.
+    The whole takes at least as long as each of its parts.
     """
     parts, p = terms(w, gpu, k), k.overlap
     parts |= dict.fromkeys(without, 0.0)

@@ -1,4 +1,4 @@
-"""A device that only records launches: the launch plan of any size, at once and on any machine."""
+"""A device that only records launches: the launch plan for any size, at once and on any machine."""
 
 from __future__ import annotations
 

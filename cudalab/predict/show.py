@@ -50,7 +50,7 @@ def grid(prediction: Prediction) -> Grid:
 
 
 def _legend(rungs: list[Rung]) -> list[str]:
-    """What the columns say, and the parts of the GPU that they name."""
+    """What the columns mean, and the parts of the GPU that they name."""
     named = dict.fromkeys(cell.split()[0] for one in rungs for cell in _limits(one))
     parts = "; ".join(f"{name}: {LIMITS[name]}" for name in named)
     columns = (
@@ -73,7 +73,7 @@ def _order(rungs: list[Rung]) -> str:
 
 
 def ms(value: float | None) -> str:
-    """Milliseconds in a cell; none of less than MIN_MS is told apart."""
+    """Milliseconds in a cell; those below MIN_MS look alike."""
     if value and value < MIN_MS:
         return f"< {MIN_MS:.5f}"
     return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"

@@ -1,7 +1,7 @@
 """The files of a program: those named on the command line and the headers they include.
 
-A `Part` knows what its texts and options ask of the host's compiler. Both ways to build a program
-begin with it: build.py makes one that runs, instrumented.py one that is observed.
+A `Part` knows what its texts and options require of the host's compiler. Both ways to build a
+program begin with it: build.py makes one that runs, instrumented.py one that is observed.
 """
 
 import os

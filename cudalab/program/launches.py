@@ -107,8 +107,8 @@ def rewrite(
 ) -> None:
     """Turn `k<<<config>>>(args)` into cudalab_typed_call(k, call of k, "k", config)(args).
 
-    A kernel that may be overloaded or a template is launched by cudalab_any_call. Pointers have no
-    call. `root` is the tree of the file, or of the body of a `macro`.
+    A kernel that may be overloaded or a template is launched by cudalab_any_call. A pointer to a
+    kernel has no call. `root` is the tree of the file, or of the body of a `macro`.
     """
     newline, tokens = "\\\n" if macro else "\n", words.tokens
     for node in root.of_kind("launch"):

@@ -46,7 +46,7 @@ _ARGUMENTS = re.compile(
     r"[\u2018'(]+(?:cudalab::)?TypedCall<.*?lambda.*?\)>?(?:, (?P<params>.*?))? ?>"
     r"(?:\) \((?P<arguments>.*)\)[\u2019']|')$"
 )
-# What of ours is in the compiler's words, and how they are without it.
+# What the compiler says about our additions, and what the user is told instead.
 _OURS = (
     (
         re.compile(r"^.*no matching function for call to .*\bcudalab::\w*[cC]onfig\b.*"),

@@ -27,7 +27,7 @@ def added(files: Sequence[File], options: Sequence[str], *, tell: bool = True) -
     if any(option.startswith("-fopenmp") for option in for_host(options).compile):
         return list(options)
     for file in files:
-        # the text itself is searched first: most programs have nothing of OpenMP
+        # the text itself is searched first: most programs use no OpenMP
         if "omp" in file.text and (match := _USED.search(blank_comments(file.text))):
             if "clang" in find_compiler().version():
                 return list(options)

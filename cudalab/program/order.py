@@ -77,7 +77,7 @@ Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Unordered))
 
 
 def own_default(options: Sequence[str], texts: Iterable[str]) -> bool:
-    """Whether the program asks for a default stream of its own for each thread of the host."""
+    """Whether the program asks that each thread of the host have a default stream of its own."""
     chosen = {"-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"}
     present = {option.removesuffix("=1") for option in options}
     return bool(chosen & present) or any(_OWN_DEFAULT.search(text) for text in texts)
@@ -111,7 +111,7 @@ def finding(
     variables: Mapping[int, str],
     streams: Mapping[tuple[str, int], Sequence[str]],
 ) -> Finding:
-    """Two pieces of work that use the same bytes, or one and the host, without an order."""
+    """Two pieces of work, or one and the host, that use the same bytes in no order."""
     earlier, later = unordered.earlier, unordered.later
     kind = _PROBLEMS[unordered.problem]
     place, other_place = _place(later, tables), _place(earlier, tables)

@@ -89,7 +89,7 @@ MISSING = (
 )
 # CCCL's parts, which are missing unless it is installed.
 _CCCL = (("thrust/", "Thrust"), ("cub/", "CUB"), ("", "libcu++"))
-# What of CUDA has no feature's name.
+# Names of CUDA's that belong to no feature.
 _CUDA_NAME = re.compile(r"cu(?:da)?[A-Z]\w+|__\w+|atomic\w+")
 _CUDA_HEADER = re.compile(
     r"cu(?:da|b/|blas|fft|rand|sparse|solver|Complex|pti|file|dnn|tensor|tlass/|te/)|thrust/"

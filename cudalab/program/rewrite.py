@@ -123,7 +123,7 @@ def _rewrite_variables(parsed: Parsed) -> None:
 
 
 def _rewrite_empty(parsed: Parsed) -> None:
-    """Take out `int ;` in functions, which nvcc lets pass."""
+    """Remove `int ;` in functions, which nvcc accepts."""
     tokens, texts = parsed.tokens, parsed.words.texts
     for first, last in parsed.structure.functions:
         for i in range(first + 1, last - 1):

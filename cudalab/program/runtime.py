@@ -89,7 +89,7 @@ def plain(used: Sequence[str] = ()) -> Runtime:
 
 
 def files(*, check: bool) -> list[Path]:
-    """What each program has of the runtime, made if it is missing: what another cache needs.
+    """The parts of the runtime that each program has, made if missing: what another cache needs.
 
     Not all that is in the folder: other processes may be making more there.
     """

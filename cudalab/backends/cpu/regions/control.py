@@ -35,7 +35,7 @@ def construct(body: Body, part: Part) -> None:
     statement, last = part.statement, part.last
     body.flush()
     if body.leaving and not body.masks and "return" in texts(statement.words):
-        # Some threads may be away, at the latest when a loop turns round.
+        # Some threads may have left: at the latest at the end of a round.
         body.masks = ["cudalab_live"]
     homes, masks = dict(body.homes), list(body.masks)
     if statement.kind == "block":

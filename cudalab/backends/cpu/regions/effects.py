@@ -48,7 +48,7 @@ class Effects:
         return alone and not found.elsewhere and all(map(self.computes, found.calls))
 
     def makes(self, type_: Type) -> bool:
-        """Whether to make an object of a type only computes its value, and its end does nothing."""
+        """Whether making an object of a type only computes a value, and destroying it nothing."""
         return type_.kind in BUILT_IN or self._makes(type_.text.rpartition("::")[2])
 
     def _makes(self, name: str) -> bool:
@@ -56,7 +56,7 @@ class Effects:
         return all(map(self.computes, filter(self._is_of_device, named)))
 
     def ends(self, type_: Type) -> bool:
-        """Whether something may happen when an object of a type ends."""
+        """Whether destroying an object of a type may do anything."""
         classes = self._classes(type_.text.rpartition("::")[2])
         ends = any(self._is_of_device(f"~{name}") for name in classes)
         return ends and type_.kind not in BUILT_IN

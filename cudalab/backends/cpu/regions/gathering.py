@@ -1,6 +1,6 @@
 """Lanes that come together wherever they are: `coalesced_threads()`, here `__cg_here()`.
 
-With fibers, a group is all lanes of a warp that have arrived there when no thread can run on. Loops
+With fibers, a group is all lanes of a warp that have arrived there when no thread can go on. Loops
 give the same groups if a kernel has one such place, and at most one loop around it, in each of
 whose rounds all lanes come to it. A loop in which lanes skip it is written anew:
 

@@ -136,7 +136,7 @@ class Given:
     # Operators ------------------------------------------------------------------------------------
 
     def _read_operators(self, words: Words) -> None:
-        """Find the operators that may change what is no variable on the left of an assignment."""
+        """Find operators that may change more than the variable on the left of an assignment."""
         for i, word in enumerate(words):
             if word.text != "operator":
                 continue

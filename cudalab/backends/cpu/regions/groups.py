@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from cudalab.language.scopes import Node
 
-# The words in which a function that has groups besides its block says so.
+# Words that only a function with groups other than its block has.
 GROUPS = frozenset(
     {"this_grid", "grid_group", "coalesced_threads", "coalesced_group", "thread_group"}
     | {"tiled_partition", "thread_block_tile", "binary_partition", "labeled_partition"}
@@ -409,7 +409,7 @@ class _Reader:
 
 
 def _size_of_tile(parameter: Parameter) -> str:
-    """The size of the tile that a parameter is; empty if it is not a tile within a warp."""
+    """The size of a parameter that is a tile within a warp; empty for any other."""
     words = texts(parameter.words)
     at = words.index("thread_block_tile") + 2 if "thread_block_tile" in words else len(words)
     size = "".join(words[at : at + 1])

@@ -59,7 +59,7 @@ def _named(
 
 
 def _argument(words: Words, meeting: AbstractSet[str]) -> tuple[int, int] | None:
-    """Where a lambda begins and ends that is an argument of a call of `meeting`."""
+    """Where a lambda that is passed to a function of `meeting` begins and ends."""
     for call in calls(words, meeting):
         start = call.opening + 1
         for argument in split(words[start : call.closing]):
@@ -115,7 +115,7 @@ def taken_apart(words: Words) -> tuple[list[str], list[Statement]]:
 
 
 def handed_over(words: Words, meeting: AbstractSet[str]) -> Iterator[str]:
-    """The names that are whole arguments of calls of `meeting`."""
+    """The names that are whole arguments of calls of functions in `meeting`."""
     for call in calls(words, meeting):
         for argument in split(words[call.opening + 1 : call.closing]):
             if len(argument) == 1:

@@ -97,7 +97,7 @@ def named(local: Local) -> list[Token]:
 
 
 def parts_in_turn(statement: Statement, meets: Callable[[Words], bool]) -> list[Statement]:
-    """The statements for `a, meet(), b;`, an expression whose parts come in turn; else none."""
+    """The statements for `a, meet(), b;`, whose parts are evaluated in turn; else none."""
     words, end = statement.own[:-1], statement.own[-1]
     if statement.kind != "simple" or statement.declared or not meets(words):
         return []
@@ -110,7 +110,7 @@ def parts_in_turn(statement: Statement, meets: Callable[[Words], bool]) -> list[
 
 
 def follows_comma(words: Words, i: int) -> bool:
-    """Whether something comes before word `i` by an operator `,`, not one between arguments."""
+    """Whether word `i` follows a comma operator, not a comma between arguments."""
     for j in range(i):
         around = bracket_around(words, j)
         if words[j].text != "," or (around is not None and close(words, around) < i):

@@ -19,7 +19,7 @@ class Passes:
 
     # NotCoveredError for a kernel that keeps its fibers; the first of the functions is the kernel.
     refuse: Sequence[Callable[[Unit, list[Function]], None]]
-    # The statements of a function, in a form that fewer cases are to be told apart in.
+    # The statements of a function, in a form in which later passes meet fewer cases.
     normalize: Sequence[Callable[[Unit, Function], list[Statement]]]
     # The parts of statements between which threads meet; whether they end the function.
     cut: Callable[[Any, list[Statement], bool], list[Part]]

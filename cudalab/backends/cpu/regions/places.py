@@ -60,7 +60,7 @@ class Places:
 
     @property
     def locals(self) -> set[str]:
-        """The variables that the statements declare, as far as they were looked at."""
+        """The variables declared by the statements that have been looked at."""
         return set(self.scope.names)
 
     def type_of(self, name: str) -> Type:

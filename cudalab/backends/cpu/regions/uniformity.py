@@ -193,7 +193,7 @@ class Levels:
         return Level.THREAD
 
     def _computes(self, name: str) -> bool:
-        """Whether what looks like a call of this name does nothing but compute a value."""
+        """Whether what looks like a call of this name only computes a value."""
         return bool(_KNOWN.fullmatch(name)) or self.unit.effects.computes(name)
 
     def _of_call(self, words: Words, i: int) -> Level:

@@ -44,7 +44,7 @@ GROUP_WIDE = frozenset(
 )
 WARP_WIDE = SHUFFLES | VOTES | OTHER_WARP_WIDE | GROUP_WIDE | {"__syncwarp"}
 VALUED = (BLOCK_VOTES | WARP_WIDE) - {"__syncwarp"}
-STEPS = frozenset({IN_STEP, STEP})  # at which the lanes that happen to come wait for each other
+STEPS = frozenset({IN_STEP, STEP})  # at which the lanes that happen to arrive wait for each other
 BUILT_IN = BLOCK_WIDE | WARP_WIDE | STEPS
 POSITION = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "CUDALAB_RANK"})
 
@@ -62,7 +62,7 @@ _ONLY_FIBERS = {
     "try": "exceptions",
     "alloca": "alloca",
 }
-_YIELDING = ("atomic", "__threadfence")  # in a loop, may let threads run that it waits for
+_YIELDING = ("atomic", "__threadfence")  # in a loop, may let the threads run that it waits for
 _VOLATILE = "a volatile variable, which threads may wait for"
 
 

@@ -53,7 +53,7 @@ class _Waits:
 
     def __init__(self, unit: Unit, functions: list[Function], polling: set[str]) -> None:
         self.unit, self.polling = unit, polling
-        self.volatile = {  # what the file declares so, outside of functions
+        self.volatile = {  # what the file declares as such, outside of functions
             declared_name(statement)
             for statement in split(unit.outside, ";")
             if unit.is_program and "volatile" in texts(statement)
