@@ -11,6 +11,8 @@ from typing import Literal
 
 Space = Literal["global", "shared", "constant", "local"]
 Kind = Literal["load", "store", "atomic"]
+Tally = dict[str, int]  # launches, and what their threads did in all: backends/cpu/tally.py
+Tallies = dict[str, Tally]  # by kernel
 
 
 @dataclass(frozen=True)

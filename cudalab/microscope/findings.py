@@ -68,6 +68,8 @@ class Findings:
     lines_observed: int | None = None  # those with accesses that were all seen; None: not known
     not_looked_at: list[str] = field(default_factory=list)  # lines with accesses that were not
     leaks: list[str] = field(default_factory=list)  # memory that a whole program never frees
+    # What the threads of each kernel did on each input, one thread after another: for the checker.
+    tallies: list[dict[str, dict[str, int]]] = field(default_factory=list)
 
 
 def grouped(rows: Iterable[FindingRow]) -> list[list[FindingRow]]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.backends.base import Device
+    from cudalab.backends.trace import Tallies
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Array, Case
@@ -60,6 +61,7 @@ class Report:
     rows: dict[Identity, FindingRow] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)  # the lines of each file
     looks: Looks = field(default_factory=Looks)
+    tallies: list[Tallies] = field(default_factory=list)  # of each input
 
     def __post_init__(self) -> None:
         """Read the source, so that findings can show it."""
@@ -101,6 +103,7 @@ class Report:
             findings=sorted(self.rows.values(), key=lambda row: row.note),
             lines_observed=len(self.looks.at),
             not_looked_at=not_looked_at(self.looks),
+            tallies=self.tallies,
         )
 
 

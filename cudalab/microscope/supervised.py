@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from cudalab.labs.inputs import Size
     from cudalab.microscope.findings import Findings
+    from cudalab.microscope.profile import Data
     from cudalab.microscope.subject import Subject
 
     Guard = Callable[[Callable[[], int]], int]
@@ -45,11 +46,14 @@ def findings(
     orders: Sequence[int],
     kill_after: float,
     guard: Guard = guarded,
+    *,
+    counts: bool = False,
 ) -> tuple[int, Findings]:
     """Examine in a child process that may crash or hang; return its exit status and findings.
 
     `orders` says for each size in how many orders of blocks and warps the kernels run.
-    `guard` does the work there, and turns expected errors into an exit status.
+    `guard` does the work there, and turns expected errors into an exit status. With `counts`, the
+    findings have tallies of what the threads did.
     """
     variant, status, ended = subject.variants[0], 0, None
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -57,7 +61,7 @@ def findings(
         stack.callback(report.close)
         report.save()
         try:
-            work = partial(look, subject, report, sizes, orders, kill_after)
+            work = partial(look, subject, report, sizes, orders, kill_after, counts=counts)
             status = supervise(partial(guard, work), kill_after)
         except TimeLimitError as error:
             ended = sanitize.crash_row(error, "infinite_loop")
@@ -85,6 +89,8 @@ def look(
     sizes: tuple[Size, ...],
     orders: Sequence[int],
     kill_after: float,
+    *,
+    counts: bool = False,
 ) -> int:
     """Run all inputs, with the instrument and without it; this is the child process."""
 
@@ -93,11 +99,24 @@ def look(
         return CheckDevice(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
 
     with prints_to_stderr():
-        for data, several in zip(subject.ready(sizes), orders, strict=True):
+        inputs = subject.ready(sizes)
+        for data, several in zip(inputs, orders, strict=True):
             sanitize.check(report, data, instrument, several)
             if not report.clean:
-                break
+                return 0
+        if counts:
+            tally(report, inputs, kill_after)
     return 0
+
+
+def tally(report: sanitize.Report, inputs: Sequence[Data], kill_after: float) -> None:
+    """Let the report have what threads do that run in the order of other builds, unobserved."""
+    with CheckDevice(detect=False, count=False, kill_after=kill_after / 4) as device:
+        for data in inputs:
+            device.tallies = {}
+            sanitize.answer(report.lab, report.variant, report.case, data, device)
+            report.tallies.append(device.tallies)
+    report.save()
 
 
 def ends(subject: Subject, size: Size, seconds: float) -> bool:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -24,24 +25,10 @@ from cudalab.checker.submit.sources import CompileFailure
 from cudalab.checker.verdicts import Status
 from cudalab.cli.app import cli
 from cudalab.errors import ExitCode
+from tools import attacks
 
-HEADER = """// /// cudalab
-// summary  = "Adds the second half of the items to the first"
-// order    = 100
-// dispatch = "halving"
-// defines  = { THREADS_PER_BLOCK = 256 }
-// applies  = { dtype = ["int32"], op = ["sum"], along = ["all"] }
-// ///
-"""
 PARAMETERS = """(const T* x, const T*, T* out, unsigned n, int,
                                           unsigned) {"""
-SUM = """extern "C" __global__ void combine_halves(const T* x, const T*, T* out, unsigned n, int,
-                                          unsigned) {
-    const unsigned half = n - n / 2, i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    BEFORE
-    if (i < half) out[i] = ITEM + (i + half < n ? x[i + half] : 0);
-}
-"""
 RACE = (
     "__shared__ int d; if (threadIdx.x == 0) d = 0; __syncthreads(); RAISE; __syncthreads(); "
     "if (d == -5) out[0] = d;"
@@ -97,7 +84,8 @@ LOOKS = """if (FILE* maps = fopen("/proc/self/maps", "r")) {
 
 def written(tmp_path, before="", item="x[i]", above=""):
     path = tmp_path / "my.cu"
-    path.write_text(HEADER + above + SUM.replace("BEFORE", before).replace("ITEM", item))
+    ends = f"if (i < half) out[i] = {item} + (i + half < n ? x[i + half] : 0);\n"
+    path.write_text(attacks.kernel({"above": above, "begins": f"{before}\n", "ends": ends}))
     return path
 
 
@@ -126,6 +114,73 @@ def test_code_that_the_sanitizer_would_not_see(tmp_path, condition):
     report, stages = judged(written(tmp_path, race, above=above), 3)
     assert stages["sanitize"]["says"].startswith("the sanitizer would see other code")
     assert report["points"] == report["max_points"] / 2
+
+
+@pytest.mark.parametrize("name", ["stacks", "far_apart", "code"])
+def test_code_that_tells_the_builds_by_addresses(tmp_path, name):
+    told = tomllib.loads(attacks.TELLS.read_text(encoding="utf-8"))["attack"]
+    path = tmp_path / "my.cu"
+    path.write_text(attacks.kernel(next(one for one in told if one["name"] == name)))
+    report, stages = judged(path, 3)
+    assert stages["sanitize"]["says"].startswith("its threads do not do there what they do")
+    assert "atomic operations" in stages["sanitize"]["details"][0]
+    assert report["points"] == report["max_points"] / 2
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ("__syncthreads();", ""),
+        ("__syncwarp();", ""),
+        ("if (n) { __syncthreads(); }", ""),
+        ("atomicCAS(&d, 0, 1);", "d = 1;"),
+        ("atomicExch(&d, 0);", "d = 0;"),
+        ("if (threadIdx.x < 64) atomicMax(&d, 1);", "d = 1;"),
+        ("(void)__syncthreads_or(0);", ""),
+    ],
+)
+def test_what_is_left_out_where_the_sanitizer_does_not_look(tmp_path, there, here):
+    above = (
+        "__device__ __attribute__((noinline)) void first(int* p) { *p = *p + 1; }\n"
+        "__device__ __attribute__((noinline)) void second(int* p) { *p = *p + 2; }\n"
+    )
+    tells = "const bool told = (size_t)&second - (size_t)&first > 40;"
+    race = f"__shared__ int d; if (threadIdx.x == 0) d = 0; {tells} __syncthreads(); "
+    race += f"if (told) {{ {there} }} else {{ {here} }} __syncthreads(); if (d == -5) out[0] = d;"
+    _, stages = judged(written(tmp_path, race, above=above), 3)
+    assert stages["sanitize"]["says"].startswith("its threads do not do there what they do")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        # Blocks that take tickets, of which no launch begins anew.
+        (
+            "__shared__ unsigned next; do { __syncthreads(); if (threadIdx.x == 0) "
+            "next = atomicAdd(&tickets, 1u); __syncthreads(); } while (next < 7);"
+        ),
+        # Warps that do.
+        (
+            "for (;;) { unsigned next = 0; "
+            "if (threadIdx.x % 32 == 0) next = atomicAdd(&tickets, 1u); "
+            "next = __shfl_sync(~0u, next, 0); if (next > 20) break; __syncwarp(); }"
+        ),
+        # A leader that adds for all lanes that are there.
+        (
+            "if (threadIdx.x % 2) { const unsigned here = __activemask(); "
+            "if (threadIdx.x % 32 == __ffs(here) - 1) atomicAdd(&tickets, __popc(here)); }"
+        ),
+        # A maximum, by compare and swap.
+        (
+            "for (unsigned old = tickets; old < i;) { const unsigned seen = old; "
+            "old = atomicCAS(&tickets, seen, i); if (old == seen) break; }"
+        ),
+    ],
+)
+def test_what_depends_on_the_order_is_no_difference(tmp_path, before):
+    path = written(tmp_path, before, above="__device__ unsigned tickets;\n")
+    _, stages = judged(path, 0)
+    assert stages["sanitize"]["status"] == "passed"
 
 
 @pytest.mark.parametrize(

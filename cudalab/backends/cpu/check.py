@@ -43,6 +43,7 @@ import random
 import time
 import weakref
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +51,7 @@ import numpy as np
 from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, Progress, load_runtime
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, parts
+from cudalab.backends.cpu.tally import add_tally
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.backends.trace import Looks, Place
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
@@ -58,7 +60,6 @@ from cudalab.system.processes import MAX_WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import DTypeLike
 
@@ -113,6 +114,9 @@ class CheckDevice(CpuDevice):
     ) -> None:
         """Open the device and choose what is observed.
 
+        With neither detect nor count, nothing is: threads run one after another, as loops do, and
+        the variables of a module have their first values again.
+
         banks       32, or 16 for the half-warp rule of compute capability 1.x
         blocks      of each launch, how many are traced, spread over the grid with the first and the
                     last among them; None: as many as the budget allows, all without one. With
@@ -135,6 +139,7 @@ class CheckDevice(CpuDevice):
         self._checker: ctypes.CDLL | None = None
         self.spent_s = 0.0  # on tracing so far
         self._launch: _Launch | None = None
+        self._anew = set[Path]()  # libraries whose variables have their first values
 
     def compile(
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
@@ -163,6 +168,9 @@ class CheckDevice(CpuDevice):
         if self.local and sources.local_arrays(source.text):
             accesses = self.local(source, defines)
         module.tables.count_local(accesses or ())
+        if not (self.detect or self.count) and checked not in self._anew:
+            module.begin_anew()
+            self._anew.add(checked)
         known = self.in_local_memory
         self.in_local_memory = None if accesses is None or known is None else known | accesses
         return module
@@ -418,6 +426,8 @@ class _Launch:
                 variable.to_checked() if checked else variable.to_fast()
 
     def _record(self, blocks: int, traced: int) -> None:
+        if traced == blocks:
+            add_tally(self.device.tallies, self.kernel.name, self.checker.cudalab_check_tally)
         names = check_rows.Names(
             kernel=self.kernel.name,
             tables=self.module.tables,

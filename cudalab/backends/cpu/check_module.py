@@ -16,6 +16,7 @@ from cudalab.backends.cpu.device import (
     Symbol,
     load_library,
 )
+from cudalab.backends.cpu.tally import TallyRow
 from cudalab.errors import CudalabError
 from cudalab.language import kernel_file
 from cudalab.language import source as sources
@@ -69,6 +70,11 @@ class CheckModule(CpuModule):
             self.variables = [each for each in self.variables if each.checked != fixed.checked]
             self.variables.append(fixed)
 
+    def begin_anew(self) -> None:
+        """Give all variables the values that they had when the module was loaded."""
+        for variable in self.variables:
+            variable.begin_anew()
+
     def find(self, name: str) -> CheckKernel:
         """The kernel in both builds."""
         return CheckKernel(super().find(name), self)
@@ -88,6 +94,7 @@ class CheckKernel(CpuKernel):
 
 
 _variables: dict[int, int] = {}  # address -> region
+_first_values: dict[int, bytes] = {}  # likewise
 
 
 class _Variable:
@@ -110,8 +117,16 @@ class _Variable:
             space = check_rows.SPACES.index("constant" if is_constant else "global")
             region = runtime.cudalab_check_add(self.checked, self.num_bytes, 0, space, 1)
             runtime.cudalab_check_written(region)
+            _first_values[self.checked] = ctypes.string_at(self.checked, self.num_bytes)
             _variables[self.checked] = region
         self.region = _variables[self.checked]
+
+    def begin_anew(self) -> None:
+        """Give it its first value again, in both builds; what never changes cannot be written."""
+        first = _first_values[self.checked]
+        if ctypes.string_at(self.checked, self.num_bytes) != first:
+            ctypes.memmove(self.checked, first, self.num_bytes)
+        self.to_fast()
 
     def to_checked(self) -> None:
         """Copy the fast build's value to the instrumented build."""
@@ -142,8 +157,11 @@ def _apart(library: ctypes.CDLL, *, fixed: bool = False) -> Iterator[tuple[str, 
 
 # In the order of cudalab_layout of check.cpp.
 MIRRORS = (
-    *(KernelEntry, Symbol, check_rows.Site, check_rows.SharedArrayRow, check_rows.AccessRow),
+    *(KernelEntry, Symbol, TallyRow),
     *(
+        check_rows.Site,
+        check_rows.SharedArrayRow,
+        check_rows.AccessRow,
         check_rows.StepRow,
         check_rows.WaysRow,
         check_rows.BranchRow,

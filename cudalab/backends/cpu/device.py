@@ -18,6 +18,7 @@ import numpy as np
 from cudalab.backends import base, limits
 from cudalab.backends.cpu import compiler, layout, tiers
 from cudalab.backends.cpu.meter import CpuMeter
+from cudalab.backends.cpu.tally import TallyRow, add_tally
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.backends.facts import HOST
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelCompileError, KernelError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from cudalab.backends.trace import Tallies
     from cudalab.language.source import Source
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
@@ -142,6 +144,7 @@ class CpuDevice:
         """
         self.threads = threads or machine.usable_cores()
         self.loops = os.environ.get(LOOPS) != "0" if loops is None else loops
+        self.tallies: Tallies = {}
         self._runtime: ctypes.CDLL | None = None
 
     @staticmethod
@@ -302,7 +305,7 @@ class CpuDevice:
     def _load_runtime(self) -> ctypes.CDLL:
         if self._runtime is None:
             runtime = load_library(compiler.runtime_library)
-            layout.check(runtime, (KernelEntry, Symbol))
+            layout.check(runtime, (KernelEntry, Symbol, TallyRow))
             runtime.cudalab_error.restype = ctypes.c_char_p
             self._runtime = runtime
             start_pool(runtime, self.threads)
@@ -330,6 +333,7 @@ class CpuDevice:
         if state < 0:
             message = runtime.cudalab_error().decode(errors="replace")
             raise KernelError(message, hint=_explain(message))
+        add_tally(self.tallies, kernel.name, runtime.cudalab_tally)
 
     def _crash_again(self, kernel: CpuKernel, *launch: Any) -> NoReturn:
         """Run the block that has crashed as loops with fibers: they know which thread they are.

@@ -10,8 +10,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cudalab.checker.sandbox.reading import UnreadableError, read_regular
+from cudalab.checker.submit.sources import CompileFailure
+from cudalab.checker.verdicts import Why
+from cudalab.system import elf
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cudalab.system.elf import Demands
+
+MAX_LIBRARY_BYTES = 64 << 20
 
 COMPILERS_OWN = 1  # entry of .init_array and of .fini_array, from the compiler's start files
 
@@ -50,3 +59,27 @@ def allowed(name: str) -> bool:
 def is_mathematical(name: str) -> bool:
     """Whether it is a function of the mathematical library, for any type of floats."""
     return name in _LIBM or (name[-1:] in ("f", "l") and name[:-1] in _LIBM)
+
+
+def inspect(library: Path, own: Path) -> None:
+    """Raise CompileFailure if a library holds more than kernels; `own` is one of cudalab's."""
+    try:
+        demands = elf.demands(read_regular(library, MAX_LIBRARY_BYTES))
+        usual = elf.demands(own.read_bytes())
+    except (UnreadableError, ValueError):
+        raise CompileFailure(Why.FOREIGN, "the compiled library cannot be inspected") from None
+    names = foreign(demands)
+    if names:
+        raise CompileFailure(
+            Why.FOREIGN,
+            f"it uses functions that no kernel can call on a GPU: {', '.join(names[:5])}",
+            "a kernel file holds __global__ and __device__ functions and constants, nothing else",
+        )
+    many = max(demands.constructors, demands.destructors) > COMPILERS_OWN
+    if many or demands.frame_bytes != usual.frame_bytes:
+        raise CompileFailure(
+            Why.FOREIGN,
+            "it has code that runs when the file is loaded or the process ends: a constructor or "
+            "destructor",
+            "a global variable needs a constant as its initial value, on a GPU as well",
+        )

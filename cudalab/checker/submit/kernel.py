@@ -56,7 +56,6 @@ from cudalab.labs.evidence import Launches
 from cudalab.language import source
 from cudalab.microscope.findings import Findings
 from cudalab.program.files import is_program
-from cudalab.system import elf
 from cudalab.system.cache import READ_ONLY, cache_dir
 
 if TYPE_CHECKING:
@@ -74,7 +73,6 @@ RUNS = 3  # times each kernel runs on each input, to compare the bytes
 TIMING_LIMITS = Limits(
     seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
 )
-MAX_LIBRARY_BYTES = 64 << 20
 GPU_FILE = "gpu.toml"
 MAX_FINDINGS_BYTES = 1 << 24
 _TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
@@ -147,7 +145,7 @@ class Kernel(Compiled):
             own = [path for path in libraries if path.name.startswith("runtime-")]
             for library in libraries:
                 if library not in own:
-                    _inspect(library, own[0])
+                    host_code.inspect(library, own[0])
         return self.finish()
 
     def attempt(self, trial: Trial) -> Attempt:
@@ -157,17 +155,42 @@ class Kernel(Compiled):
             runs = [1 if trial.once else self.runs, 1][: len(paths)]
             with _inputs(session.box, paths) as inputs:
                 spec = self._spec("cases", cases=[trial.case], inputs=inputs, runs=runs)
-                folder = session.box.path / OUT
-                outcome, reply = session.work(spec, trial.limits)
-                if _lacks_fibers(folder):
-                    _empty(folder)
-                    self._add_fibers(session, trial.case)
-                    outcome, reply = session.work(spec, trial.limits)
+                outcome, reply = self._run_cases(session, spec, trial.limits)
+            folder = session.box.path / OUT
             attempt = self._attempt_of(folder, outcome, reply, trial)
             _empty(folder)
             if attempt.why is not Why.GRADER:
                 attempt.outcome = replace(outcome, stderr=_TRACEBACK.sub("", outcome.stderr))
             return attempt
+
+    def _run_cases(
+        self, session: Session, spec: dict[str, Any], limits: Limits
+    ) -> tuple[Outcome, Reply | None]:
+        """Run on inputs, once more with fibers if launches need them."""
+        folder = session.box.path / OUT
+        ended = session.work(spec, limits)
+        if _lacks_fibers(folder):
+            _empty(folder)
+            self._add_fibers(session, spec["cases"][0])
+            ended = session.work(spec, limits)
+        return ended
+
+    def counted(
+        self, case: Case, paths: Sequence[Path], limits: Limits
+    ) -> tuple[Outcome, list[CaseReport]]:
+        """Run once on each input, one thread after another, as the tests do: what they did there.
+
+        There are no reports if the process has ended early.
+        """
+        with self._turn, self._worker() as session, _inputs(session.box, paths) as inputs:
+            spec = self._spec("cases", cases=[case], inputs=inputs, runs=[1] * len(paths))
+            outcome, _ = self._run_cases(session, {**spec, "threads": 1}, limits)
+            folder, done = session.box.path / OUT, list[CaseReport]()
+            files = [folder / reports.report_name(number) for number in range(len(paths))]
+            with suppress(UnreadableError):
+                done += [read_record(CaseReport, file) for file in files]
+            _empty(folder)
+            return outcome, done
 
     def _add_fibers(self, session: Session, case: Case) -> None:
         """Compile the kernels for launches that do not fit their loops, as rows of threads do not.
@@ -183,8 +206,8 @@ class Kernel(Compiled):
         runtime = next(cache.glob("runtime-*.so"))
         for made in (session.box.path / OUT).glob("*.so"):
             with suppress(UnreadableError, CompileFailure):
-                _inspect(made, runtime)
-                (cache / made.name).write_bytes(read_regular(made, MAX_LIBRARY_BYTES))
+                host_code.inspect(made, runtime)
+                (cache / made.name).write_bytes(read_regular(made, host_code.MAX_LIBRARY_BYTES))
         _empty(session.box.path / OUT)
         protect(cache, self._group)
 
@@ -460,27 +483,3 @@ def _without_repeats(cases: Sequence[Case]) -> list[Case]:
         if case not in result:
             result.append(case)
     return result
-
-
-def _inspect(library: Path, own: Path) -> None:
-    """Raise CompileFailure if a library holds more than kernels; `own` is one of cudalab's."""
-    try:
-        demands = elf.demands(read_regular(library, MAX_LIBRARY_BYTES))
-        usual = elf.demands(own.read_bytes())
-    except (UnreadableError, ValueError):
-        raise CompileFailure(Why.FOREIGN, "the compiled library cannot be inspected") from None
-    foreign = host_code.foreign(demands)
-    if foreign:
-        raise CompileFailure(
-            Why.FOREIGN,
-            f"it uses functions that no kernel can call on a GPU: {', '.join(foreign[:5])}",
-            "a kernel file holds __global__ and __device__ functions and constants, nothing else",
-        )
-    many = max(demands.constructors, demands.destructors) > host_code.COMPILERS_OWN
-    if many or demands.frame_bytes != usual.frame_bytes:
-        raise CompileFailure(
-            Why.FOREIGN,
-            "it has code that runs when the file is loaded or the process ends: a constructor or "
-            "destructor",
-            "a global variable needs a constant as its initial value, on a GPU as well",
-        )

@@ -62,6 +62,7 @@ class CaseReport(Failure):
     changed_inputs: list[str] = field(default_factory=list)
     launches: list[Launched] = field(default_factory=list)
     arguments: dict[str, list[str]] = field(default_factory=dict)  # of each kernel: types in C
+    tallies: dict[str, dict[str, int]] = field(default_factory=dict)  # what its threads did
     notes: list[str] = field(default_factory=list)
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudalab.checker.sandbox.running import Limits
+from cudalab.checker.submit import alike
 from cudalab.checker.submit.submission import REACHED_OUT, failure
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import ExitCode
@@ -53,7 +54,12 @@ def stage(
     outcome, report = submission.sanitized(case, LIMITS, path, seed=seed)
     if report is not None:
         report = _named(report, submission.known_names())
-        return _wrong(report, look, failed=failed) or _stage_of(report, look)
+        stage = _wrong(report, look, failed=failed) or _stage_of(report, look)
+        if failed or stage.status is not Status.PASSED:
+            return stage
+        unlike = alike.differences(submission, case, path, seed, report.tallies, LIMITS)
+        says = "its threads do not do there what they do in the tests"
+        return _unseen(says, "", *unlike) if unlike else stage
     if outcome.status in KILLED_BY_FILTER:
         return Stage("sanitize", Status.FAILED, says=REACHED_OUT, why=Why.FOREIGN, cost=1.0)
     return _ended_early(outcome, look)

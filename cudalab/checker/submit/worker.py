@@ -323,13 +323,15 @@ class Examines(OnlyBuilds):
         return super().compile(source, defines, arch)
 
 
-def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
+def run_cases(lab: Lab, variant: Variant, device: LoadsOnce, spec: Json, outputs: Outputs) -> None:
     """Run each input in turn; each report is written before the next run begins."""
-    case = spec["cases"][0]
+    case, tallies = spec["cases"][0], getattr(device.wrapped, "tallies", {})
     for number, (path, runs) in enumerate(zip(spec["inputs"], spec["runs"], strict=True)):
+        tallies.clear()
         try:
             with runner.contract_as_hint(lab, variant):
                 report = run_case(lab, variant, device, case, Path(path), runs, number, outputs)
+            report.tallies = tallies
         except CudalabError as error:
             report = CaseReport(**reports.failure_of(error))
         outputs.record(reports.report_name(number), report)

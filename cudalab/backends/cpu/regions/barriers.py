@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.writer import Piece
 
 _ALL = "::cudalab::All()"
+_TALLIES = {"__syncthreads": "barriers", "__syncwarp": "warp_barriers"}
 
 
 def _type_of_operand(name: str, position: int) -> str:
@@ -34,9 +35,12 @@ def _type_of_operand(name: str, position: int) -> str:
 
 
 def barrier(body: Body, part: Part) -> None:
-    """End the region; report if a program relies on lanes that move in step."""
+    """End the region and count who meets; report if a program relies on lanes in step."""
     words = part.statement.words
     body.flush()
+    if not body.unit.is_program and words[0].text in _TALLIES:
+        here = f"::cudalab::number_of(cudalab_B, {body.mask or _ALL})"
+        body.writer.add(f"::cudalab::current.tally.{_TALLIES[words[0].text]} += {here};")
     if body.unit.is_program and texts(words[:3]) == [STEP, "(", "1"]:
         body.writer.add(f'::cudalab::tell_of_steps("{words[0].file}", {words[0].line});')
 

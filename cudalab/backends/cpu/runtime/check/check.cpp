@@ -273,6 +273,11 @@ EXPORT uint64_t cudalab_check_progress(uint64_t* blocks, uint64_t* progress) {
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
+// What the threads have done, as cudalab_tally() says of other builds.
+EXPORT const Tally* cudalab_check_tally() {
+    return &run.tally;
+}
+
 EXPORT const char* cudalab_check_error() {
     return run.error;
 }

@@ -207,10 +207,12 @@ static void run_blocks() {
     place_shared_arrays();
     current.dynamic_shared = run.dynamic_shared;
     current.static_shared = run.tls;
+    current.tally = {};
     if (run.cooperative)
         run_cooperative();
     else
         run_in_turn();
+    run.tally = current.tally;
     run.observing = false;
 }
 

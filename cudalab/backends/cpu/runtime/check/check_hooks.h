@@ -280,12 +280,14 @@ static __attribute__((noinline)) void enter_end(unsigned site, void* frame) {
 
 extern "C" void cudalab_access(const volatile void* p, size_t bytes, unsigned kind,
                                unsigned flags) {
+    if (kind == ATOMIC) tally_atomic(flags);
     access_by_header(p, bytes, kind, flags, HERE);
 }
 extern "C" void cudalab_in_block_only() {
     narrow = true;
 }
 extern "C" void cudalab_swapped(void* p, size_t bytes, bool done) {
+    current.tally.swaps += done;
     if (!run.observing || !run.detects) return;
     visit_words((char*)p, (unsigned)bytes,
                 [](Cell& cell) { detector.check_guesses(cell, current.thread); });

@@ -34,7 +34,7 @@ static unsigned any_of(unsigned lanes) {
 
 // The lanes of `lanes` that are furthest behind, at the same place.
 static unsigned choose_group(unsigned warp, unsigned lanes) {
-    if (!run.in_step) return any_of(lanes);
+    if (!run.in_step) return run.shuffles ? any_of(lanes) : lanes & -lanes;  // loops go so
     const uint64_t* behind = run.behind + warp * 32;
     uint64_t least = ~0ull;
     for (unsigned lane = 0; lane < 32; ++lane) {
@@ -334,6 +334,7 @@ static void arrive(unsigned thread, void** frame) {
 
 extern "C" void cudalab_block_barrier(const char*, int place) {
     unsigned thread = current.thread;
+    ++current.tally.barriers;
     arrive(thread, HERE);
     run.barrier[thread] = place;
     run.at_barrier[thread >> 5] |= bit(thread);
@@ -353,6 +354,7 @@ extern "C" __attribute__((visibility("default"))) void cudalab_grid_barrier() {
 
 extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char*, int place) {
     unsigned thread = current.thread;
+    ++current.tally.barriers;
     arrive(thread, HERE);
     run.barrier[thread] = place;
     run.at_barrier[thread >> 5] |= bit(thread);
@@ -364,6 +366,7 @@ extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char*, int p
 
 // Lanes that a branch has separated are told apart where they stop.
 extern "C" unsigned cudalab_active_lanes() {
+    ++current.tally.asked;
     const unsigned thread = current.thread;
     if (!run.in_step) return bit(thread);
     if (run.observing && !run.counts) {
@@ -383,6 +386,7 @@ extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsign
         run.result[thread] = cudalab_active_lanes();
         return;
     }
+    current.tally.warp_barriers += op == SYNC;
     arrive(thread, HERE);
     if (!(mask & bit(thread))) {
         bool fresh;

@@ -77,6 +77,7 @@ static struct {
     int failed, stopping, looking_away;
     int attention;                   // there is something to do at each basic block
     uint64_t blocks_done, progress;  // threads that have ended, and barriers of blocks
+    Tally tally;                     // of the launch
     char error[400];
 
     // The block.

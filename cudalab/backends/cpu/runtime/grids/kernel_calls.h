@@ -27,6 +27,7 @@ static __attribute__((noinline)) void check_site(Worker& w, unsigned thread, Blo
 
 static inline void arrive(Worker& w, unsigned thread, BlockOp op, const char* file, int place) {
     w.spins = 0;
+    ++current.tally.barriers;
     w.at_barrier[thread >> 5] |= bit(thread);
     if (__builtin_expect(w.block_site.file == file && w.block_site.place == place, 1)) return;
     if (w.block_site.file) return check_site(w, thread, op, file, place);
@@ -64,6 +65,7 @@ extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsign
     w.op[thread] = op;
     w.value[thread] = value;
     w.source[thread] = source;
+    current.tally.warp_barriers += op == SYNC;
     if (__builtin_expect(!(mask & bit(thread)), 0)) {
         const uint3& i = w.index[thread];
         fail(w,

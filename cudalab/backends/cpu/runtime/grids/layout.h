@@ -24,6 +24,7 @@ struct Layout {
             &Kernel::param_sizes, &Kernel::arg_bytes, &Kernel::flat, &Kernel::loops,
             &Kernel::by_whole_warps);
         add(&Symbol::address, &Symbol::bytes);
+        add(&Tally::barriers, &Tally::warp_barriers, &Tally::updates, &Tally::swaps, &Tally::asked);
     }
 };
 

@@ -257,6 +257,7 @@ extern "C" void cudalab_vote_of_block(const unsigned* here, BlockOp op, Operand 
     for (unsigned t = 0; t < w.threads; ++t)
         if (lanes_of(w, here, t / 32) >> t % 32 & 1)
             ++all, yes += value_of<int>(predicates, t) != 0;
+    current.tally.barriers += (unsigned)all;
     for (unsigned t = 0; t < w.threads; ++t)
         results[t] = op == COUNT ? yes : op == ALL ? yes == all : yes != 0;
 }

@@ -37,6 +37,7 @@ static void work_on(Worker& w) {
     for (unsigned t = 0; t < w.threads; ++t) w.index[t] = {t % b.x, t / b.x % b.y, t / (b.x * b.y)};
     current.block_dim = b;
     current.grid_dim = launch.grid;
+    current.tally = {};
     for (;;) {
         if (__atomic_load_n(&launch.failed, __ATOMIC_RELAXED) ||
             __atomic_load_n(&launch.cancelled, __ATOMIC_RELAXED))
@@ -48,6 +49,9 @@ static void work_on(Worker& w) {
     }
     w.block = NO_BLOCK;
     __atomic_add_fetch(&launch.busy_ns, now_ns() - began, __ATOMIC_RELAXED);
+    const uint64_t* const mine = (const uint64_t*)&current.tally;
+    for (size_t i = 0; i < sizeof launch.tally / sizeof *mine; ++i)
+        __atomic_add_fetch((uint64_t*)&launch.tally + i, mine[i], __ATOMIC_RELAXED);
 }
 
 // Where `extern __shared__` arrays are, for this OS thread.

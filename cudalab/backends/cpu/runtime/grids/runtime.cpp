@@ -60,6 +60,7 @@ static void begin(const Kernel* kernel, const unsigned* grid, const unsigned* bl
     launch.blocks = end;
     launch.next = first;
     launch.busy_ns = 0;
+    launch.tally = {};
     launch.failed = launch.cancelled = 0;
 }
 
@@ -121,6 +122,11 @@ EXPORT const unsigned* cudalab_layout(unsigned* count) {
     if (layout.count == 0) layout.add_kernels();
     *count = layout.count;
     return layout.values;
+}
+
+// What the threads of the last launch have done.
+EXPORT const Tally* cudalab_tally() {
+    return &pool.launch.tally;
 }
 
 EXPORT const char* cudalab_error() {

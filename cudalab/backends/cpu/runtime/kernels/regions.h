@@ -191,6 +191,19 @@ struct Agreement {
     }
 };
 
+inline unsigned number_of(const unsigned* lanes, unsigned warps) {
+    unsigned sum = 0;
+    for (unsigned w = 0; w < warps; ++w) sum += (unsigned)__builtin_popcount(lanes[w]);
+    return sum;
+}
+// The threads that meet: all that are in the kernel, or those of a mask.
+CUDALAB_INLINE unsigned number_of(const Block& block, All) {
+    return block.live ? number_of(block.live->lanes, block.warps) : block.threads;
+}
+CUDALAB_INLINE unsigned number_of(const Block& block, const Mask& mask) {
+    return number_of(mask.lanes, block.warps);
+}
+
 // Values of a block's threads. Large ones do not fit on the stack.
 template <class T>
 using Kept = typename std::remove_const<typename std::remove_reference<T>::type>::type;

@@ -18,6 +18,15 @@
 #pragma GCC visibility push(default)
 namespace cudalab {
 
+// What the threads of a launch have done: as much in every build of a kernel, and in any order, as
+// far as no order decides what they do.
+struct Tally {
+    uint64_t barriers, warp_barriers;  // arrivals of threads
+    uint64_t updates;                  // atomic ones that change something, whatever is there
+    uint64_t swaps;                    // that were carried out, and exchanges
+    uint64_t asked;                    // for the lanes that run together, as the build decides
+};
+
 // The position of the running thread. One per OS thread, rewritten at every switch. Where the
 // built-in variables are variables, they are the only names of what they hold: a compiler takes two
 // names for two objects, and may read the one before it writes the other.
@@ -37,6 +46,7 @@ struct Current {
     char* dynamic_shared;    // extern __shared__
     uint64_t* warp_results;  // per thread: result of its last warp operation
     char* static_shared;     // near the arrays: their 32-bit addresses count from its window
+    Tally tally;             // of the blocks that the OS thread has run
 };
 static_assert(offsetof(Current, thread) == 12 && offsetof(Current, block_vote) == 52, "");
 extern __thread Current current CUDALAB_OF_OS_THREAD;
@@ -135,18 +145,24 @@ CUDALAB_BUILTIN(dim3, gridDim);
 #define CUDALAB_CHANGED_NOTHING(p) ::cudalab::cudalab_changed_nothing((void*)(p), sizeof *(p))
 #else
 #define CUDALAB_FENCED(to_grid) ((void)0)
-#define CUDALAB_ACCESS(p, kind, flags) ((void)0)
 #define CUDALAB_IN_BLOCK_ONLY() ((void)0)
-#define CUDALAB_SWAPPED(p, done) ((void)0)
 #define CUDALAB_CHANGED_NOTHING(p) ((void)0)
+#ifdef CUDALAB_PROGRAM
+#define CUDALAB_ACCESS(p, kind, flags) ((void)0)
+#define CUDALAB_SWAPPED(p, done) ((void)0)
+#else
+#define CUDALAB_ACCESS(p, kind, flags) \
+    ((void)((kind) == 4 ? ::cudalab::tally_atomic(flags) : (void)0))
+#define CUDALAB_SWAPPED(p, done) ((void)(::cudalab::current.tally.swaps += (done)))
+#endif
 #endif
 #define CUDALAB_LOADS(p) CUDALAB_ACCESS(p, 2, 0)
 #define CUDALAB_STORES(p) CUDALAB_ACCESS(p, 3, 0)
-#define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, 1)
+#define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, 1 | ::cudalab::EXCHANGE)
 // The others say how a GPU does them in shared memory, too.
 #define CUDALAB_SWAPS(p) CUDALAB_ACCESS(p, 4, 1 | ::cudalab::SWAP)
 #define CUDALAB_COMPUTES(changes, p) \
-    CUDALAB_ACCESS(p, 4, ((changes) ? 1 : 1 | 32) | ::cudalab::turns_of(p))
+    CUDALAB_ACCESS(p, 4, ((changes) ? 1 : 1 | ::cudalab::NO_CHANGE) | ::cudalab::turns_of(p))
 // Atomic loads and stores, and those that are volatile.
 #define CUDALAB_LOADS_ATOMICALLY(p) CUDALAB_ACCESS(p, 2, 1)
 #define CUDALAB_STORES_ATOMICALLY(p) CUDALAB_ACCESS(p, 3, 1)
@@ -166,6 +182,14 @@ enum Turns : unsigned {
     LOOP_OF_HALF = 4 << 8,
     AT_ONCE = 5 << 8
 };
+const unsigned NO_CHANGE = 32, EXCHANGE = 1 << 12;  // of an atomic operation
+
+inline void tally_atomic(unsigned flags) {
+    if (flags & EXCHANGE)
+        ++current.tally.swaps;
+    else if (!(flags & NO_CHANGE) && (flags & TURNS) != SWAP)
+        ++current.tally.updates;
+}
 
 typedef void (*ThreadFn)(void* const* args);
 typedef void (*BlockFn)(void* const* args, unsigned threads, const uint3* indices,

@@ -152,6 +152,7 @@ inline unsigned __activemask() {
 #ifdef CUDALAB_CHECK
     return ::cudalab::cudalab_active_lanes();
 #else
+    ++::cudalab::current.tally.asked;
     return 1u << ::cudalab::lane();
 #endif
 }
