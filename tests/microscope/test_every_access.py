@@ -441,3 +441,37 @@ def test_a_variable_of_the_host_is_none_of_a_kernels(kernel, tmp_path):
     assert done.returncode == (3 if wrong else 0)
     listed = {number for number, row in rows if "// listed" in row and kernel == "right"}
     assert {int(text.split(":")[1]) for text in document["not_looked_at"]} == listed
+
+
+SURFACE = """__global__ void writes(cudaSurfaceObject_t surface, int at) {
+    surf2Dwrite(1.f, surface, at, 7);  // at its border
+}
+int main() {
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t array;
+    cudaMallocArray(&array, &format, 16, 8, cudaArraySurfaceLoadStore);
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray, resource.res.array.array = array;
+    cudaSurfaceObject_t surface;
+    cudaCreateSurfaceObject(&surface, &resource);
+    writes<<<1, 1>>>(surface, AT);
+    cudaDeviceSynchronize();
+    cudaDestroySurfaceObject(surface);
+    cudaFreeArray(array);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [(60, ""), (61, "does not begin an element"), (64, "byte 64 of row 7"), (-4, "byte -4 of row")],
+)
+def test_what_a_kernel_did_wrong_with_a_surface_is_said_with_its_line(at, said, tmp_path):
+    file, report = tmp_path / "surface.cu", tmp_path / "findings.json"
+    file.write_text(SURFACE, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), f"-DAT={at}", str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    assert done.returncode == (3 if said else 0), done.stderr
+    found = json.loads(report.read_text("utf-8"))["findings"]
+    assert [(each["kind"], each["line"]) for each in found] == ([("crash", 2)] if said else [])
+    assert all(said in each["what"] for each in found)

@@ -1,6 +1,7 @@
 // Check mode: a signal that a thread of a block raises ends the launch with an error.
 #pragma once
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -23,6 +24,14 @@ static uintptr_t failed_instruction(void* context) {
 #endif
 }
 
+// A library that the kernel has called has failed: the line is that of the block which has called
+// it, unless an access of that block came later.
+static void fail_in_block() {
+    unsigned& site = run.event[current.thread].site;
+    const unsigned block = last_block ? *last_block : 0;
+    if (block && (!site || run.module->sites[site].head != block)) site = block;
+}
+
 static const int CRASHES[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 static struct sigaction before_us[65];
 
@@ -42,13 +51,17 @@ static void on_crash(int signal, siginfo_t* info, void* context) {
         sigemptyset(&these);
         sigaddset(&these, signal);
         pthread_sigmask(SIG_UNBLOCK, &these, nullptr);
+        const uintptr_t instruction = overflow ? 0 : failed_instruction(context);
+        if (!overflow && !site_of_instruction(instruction)) fail_in_block();
+        const char* cause = (const char*)dlsym(RTLD_DEFAULT, "cudalab_crash_cause");
         crash(overflow             ? "stack overflow"
+              : cause && *cause    ? cause
               : signal == SIGFPE   ? "division by zero"
               : signal == SIGILL   ? "illegal instruction or __trap()"
               : signal == SIGTRAP  ? "a trap"
               : address == nullptr ? "access through a null pointer"
                                    : "invalid memory access",
-              overflow ? 0 : failed_instruction(context));
+              instruction);
     }
     // Not in an instrumented block: restore the previous handler.
     sigaction(signal, &before_us[signal], nullptr);

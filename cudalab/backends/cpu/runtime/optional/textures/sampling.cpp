@@ -453,6 +453,16 @@ float level_of_detail(cudaTextureObject_t object, unsigned dimensions, const flo
     return (float)log2(fmax(squares[0], squares[1])) / 2;
 }
 
+// Says what a kernel has done with a surface, and fails as a GPU does: at an address that is
+// misaligned, or illegal. The sanitizer reads the text.
+extern "C" __attribute__((visibility("default"))) char cudalab_crash_cause[200] = "";
+#define FAIL_AT(address, ...)                                                   \
+    do {                                                                        \
+        snprintf(cudalab_crash_cause, sizeof cudalab_crash_cause, __VA_ARGS__); \
+        fprintf(stderr, "cudalab: %s\n", cudalab_crash_cause);                  \
+        *(volatile char*)(address) = 0;                                         \
+    } while (0)
+
 static int clamp(int x, int last) {
     return x < 0 ? 0 : x > last ? last : x;
 }
@@ -461,23 +471,19 @@ char* find_element(cudaSurfaceObject_t object, int x_bytes, int y, int z, unsign
     const Texture* surface = used(object, true);
     if (!surface) return nullptr;
     const Texels& t = surface->level[0];
-    if ((unsigned)x_bytes % bytes) {
-        fprintf(stderr, "cudalab: byte %d of a surface's row does not begin an element of %u\n",
+    if ((unsigned)x_bytes % bytes)
+        FAIL_AT(0x8000000000000000, "byte %d of a surface's row does not begin an element of %u",
                 x_bytes, bytes);
-        *(volatile char*)0x8000000000000000 = 0;  // fails as a misaligned address does
-    }
     const int last = (int)(t.row - bytes);
     if (x_bytes >= 0 && x_bytes <= last && (unsigned)y < (unsigned)t.height &&
         (unsigned)z < (unsigned)t.depth)
         return t.data + (size_t)z * t.slice + (size_t)y * t.row + (size_t)x_bytes;
     if (mode == cudaBoundaryModeZero) return nullptr;
-    if (mode == cudaBoundaryModeTrap) {
-        fprintf(stderr,
-                "cudalab: byte %d of row %d of slice %d is outside a surface with rows of %zu "
-                "bytes, %d rows and %d slices\n",
+    if (mode == cudaBoundaryModeTrap)
+        FAIL_AT(8,
+                "byte %d of row %d of slice %d is outside a surface with rows of %zu bytes, %d "
+                "rows and %d slices",
                 x_bytes, y, z, t.row, t.height, t.depth);
-        *(volatile char*)8 = 0;  // fails as an illegal address does
-    }
     return t.data + (size_t)clamp(z, t.depth - 1) * t.slice +
            (size_t)clamp(y, t.height - 1) * t.row + (size_t)clamp(x_bytes, last);
 }
