@@ -291,7 +291,8 @@ def in_local_memory(program: Sequence[Part]) -> frozenset[tuple[str, int, str]] 
         if not any(local_arrays(file.text) for file in part.files):
             continue
         paths = [file.path for file in part.files[: part.sources]]
-        accesses = local_memory.of_program(paths, [f.label for f in part.files], part.options)
+        texts = {file.label: file.text for file in part.files}
+        accesses = local_memory.of_program(paths, texts, part.options)
         if accesses is None:
             return None
         found |= accesses

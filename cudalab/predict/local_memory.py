@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import nvcc
 from cudalab.errors import CudalabError
-from cudalab.predict import code
+from cudalab.predict import code, kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,9 +42,12 @@ def of_source(source: Source, defines: Mapping[str, str | int]) -> frozenset[Loc
 
 
 def of_program(
-    sources: Iterable[str], labels: Sequence[str], options: Sequence[str]
+    sources: Iterable[str], texts: Mapping[str, str], options: Sequence[str]
 ) -> frozenset[LocalAccess] | None:
-    """The accesses of a program compiled with `options`. None where no nvcc says it."""
+    """The accesses of a program compiled with `options`. None where no nvcc says it.
+
+    `texts` are those of the sources and of the headers that they include, by their names.
+    """
     try:
         compiler = nvcc.find_nvcc(ARCH)
     except CudalabError:
@@ -53,18 +56,29 @@ def of_program(
     taken = {option.partition("=")[0] for option in given}
     flags = [*(flag for flag in nvcc.FLAGS if flag.partition("=")[0] not in taken), *given]
     found: set[LocalAccess] = set()
+    parts = [part for each in texts.items() for part in each]
     for source in sources:
-        with tempfile.TemporaryDirectory() as folder:
-            keep = ("-cubin", "-keep", "-keep-dir", folder, "-Xptxas", "-v")
-            to = ("-o", f"{folder}/program.cubin", source)
-            command = [str(compiler), *flags, f"-arch={ARCH}", *keep, *to]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            listings = [*Path(folder).glob("*.ptx")]
-            if done.returncode != 0 or not listings:
-                return None
-            ptx = listings[0].read_text(encoding="utf-8", errors="surrogateescape")
-        found |= set(in_listing(ptx, done.stdout + done.stderr, code.files(ptx, labels)))
+        command = [str(compiler), *flags, f"-arch={ARCH}", source]
+        name = kept.key(nvcc.release(compiler), *command, *parts)
+        listing = kept.load(name) or _listing(command)
+        if listing is None:
+            return None
+        kept.save(name, listing)
+        ptx, log = listing
+        found |= set(in_listing(ptx, log, code.files(ptx, [*texts])))
     return frozenset(found)
+
+
+def _listing(command: Sequence[str]) -> tuple[str, str] | None:
+    """PTX, and what the assembler says of each kernel; None if nvcc refuses the source."""
+    with tempfile.TemporaryDirectory() as folder:
+        keep = ("-cubin", "-keep", "-keep-dir", folder, "-Xptxas", "-v")
+        words = [*command, *keep, "-o", f"{folder}/program.cubin"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        listings = [*Path(folder).glob("*.ptx")]
+        if done.returncode != 0 or not listings:
+            return None
+        return listings[0].read_text(encoding="utf-8", errors="replace"), done.stdout + done.stderr
 
 
 def in_listing(ptx: str, log: str, files: Mapping[int, str]) -> Iterator[LocalAccess]:

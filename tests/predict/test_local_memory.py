@@ -1,6 +1,7 @@
 """Which accesses nvcc makes in local memory, and what a profile says of the others."""
 
 import json
+from pathlib import Path
 
 import pytest
 from command import cudalab
@@ -10,7 +11,7 @@ from cudalab.backends.trace import Place
 from cudalab.errors import NoDeviceError
 from cudalab.microscope.local_arrays import note
 from cudalab.microscope.profile import VariantProfile
-from cudalab.predict import local_memory
+from cudalab.predict import kept, local_memory
 
 LABEL = "own/ranks.cu"
 PTX = """
@@ -79,6 +80,25 @@ def test_lines_with_accesses_to_local_memory_are_read_from_ptx():
     # The function without a kernel may get any array; what is in registers has no stack.
     assert found == {(LABEL, 3, "load"), (LABEL, 11, "store"), (LABEL, 13, "load")}
     assert set(local_memory.in_listing(PTX, "", {1: LABEL})) == set()
+
+
+def test_nvcc_compiles_a_program_once(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda _: Path("nvcc"))
+    monkeypatch.setattr(nvcc, "release", lambda _: None)
+    monkeypatch.setattr(kept, "cache_dir", lambda _: tmp_path)
+    monkeypatch.setattr(local_memory, "_listing", lambda words: asked.append(words) or (PTX, LOG))
+
+    def accesses(text, *options):
+        return local_memory.of_program(["a.cu"], {LABEL: text}, options)
+
+    first = accesses("int x;")
+    assert (LABEL, 3, "load") in first
+    assert accesses("int x;") == first
+    assert len(asked) == 1
+    accesses("int x;", "-DN=3")
+    accesses("int y;")
+    assert len(asked) == 3
 
 
 def test_a_profile_says_where_local_arrays_are():
