@@ -15,18 +15,7 @@ from cudalab import labs
 from cudalab.backends.choice import host_features
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
-from tools import (
-    attacks,
-    checks,
-    manual,
-    oracle,
-    results,
-    sanitizers,
-    schemas,
-    selftest,
-    translations,
-    watching,
-)
+from tools import attacks, results, sanitizers, selftest, translations
 from tools.mutants import tables as mutants
 from tools.platforms import __main__ as platforms
 from tools.predict import tables as predict_tables
@@ -36,17 +25,21 @@ from tools.studies import accuracy as errors_of_answers
 from tools.studies import (
     atomics,
     checkouts,
+    checks,
     ladders,
     loops,
     multiprocessors,
+    oracle,
     program_loops,
     repeats,
     rungs,
     targets,
     tiers,
+    watching,
 )
 from tools.studies.counters import JUDGED, agreeing
 from tools.suites import tables as judged_suites
+from tools.website import manual, schemas
 from tools.world import compare as world
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from cudalab.backends import DEVICES
 from cudalab.cli import documents as cli_documents
 from cudalab.cli.app import cli
 from cudalab.system import records
-from tools import schemas
+from tools.website import schemas
 
 PRINTS = """#include <cstdio>
 __global__ void fill(int *to) { to[threadIdx.x] = 1; printf("kernel\\n"); }

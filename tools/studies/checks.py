@@ -1,6 +1,6 @@
 """The processor's time that a check takes, of the grader and of all that it starts.
 
-python -m tools.checks [LAB...]   all labs, or these; keeps the others
+python -m tools.studies checks [LAB...]   all labs, or these; keeps the others
 
 Hands in each lab's first kernel as a student's file and has it judged with all stages: by a third
 of the public list and by all of it. The runtime and the reference kernel are compiled before.
@@ -30,7 +30,7 @@ LISTS = {"quick": ("--quick",), "whole": ()}
 GOAL = {"quick": 2.0, "whole": 6.0}  # s
 
 
-def main(names: list[str]) -> None:
+def main(*names: str) -> None:
     """Measure and store, a lab at a time."""
     compileall.compile_dir(Path(labs.__file__).parents[1], quiet=1)
     rows = {row["lab"]: row for row in results.read(STORED)["labs"]} if STORED.exists() else {}
@@ -92,7 +92,3 @@ def line(row: results.Json) -> list[str]:
     seconds = [f"{row[kind]:.1f}" for kind in LISTS]
     at = [f"{row['load']:g}", row["device"], f"`{row['commit']}`"]
     return [f"`{row['lab']}`", f"`{row['variant']}`", *seconds, *at]
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,6 +1,6 @@
 """Measure how much processor time a watcher needs from a save to its verdict.
 
-python -m tools.watching [LAB...]       the labs' CPU defaults and first rungs; all labs by default
+python -m tools.studies watching [LAB...]   CPU defaults and first rungs of all labs, or of these
 
 Each version differs from the one before, so it is compiled; n is up to 4,096, for matrices 65. The
 time is that of all processes: the watcher's, its worker's, the compiler's. The first version, which
@@ -29,7 +29,7 @@ GOAL_S = 1.0
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def main(names: list[str]) -> None:
+def main(*names: str) -> None:
     """Measure and store, a kernel at a time; other labs keep their rows."""
     rows = {(row["lab"], row["kernel"]): row for row in stored()}
     for name in names or labs.names():
@@ -105,7 +105,3 @@ def processor_s() -> float:
         total += used.get(one, 0.0)
         left += children.get(one, [])
     return total
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

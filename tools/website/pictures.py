@@ -1,6 +1,6 @@
 """Draws the pictures of the documents again.
 
-    python -m tools.pictures            # needs chromium for docs/profile*.png
+    python -m tools.website.pictures            # needs chromium for docs/profile*.png
 
 docs/profile.png and docs/profile-dark.png are a page of `cudalab profile` in a browser.
 docs/assets/roofline.svg has the times that docs/results keeps, and bytes that the CPU device
@@ -20,7 +20,7 @@ from cudalab.bench.charts import roofline
 from cudalab.microscope.document import from_json
 from cudalab.output import svg
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 TIMES = DOCS / "results" / "bench" / "nvidia-h200.json"
 PROFILED = ["reduce", "--n", "65536", "--blocks", "256"]
 LADDER = ["matmul", "--variants", "all", "--n", "256", "--blocks", "8"]
