@@ -7,6 +7,8 @@ Nothing heavy is imported before it runs.
 from __future__ import annotations
 
 import tempfile
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +39,16 @@ from cudalab.errors import CudalabError, UsageError, install_command
 from cudalab.system.streams import prints_to_stderr
 
 if TYPE_CHECKING:
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Size
-    from cudalab.predict.ladder import Prediction
+    from collections.abc import Callable
 
+    from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
+    from cudalab.predict.counts import Generated
+    from cudalab.predict.gpus import Gpu
+    from cudalab.predict.ladder import Prediction, Rung
+
+BESIDE_S = 20.0  # for the lab's variants beside a kernel file; what they do is kept
 NO_NVCC = (
     "no nvcc here, so nothing is known of the instructions: the order is likely, the times are "
     f"rough; {install_command('nvcc')} brings it"
@@ -178,10 +186,8 @@ def predict_sizes(
     *,
     beside: bool = False,
 ) -> list[Prediction]:
-    """Predict the chosen variants at each size; beside a kernel file the lab's default, too."""
-    from cudalab.backends.choice import host_features
+    """Predict the chosen variants at each size; beside a kernel file the lab's fastest, too."""
     from cudalab.bench.suite import case_of, shown_case
-    from cudalab.labs import registry
     from cudalab.labs.sizes import in_words
     from cudalab.output import live
     from cudalab.predict import gpus, growth, ladder
@@ -190,9 +196,6 @@ def predict_sizes(
     gpu = gpus.load(gpu_name)
     case = case_of(lab, case_options)
     chosen, notes = choose(lab, case, kernel, variants, "cpu")
-    if beside:  # the lab's own kernel
-        features = gpu.features & host_features()  # counted here, and run there
-        chosen.append(registry.default(lab, case, "cuda", features))
     distribution = lab.distribution(dist)
     result = []
     with (
@@ -204,11 +207,19 @@ def predict_sizes(
 
         for size in sizes or [lab.teaching.bench_size(case, "cuda")]:
             data = Generated(lab, case, distribution, seed, folder=Path(name))
-            rungs = []
             items, flops = growth.amount(data, size)
-            for variant in sorted(chosen, key=lambda one: one.order):
+
+            def timed(variant: Variant, size: Size = size, data: Generated = data) -> Rung:
                 progress.step(variant.name)
-                rungs += ladder.predict(lab, variant, case, size, data, [gpu])
+                (rung,) = ladder.predict(lab, variant, case, size, data, [gpu])
+                return rung
+
+            rungs = [timed(variant) for variant in sorted(chosen, key=lambda one: one.order)]
+            said = list(notes)
+            if beside:
+                best, which = fastest(lab, case, gpu, timed)
+                rungs.append(replace(best, ladder=rungs[0].ladder))
+                said.append(which)
             result.append(
                 ladder.Prediction(
                     gpu=gpu.name,
@@ -219,7 +230,32 @@ def predict_sizes(
                     items=items,
                     flops=flops,
                     rungs=rungs,
-                    notes=notes if all(rung.compiled for rung in rungs) else [*notes, NO_NVCC],
+                    notes=said if all(rung.compiled for rung in rungs) else [*said, NO_NVCC],
                 )
             )
     return result
+
+
+def fastest(lab: Lab, case: Case, gpu: Gpu, timed: Callable[[Variant], Rung]) -> tuple[Rung, str]:
+    """The lab's variant with the least predicted time, and of how many.
+
+    The default comes first, then the others from the end of its ladder, as long as time is left.
+    """
+    from cudalab.backends.choice import host_features
+    from cudalab.labs import registry
+
+    default = registry.default(lab, case, "cuda", gpu.features & host_features())
+    every, _ = choose(lab, case, None, "all", "cpu")
+    others = [one for one in every if one.name != default.name and not one.precision]
+    others = [one for one in others if gpu.features.issuperset(one.requires)]
+    rungs, began = [timed(default)], time.monotonic()
+    for variant in sorted(others, key=lambda one: (one.ladder != default.ladder, -one.order)):
+        if time.monotonic() - began > BESIDE_S:
+            break
+        rungs.append(timed(variant))
+    best = min(rungs, key=lambda one: float("inf") if one.ms is None else one.ms)
+    left = 1 + len(others) - len(rungs)
+    which = f"{best.variant}: the fastest of the lab's {len(rungs)} variants"
+    if left:
+        which += f" that were predicted in {BESIDE_S:.0f} s; without --kernel {left} more are"
+    return best, which

@@ -13,6 +13,7 @@ from traced import trace
 
 from cudalab import labs
 from cudalab.backends.cuda import nvcc
+from cudalab.cli import predict as command
 from cudalab.cli.predict import predict_sizes
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
@@ -314,3 +315,23 @@ def test_a_program_is_not_predicted():
     done = cudalab("predict", "p.cu", "--gpu", "t4")
     assert done.returncode == 2
     assert b"whole programs are not predicted" in done.stderr
+
+
+@pytest.mark.parametrize(("seconds", "named"), [(1, "11 variants"), (15, "2 variants that were")])
+def test_beside_a_kernel_file_is_the_fastest_of_the_lab_as_far_as_time_allows(
+    seconds, named, monkeypatch
+):
+    lab = labs.get("reduce")
+    (case, *_) = lab.cases()
+    clock = iter(range(0, 10_000, seconds))
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+
+    def timed(variant):
+        ms = {"vectorized": 1.0, "single_pass": 2.0, "coarsened": None}.get(variant.name, 3.0)
+        about = {"order": variant.order, "summary": "", "ladder": variant.ladder}
+        return ladder.Rung(variant=variant.name, ms=ms, **about)
+
+    best, said = command.fastest(lab, case, gpus.load("h100"), timed)
+    assert best.variant == "vectorized"
+    assert f"vectorized: the fastest of the lab's {named}" in said
+    assert ("without --kernel 9 more are" in said) == (seconds == 15)
