@@ -151,10 +151,11 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
     if name in seen and _ONCE.search(text):
         return ""
     seen.add(name)
-    label = text.partition("\n")[0].removeprefix("#line 1 ")
+    head, directive, _ = text.partition("#line 1 ")
+    label = text[len(head + directive) :].partition("\n")[0]
     pieces, end = [], 0
     for match in _INCLUDE.finditer(text):
-        line = text.count("\n", 0, match.start())  # without the #line in front
+        line = text.count("\n", len(head), match.start())  # without the #line in front
         pieces += [
             text[end : match.start()],
             _inlined(match["name"], texts, seen),

