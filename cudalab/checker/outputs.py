@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from xml.etree import ElementTree as ET
 
 from cudalab.backends import DEVICES, facts
 from cudalab.checker.failures import POINTS, rule_of
@@ -63,6 +62,8 @@ def as_json(report: Report) -> str:
 
 def junit(report: Report) -> str:
     """JUnit XML: a test case for each test, and one for each other stage."""
+    from xml.etree import ElementTree as ET  # noqa: PLC0415 - for few reports
+
     root = ET.Element("testsuites")
     suite = ET.SubElement(
         root, "testsuite", name=f"{report.lab}: {report.submission}".translate(_NO_XML)

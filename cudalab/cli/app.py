@@ -1,6 +1,7 @@
 """The command line: parse, call, exit. Nothing heavy is imported before a command needs it."""
 # ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -15,9 +16,12 @@ from cudalab.cli.groups import LabGroup
 from cudalab.cli.options import lines
 from cudalab.errors import ExitCode
 
+COLLECT_EVERY = 50_000  # new objects: of those that modules make, nearly all stay
+
 
 def main() -> None:
     """Run the command line and exit."""
+    gc.set_threshold(COLLECT_EVERY)
     sys.exit(report_errors(partial(cli.main, prog_name="cudalab", standalone_mode=False)))
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -196,6 +195,8 @@ def properties(title: str, values: Mapping[str, str | int | float]) -> None:
 
 def cuda_source(text: str, headers: Sequence[str]) -> None:
     """Print highlighted CUDA C++ with line numbers, and below it the headers that it includes."""
+    from rich.syntax import Syntax  # noqa: PLC0415 - takes as long as half of rich
+
     console().print(Syntax(text, "cuda", line_numbers=True, word_wrap=True))
     if headers:
         console().print("\nIncluded headers (--whole prints them in place):", style="bold")
@@ -336,6 +337,8 @@ _LOOKS = {"good": "green", "bad": "red", "quiet": "dim", "": ""}
 
 def listing(annotated: Listing, text: str) -> None:
     """Print source with a margin; long lines are wrapped if they must be whole, else cut."""
+    from rich.syntax import Syntax  # noqa: PLC0415 - as above
+
     target = console()
     source = Syntax(text, "cuda", background_color="default").highlight(text).split("\n")
     target.print(Text(annotated.label, style="bold"))
