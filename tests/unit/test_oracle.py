@@ -1,5 +1,7 @@
 """A sample of the oracle: kernels against plain C++ at -O0, and against a GPU's stored answers."""
 
+import shutil
+
 import pytest
 
 from tests.oracle.draws import VERSION
@@ -9,12 +11,16 @@ from tests.oracle.gpu import compared, documents
 from tests.oracle.hunts import hunt, stored
 from tests.oracle.runner import REPOSITORY, differences
 
+with_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ compiles the host programs")
 
+
+@with_gcc
 @pytest.mark.parametrize("way", ["loops", "fibers"])
 def test_random_kernels_give_what_a_sequential_host_program_gives(way):
     assert differences(list(range(12)), [way]) == []
 
 
+@with_gcc
 def test_host_programs_give_what_gpus_have_given():
     stored = documents()
     if not stored:
@@ -29,6 +35,7 @@ def test_each_planted_fault_still_applies(fault):
     assert fault.changed(text) != text
 
 
+@with_gcc
 def test_a_planted_fault_is_found():
     fault = next(each for each in FAULTS if each.name == "a wide shift left wraps")
     assert hunt(fault, ["loops"], limit=60).seed
@@ -48,6 +55,7 @@ extern "C" __global__ void entry(long *result, int *sequence_input) {
 """
 
 
+@with_gcc
 def test_a_kernel_of_another_generator_is_alike_in_all_ways(tmp_path):
     path = tmp_path / "one.cu"
     path.write_text(FOREIGN)
