@@ -128,6 +128,11 @@ def run(
     """
     chosen = _lab(lab)
     _check_file(kernel)
+    if lab == "radixsort" and len(inputs) > 1:
+        raise InputError(
+            f"{lab}: expected an array of keys, got {len(inputs)} inputs",
+            hint="cudalab.sort(keys, values) sorts pairs",
+        )
     stream, read, case = arrays.read(chosen, inputs, options)
     if kernel is not None:
         if variant is not None:

@@ -29,6 +29,7 @@ _ERRORS: dict[int, type[CudalabError]] = {
     for error in (UsageError, NoDeviceError, KernelCompileError, TimeLimitError)
 }
 _ERROR = re.compile(r"^Error: (?P<message>.*?)(?:^Hint: (?P<hint>.*))?\Z", re.MULTILINE | re.DOTALL)
+_INVALID = re.compile(r"^Invalid value for '--(?P<option>\w+)': ")
 
 _log = logging.getLogger("cudalab")
 
@@ -69,4 +70,5 @@ def error_of(status: int, stderr: str) -> CudalabError:
     if reported is None:
         return CudalabError(f"the command ended with status {status}: {stderr.strip()}")
     kind, hint = _ERRORS.get(status, CudalabError), reported["hint"]
-    return kind(reported["message"].strip(), hint.strip() if hint else None)
+    message = _INVALID.sub(r"\g<option>: ", reported["message"].strip())
+    return kind(message, hint.strip() if hint else None)

@@ -117,6 +117,9 @@ def test_views_are_read_as_they_look(device):
         (lambda: cudalab.run("reduce", ITEMS, rows=3), UsageError, "rows is True or False, got 3"),
         (lambda: cudalab.run("reduce", ITEMS, kernel="no.cu"), UsageError, "no file 'no.cu'"),
         (lambda: cudalab.sanitize("reduce", kernel="no.cu"), UsageError, "no file 'no.cu'"),
+        (lambda: cudalab.profile("reduce", n=-3), UsageError, r"^n: '-3' is not a size"),
+        (lambda: cudalab.profile("reduce", n=64, banks=7), UsageError, r"^banks: '7' is unknown"),
+        (lambda: cudalab.run("radixsort", ITEMS, ITEMS), InputError, "an array of keys, got 2"),
         (
             lambda: cudalab.run("matmul", np.ones(3, "f4"), np.eye(3, dtype="f4")),
             InputError,
