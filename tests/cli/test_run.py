@@ -143,7 +143,7 @@ def test_kernel_that_waits_for_its_children(tmp_path):
 def test_program_of_several_languages_with_a_line_for_nvcc(instrument):
     line = "-O3 -std=c++14 -arch=sm_75 -Xcompiler -fopenmp,-Wall -D N=32 -L/none -lcublas -lm"
     done = cudalab("run", "--device", "cpu", *instrument, *line.split(), *MIXED)
-    if b"OpenMP with this compiler" in done.stderr:
+    if b"OpenMP with this compiler" in done.stderr or b"'omp.h' file not found" in done.stderr:
         pytest.skip("the compiler has no OpenMP")
     assert (done.returncode, done.stdout) == (0, b"41664 41664\n"), done.stderr.decode()
 

@@ -1,5 +1,6 @@
 """`cudalab run`: what goes wrong in a program, and what it is told of it."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from whole_programs import natively, run
 from cudalab.system.cache import cache_dir
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
+with_lines = pytest.mark.skipif(shutil.which("addr2line") is None, reason="it reads the line")
 
 
+@with_lines
 @pytest.mark.parametrize(
     ("program", "line", "words"),
     [
@@ -30,6 +33,7 @@ def test_host_code_that_follows_a_device_pointer(program, line, words):
     assert words in message
 
 
+@with_lines
 def test_the_line_is_the_programs_own_where_the_system_inlines_its_functions():
     done = run("host_reads_variable.cu", "cpu", "-Xcompiler", "-D_FORTIFY_SOURCE=2")
     assert "host_reads_variable.cu:15: host code dereferences the device" in done.stderr.decode()
@@ -67,6 +71,7 @@ CRASHES = {
 }
 
 
+@with_lines
 @pytest.mark.parametrize("crash", CRASHES)
 def test_kernel_that_crashes_leaves_an_error_for_good(crash):
     done = run("kernel_crashes.cu", "cpu", arguments=[crash])
@@ -77,6 +82,7 @@ def test_kernel_that_crashes_leaves_an_error_for_good(crash):
         assert each in done.stderr.decode()
 
 
+@with_lines
 @natively
 def test_a_crash_has_its_line_though_the_program_was_compiled_again(tmp_path):
     source = tmp_path / "late.cu"
@@ -112,6 +118,7 @@ def test_grid_that_waits_in_vain(which, error, words):
     assert words in done.stderr.decode()
 
 
+@with_lines
 @pytest.mark.parametrize(
     ("which", "error", "words"),
     [
