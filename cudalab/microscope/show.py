@@ -19,7 +19,8 @@ def show(profile: Profile) -> None:
     width = terminal.console().width
     for variant in profile.variants:
         if variant.kernels:
-            terminal.lines([f"{variant.name}: {variant.summary}", ""])
+            heading = f"{variant.name}: {variant.summary}" if variant.summary else variant.name
+            terminal.lines([heading, ""])
         for kernel in variant.kernels:
             terminal.grid(annotate.access_grid(variant, kernel))
             for one in annotate.listings(variant, kernel, width):

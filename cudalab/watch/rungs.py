@@ -19,7 +19,7 @@ from cudalab.backends.cpu.key import cached
 from cudalab.language import source
 from cudalab.microscope import profile
 from cudalab.watch.ladder import rungs_for
-from cudalab.watch.sizes import small_sizes
+from cudalab.watch.sizes import BLOCKS, LAUNCHES, small_sizes
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
@@ -35,8 +35,8 @@ def counted(lab: Lab, case: Case) -> Counts:
     """The counts of all rungs; from the cache if they are there. None that failed is among them."""
     texts = [source.load(rung.path, rung.label).text for rung in rungs_for(lab, case)]
     words = json.dumps(case, sort_keys=True, default=str)
-    sizes = repr(small_sizes(lab, case))
-    stored = cached("watch", lab.name, lab.name, words, sizes, *texts, suffix=".json")
+    counted_of = repr((small_sizes(lab, case), BLOCKS, LAUNCHES))
+    stored = cached("watch", lab.name, lab.name, words, counted_of, *texts, suffix=".json")
     if not stored.exists():
         command = [sys.executable, "-m", __name__, lab.name, words, str(source.kernels_dir())]
         try:

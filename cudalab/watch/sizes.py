@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case, Size
 
 MAX_ELEMENTS = 4096  # of an input
+# What is counted, the same for each version, unlike what a budget allows: blocks of a launch, and
+# launches of a kernel before only every fourth is.
+BLOCKS, LAUNCHES = 4, 8
 MAX_ORDER = 65  # of a square matrix: one more than whole warps and tiles have
 
 

@@ -25,7 +25,7 @@ from cudalab.microscope import profile, sanitize
 from cudalab.microscope.supervised import guarded
 from cudalab.system.machine import processor_name
 from cudalab.watch.costs import COSTS, FINDINGS, Costs, costs_of
-from cudalab.watch.sizes import small_sizes
+from cudalab.watch.sizes import BLOCKS, LAUNCHES, small_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from cudalab.microscope.profile import Data
 
 BANKS = 32
-BLOCKS = 4  # of each launch, that are counted: the same for each version, unlike those of a budget
 
 
 def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:
@@ -97,8 +96,8 @@ def count(lab: Lab, variant: Variant, case: Case, data: Data, kill_after: float)
         case=shown_case(lab, case),
         input=data.words,
     )
-    options: dict[str, Any] = {"banks": BANKS, "blocks": BLOCKS, "kill_after": kill_after}
-    with CheckDevice(detect=False, count=True, **options) as device:
+    sample: dict[str, Any] = {"blocks": BLOCKS, "launches": LAUNCHES, "kill_after": kill_after}
+    with CheckDevice(detect=False, count=True, banks=BANKS, **sample) as device:
         one = profile.profile_variant(lab, variant, device, lambda: device.traces, data, case)
     result.variants.append(one)
     return costs_of(result)

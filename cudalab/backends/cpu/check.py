@@ -42,6 +42,7 @@ import ctypes
 import random
 import time
 import weakref
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 
 GUARD_BYTES = 64 << 10  # around each buffer, so that a small overrun hits no other one
 PROBES = 2  # blocks to trace before deciding how many more; the first one is slow
+EVERY = 4  # launch behind the first ones is traced
 SHARE = 0.5  # of the remaining budget for one launch, as more may follow
 MAX_TURN_MS = 100  # until Python reacts to Ctrl-C
 GRACE_S = 2.0  # for a cancelled launch to stop
@@ -106,6 +108,7 @@ class CheckDevice(CpuDevice):
         count: bool,
         banks: int = 32,
         blocks: int | None = None,
+        launches: int | None = None,
         seed: int | None = None,
         budget_s: float | None = None,
         kill_after: float | None = None,
@@ -121,6 +124,8 @@ class CheckDevice(CpuDevice):
         blocks      of each launch, how many are traced, spread over the grid with the first and the
                     last among them; None: as many as the budget allows, all without one. With
                     detect, all are
+        launches    of each kernel, the first ones that are traced, and then every fourth; None:
+                    all of them. With detect, all are
         seed        shuffles the order in which warps and lanes run, and that of blocks where none
                     may wait for another; None: in the order of their index
         budget_s    seconds that tracing may take in all: launches trace fewer blocks when it is
@@ -132,6 +137,7 @@ class CheckDevice(CpuDevice):
         super().__init__(threads)
         self.detect, self.count, self.banks, self.seed = detect, count, banks, seed
         self.blocks, self.budget_s, self.kill_after = blocks, budget_s, kill_after
+        self.launches, self.launched = launches, Counter[str]()
         self.traces, self.findings, self.looks = [], [], Looks()
         self.local, self.local_lines = local, set[Place]()  # those that have used local memory
         self.by_gcc = "clang" not in find_compiler().version()
@@ -286,6 +292,7 @@ class _Launch:
         blocks = grid[0] * grid[1] * grid[2]
         self.began = time.monotonic()
         traced = 0
+        device.launched[self.kernel.name] += 1
         try:
             everything = self._goal(blocks) == blocks and device.budget_s is None
             if device.detect or not device.count or everything:
@@ -307,7 +314,10 @@ class _Launch:
 
     def _goal(self, blocks: int) -> int:
         """How many blocks to trace if time allows."""
-        limit = self.device.blocks
+        limit, first = self.device.blocks, self.device.launches
+        number = self.device.launched[self.kernel.name]
+        if first is not None and number > first and (number - first) % EVERY:
+            return 0
         return blocks if limit is None else min(limit, blocks)
 
     def _run_sample(self, blocks: int) -> int:
