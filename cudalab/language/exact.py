@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.errors import KernelCompileError
 from cudalab.language import arithmetic, twins
+from cudalab.language.source import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,5 +108,4 @@ def _refusal(function: Node, words: Words, line: Place) -> Edit:
             hint="give the member its value in a constructor",
         )
     brace = words.tokens[body.first].end
-    label = line[0].replace("\\", "\\\\").replace('"', '\\"')
-    return brace, brace, f' ::cudalab::cudalab_refuse_arithmetic("{label}:{line[1]}");'
+    return brace, brace, f" ::cudalab::cudalab_refuse_arithmetic({quoted(f'{line[0]}:{line[1]}')});"

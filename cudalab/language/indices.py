@@ -54,9 +54,10 @@ def never_meet(written: Sequence[Node], read: Sequence[Node], known: Known) -> b
         _ascends(one, known) for one, _ in pairs
     ):
         return True
-    if len(lanes) != 1 or not _is_distinct(next(iter(lanes))):
+    lane = next(iter(lanes), "")
+    # No two lanes of a warp have the same value of these.
+    if len(lanes) != 1 or not (lane == "threadIdx.x" or _LANES.fullmatch(lane)):
         return False
-    lane = next(iter(lanes))
     return any(
         _is_apart(one, difference, lane)
         for (one, _), difference in zip(pairs, differences, strict=True)
@@ -73,11 +74,6 @@ def _mapped(one: Node, other: Node) -> tuple[Node, Node]:
 
 def _by_lane(one: Polynomial, known: Known) -> set[str]:
     return {atom for factors in one for atom in factors if known.by_lane(atom)}
-
-
-def _is_distinct(atom: str) -> bool:
-    """Whether no two lanes of a warp have the same value."""
-    return atom == "threadIdx.x" or bool(_LANES.fullmatch(atom))
 
 
 def _is_apart(written: Polynomial, difference: Polynomial, lane: str) -> bool:

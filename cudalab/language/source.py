@@ -181,7 +181,7 @@ def _inline(path: Path, label: str, files: list[Path]) -> str:
     files.append(path.resolve())
     text = _ONCE.sub("", text)  # a compiler warns about it outside a header
     code = blank_comments(text, literals=False)
-    pieces = [f"#line 1 {_quoted(label)}\n"]
+    pieces = [f"#line 1 {quoted(label)}\n"]
     end = 0
     for match in _INCLUDE.finditer(code):
         line = text.count("\n", 0, match.start()) + 1
@@ -193,7 +193,7 @@ def _inline(path: Path, label: str, files: list[Path]) -> str:
         pieces.append(text[end : match.start()])
         if included.resolve() not in files:  # as if every header began with #pragma once
             pieces.append(_inline(included, included_label, files))
-        pieces.append(f"\n#line {line + 1} {_quoted(label)}")
+        pieces.append(f"\n#line {line + 1} {quoted(label)}")
         end = match.end()
     pieces.append(text[end:])
     return "".join(pieces) + "\n"
@@ -212,8 +212,9 @@ def _find_include(name: str, includer: Path, label: str, line: int) -> tuple[Pat
     )
 
 
-def _quoted(label: str) -> str:
-    return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def quoted(text: str) -> str:
+    """The text as a string literal of C++."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 @cache

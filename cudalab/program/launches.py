@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.errors import KernelCompileError
+from cudalab.language.source import quoted
 from cudalab.language.types import is_local
 from cudalab.program.parsed import Launch, Parsed
 
@@ -155,8 +156,3 @@ def _launch(parsed: Parsed, node: Node, written: str, of: Known) -> str:
 def short_name(kernel: Node) -> str:
     """The name of a kernel without its namespace."""
     return kernel.text.rpartition("::")[2]
-
-
-def quoted(text: str) -> str:
-    """The text as a string literal of C++, with runs of spaces as one."""
-    return '"' + " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -32,11 +32,7 @@ def added(files: Sequence[File], options: Sequence[str], *, tell: bool = True) -
             if "clang" in find_compiler().version():
                 return list(options)
             if tell:
-                line = file.text.count("\n", 0, match.end()) + 1
-                note(f"{file.label}:{line}: OpenMP: compiled with {_written()}, as nvcc needs it")
+                line, option = file.text.count("\n", 0, match.end()) + 1, OPTION.replace("=", " ")
+                note(f"{file.label}:{line}: OpenMP: compiled with {option}, as nvcc needs it")
             return [*options, OPTION]
     return list(options)
-
-
-def _written() -> str:
-    return OPTION.replace("=", " ")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cudalab.language import arithmetic
 from cudalab.language.macros import Macro, macros
 from cudalab.language.scopes import Node, Scope
+from cudalab.language.source import quoted
 from cudalab.language.structure import Structure, scan
 from cudalab.language.syntax import Words
 from cudalab.language.tokens import Lines, Token, tokenize
@@ -65,8 +66,7 @@ class Parsed:
 
     def rewritten(self) -> str:
         """The text with all edits, under the file's own name."""
-        label = self.file.label.replace("\\", "\\\\").replace('"', '\\"')
-        pieces = [self.head, f'#line 1 "{label}"\n']
+        pieces = [self.head, f"#line 1 {quoted(self.file.label)}\n"]
         end = 0
         for start, stop, text in sorted(self.edits, key=lambda edit: edit[:2]):
             pieces += [self.file.text[end:start], text]

@@ -13,10 +13,11 @@ from cudalab.language import lockstep, shared
 from cudalab.language.device_functions import File as Functions
 from cudalab.language.macros import read_body
 from cudalab.language.scopes import BASIC
+from cudalab.language.source import quoted
 from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
 from cudalab.program import assembly, exact_arithmetic, launches, refusals, removed, sides, tiles
-from cudalab.program.launches import Known, quoted, short_name
+from cudalab.program.launches import Known, short_name
 from cudalab.program.parsed import Parsed, parse, read
 from cudalab.program.pasted import Pasted
 
@@ -186,5 +187,5 @@ def _enlist_kernels(parsed: Parsed, of: Known) -> None:
             before = parsed.tokens[node.first - 1]
             begin = before.start if before.text == "&" else tokens[0].start
             written = parsed.file.text[begin : tokens[-1].end]
-            enlisted = f"::cudalab::cudalab_enlisted({written}, {quoted(name)})"
+            enlisted = f"::cudalab::cudalab_enlisted({written}, {quoted(' '.join(name.split()))})"
             parsed.replace(begin, tokens[-1].end, enlisted)

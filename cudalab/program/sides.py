@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cudalab.language.source import quoted
 from cudalab.output.notes import note
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def _of_both(each: Parsed, marks: set[str], used: set[str]) -> Iterator[int]:
             copied += each.file.text[at : directive.start] + _ARCH.sub(_NONE, directive.text)
             at = directive.end
         copied += each.file.text[at:end]
-        label = each.file.label.replace("\\", "\\\\").replace('"', '\\"')
-        first, last = (f'\n#line {each.lines[place]} "{label}"\n' for place in (start, end))
+        label = quoted(each.file.label)
+        first, last = (f"\n#line {each.lines[place]} {label}\n" for place in (start, end))
         each.edits.append((start, start, _IN_KERNEL))
         each.edits.append((end, end, f"}} else {{{first}{copied}{last}}}"))
 

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.language.source import blank_comments
+from cudalab.language.source import blank_comments, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,13 +148,9 @@ def fits_loops(
 def _because(kernels: Sequence[str], reasons: dict[str, str]) -> str:
     """A string in the library that says why kernels have fibers; `""` is for any kernel."""
     lines = [(name, reasons.get(name) or reasons.get("", "")) for name in kernels]
-    text = "\\n".join(f"{name}\\t{_escaped(reason)}" for name, reason in lines if reason)
+    text = "\\n".join(f"{name}\\t{quoted(reason)[1:-1]}" for name, reason in lines if reason)
     visible = '__attribute__((visibility("default")))'
     return f'extern "C" {visible} const char {FIBERS}[] = "{text}";' if text else ""
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _joined(*lines: str) -> str:
