@@ -20,6 +20,7 @@ from cudalab.bench import measure as bench
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
 from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox.running import Outcome
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import speed, worker
 from cudalab.checker.submit.kernel import Kernel
@@ -296,3 +297,22 @@ def test_a_reply_needs_the_key_of_its_command(served):
     worker._session = Forges()
     with pytest.raises(speed._Failed, match="in the place of the grader's own"):
         worker._command("run")
+
+
+def test_a_machine_that_cannot_start_a_compiler_is_no_fault_of_a_kernel():
+    class Ended:
+        def reply(self, _):
+            return ""
+
+        def end(self, *_):
+            text = "cudalab.errors.NoDeviceError: nvcc cannot be run: no more processes"
+            return Outcome(status=1, stderr=f"Traceback\n{text}\n"), None
+
+    worker = object.__new__(speed._Worker)
+    worker._session = Ended()
+    worker.kernel = SimpleNamespace(device="cuda", trusted=False)
+    with pytest.raises(CudalabError, match="no time could be taken: nvcc cannot be run"):
+        worker._expect("ready", 1)
+    worker.kernel.device = "cpu"  # where the submission may have written that
+    with pytest.raises(speed._Failed, match="it crashed"):
+        worker._expect("ready", 1)

@@ -217,6 +217,8 @@ def named_thread(file: File) -> str | None:
 
     def change(kernel: Function, code: str) -> str | None:
         body = code[kernel.body + 1 : kernel.end]
+        if re.search(r"\[\s*\]\s*\(", body):  # a lambda that captures nothing
+            return None
         for word, name in (("threadIdx", "tx_"), ("blockIdx", "bx_"), ("blockDim", "bd_")):
             body = re.sub(rf"\b{word}\s*\.\s*x\b", name, body)
         names = "const unsigned tx_ = threadIdx.x, bx_ = blockIdx.x, bd_ = blockDim.x;"

@@ -49,6 +49,8 @@ GIVE_UP_S = 10.0  # for one run of a kernel, unless the reference is slow, too
 ENOUGH_S = 30.0  # of sampling: then no more samples, however few there are
 START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have finished a command
 KEY_BYTES = 16  # of a command: its reply repeats them
+# Begin the last words of a process that the machine failed; no code of a GPU's kernel writes there.
+MACHINES = ("cudalab.errors.NoDeviceError", "cudalab.errors.ToolchainError")
 DISHONEST = (Why.WRONG, Why.FOREIGN)  # reasons to fail while times are taken that cost all points
 KERNELS_BY = {
     "device": "kernels, by the device's clock",
@@ -275,6 +277,8 @@ class _Worker:
             outcome, _ = self._session.end(reply, TIMING_LIMITS)
             broken = failure(outcome)
             last = last_line(outcome)
+            if last.startswith(MACHINES) and not facts(self.kernel.device).on_host:
+                raise CudalabError(f"no time could be taken: {last.partition(': ')[2]}")
             says = f"it crashed: {last}" if broken.why in (Why.EXIT, Why.CRASH) else broken.says
             raise self._failed(broken.why or Why.CRASH, says)
         return rest
