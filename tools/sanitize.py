@@ -199,11 +199,17 @@ def program_row(name: str, found: Sequence[Kinds]) -> results.Json:
     return row(name, "wrong on purpose" if why else "right", found, **more)
 
 
-def store(name: str, suite: str, about: str, rows: Collection[results.Json]) -> None:
-    """Store what was judged so far, and keep the rows of what is not judged now."""
+def store(
+    name: str, suite: str, about: str, rows: Collection[results.Json], possible: int = 0
+) -> None:
+    """Store what was judged so far, and keep the rows of what is not judged now.
+
+    `possible` is the number of runs that there are, if not all of them need be stored.
+    """
     path = FOLDER / f"{name}.json"
     every = kept(path) | {each["name"]: each for each in rows}
-    head = {"suite": suite, "source": about, "gpu": ""}
+    head: results.Json = {"suite": suite, "source": about, "gpu": ""}
+    head |= {"possible": possible} if possible else {}
     results.write_rows(path, head, [every[each] for each in sorted(every)], "programs")
 
 
@@ -236,6 +242,7 @@ def main(*chosen: str) -> None:
     unknown = set(chosen) - {*variants, *labs.names(), *(name for name, *_ in programs())}
     if unknown:
         sys.exit(f"{', '.join(sorted(unknown))}: no lab, variant or program\n\n{__doc__}")
+    possible = sum(1 for variant in variants.values() for _ in runs(variant))
     ready = by_nvidia()
     found: dict[str, list[Kinds]] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -260,7 +267,7 @@ def main(*chosen: str) -> None:
                 for name, kinds in found.items()
                 if name in variants
             ]
-            store("variants", "shipped variants", ABOUT_VARIANTS, rows)
+            store("variants", "shipped variants", ABOUT_VARIANTS, rows, possible)
             rows = [
                 program_row(name, kinds) for name, kinds in found.items() if name not in variants
             ]

@@ -17,8 +17,8 @@ ABOUT = (
     "that is made for it: at most 4 blocks of 1,024 threads, and three inputs (zeros, ones, some "
     "small numbers). A precondition that an input does not meet ends the kernel; a function that "
     "is only declared does nothing, and returns 0. Assertions in CUDA's own words hold or end the "
-    "kernel. `refused` are those that use cuRAND's MTGP32, and one "
-    "whose function is always inlined"
+    "kernel. In those that are noted threads write the same value, whatever the input. `refused` "
+    "are those that use cuRAND's MTGP32, and one whose function is always inlined"
 )
 # What its kernels say to the verifier alone means nothing to a compiler.
 ANNOTATIONS = """

@@ -39,7 +39,8 @@ def noted(suite: results.Json) -> str:
     ]
     counted = ", ".join(f"`{note}` {number}" for note, number in Counter(notes).most_common())
     runs = sum(program.get("runs", 0) for program in suite["programs"])
-    text = f" {runs} runs." if runs else ""
+    possible = f" of {suite['possible']}" if "possible" in suite else ""
+    text = f" {runs}{possible} runs." if runs else ""
     return text + (f" Right ones with a note: {counted}." if notes else "")
 
 
