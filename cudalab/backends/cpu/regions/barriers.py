@@ -40,7 +40,7 @@ def barrier(body: Body, part: Part) -> None:
     body.flush()
     if not body.unit.is_program and words[0].text in _TALLIES:
         here = f"::cudalab::number_of(cudalab_B, {body.mask or _ALL})"
-        body.writer.add(f"::cudalab::current.tally.{_TALLIES[words[0].text]} += {here};")
+        body.writer.add(f"cudalab_B.{_TALLIES[words[0].text]} += {here};")
     if body.unit.is_program and texts(words[:3]) == [STEP, "(", "1"]:
         body.writer.add(f'::cudalab::tell_of_steps("{words[0].file}", {words[0].line});')
 

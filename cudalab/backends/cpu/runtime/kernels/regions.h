@@ -132,6 +132,7 @@ struct Block {
     uint3 index, dim, grid;
     unsigned threads, warps;
     const Mask* live;  // the threads that have not returned from the kernel; null: all
+    uint64_t barriers, warp_barriers;  // as Tally counts them
     // The block that the OS thread runs.
     static Block here() {
         const auto& dim = CUDALAB_POSITION_OF(blockDim, block_dim);
@@ -142,7 +143,9 @@ struct Block {
                 {grid.x, grid.y, grid.z},
                 threads,
                 (threads + 31) / 32,
-                nullptr};
+                nullptr,
+                0,
+                0};
     }
     CUDALAB_INLINE unsigned x(size_t t) const { return flat() ? (unsigned)t : (unsigned)t % dim.x; }
     CUDALAB_INLINE unsigned y(size_t t) const { return flat() ? 0 : (unsigned)t / dim.x % dim.y; }
@@ -433,6 +436,8 @@ struct BlockLauncher<kernel> {
         Block block = Block::here();
         ((void (*)(Block&, Taken<Params>...))kernel)(
             block, *(typename std::remove_const<Params>::type*)args[I]...);
+        current.tally.barriers += block.barriers;
+        current.tally.warp_barriers += block.warp_barriers;
     }
     static void run(void* const* args, unsigned, const uint3*, const bool*) {
         call(args, typename MakeIndices<sizeof...(Params)>::type());
