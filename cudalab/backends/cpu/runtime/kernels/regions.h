@@ -132,7 +132,7 @@ struct Block {
     uint3 index, dim, grid;
     unsigned threads, warps;
     const Mask* live;  // the threads that have not returned from the kernel; null: all
-    uint64_t barriers, warp_barriers;  // as Tally counts them
+    mutable uint64_t barriers, warp_barriers;  // as Tally counts them
     // The block that the OS thread runs.
     static Block here() {
         const auto& dim = CUDALAB_POSITION_OF(blockDim, block_dim);
