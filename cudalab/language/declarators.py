@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cudalab.language.scopes import UNKNOWN, Declarator, Name, Node, Scope, Type, pointer_to
+from cudalab.language.scopes import (
+    UNKNOWN,
+    Declarator,
+    Name,
+    Node,
+    Scope,
+    Type,
+    array_of,
+    pointer_to,
+)
 from cudalab.language.specifiers import Specifiers, end_of_name, named, specifiers
 from cudalab.language.syntax import (
     ATTRIBUTES,
@@ -107,7 +116,7 @@ class Declarators:
         while texts[i] == "[":
             inside = self.expressions.whole(i + 1, words.behind(i, end) - 1, scope)
             node.children.append(inside)
-            type_, i = pointer_to(type_), words.behind(i, end)
+            type_, i = array_of(type_), words.behind(i, end)
         kind = "type" if node.kind == "alias" else "variable"
         declared = Name(name.rpartition("::")[2], kind, type_, i)
         while texts[i] in ATTRIBUTES:

@@ -26,6 +26,7 @@ class Type:
     element: Type | None = None  # of a pointer, an array or CUDA's vectors
     scope: Scope | None = None  # of a class that the text defines
     is_reference: bool = False
+    is_array: bool = False
 
     @property
     def is_auto(self) -> bool:
@@ -47,6 +48,20 @@ class Type:
         )
         return known == others and (self.kind != "unknown" or self.text == other.text)
 
+    @property
+    def may_lead(self) -> bool:
+        """Whether a value of this type may lead to a variable: it is, or has, an address."""
+        if self.is_reference or self.kind == "unknown":
+            return True
+        if self.kind == "pointer":
+            return not self.is_array or self.element_of_array.may_lead
+        if self.kind != "class":
+            return False
+        if self.scope is not None:
+            return self.scope.may_lead
+        is_group = self.text.rpartition("::")[2] in GROUP_TYPES
+        return not is_group and (self.element is None or self.element.may_lead)  # of a vector
+
 
 UNKNOWN = Type()
 AUTO = Type(text="auto")  # the type of the initializer
@@ -60,8 +75,13 @@ def integer(text: str, bits: int = 32, *, unsigned: bool = False) -> Type:
 
 
 def pointer_to(element: Type) -> Type:
-    """The type of a pointer, or of an array."""
+    """The type of a pointer."""
     return Type("pointer", element=element)
+
+
+def array_of(element: Type) -> Type:
+    """The type of an array, which is that of a pointer wherever its value is used."""
+    return Type("pointer", element=element, is_array=True)
 
 
 INT, UINT = integer("int"), integer("unsigned int", unsigned=True)
@@ -198,6 +218,16 @@ class Scope:
     _: KW_ONLY
     used: list[Scope] = field(default_factory=list)  # `using namespace`, and known bases
     is_opaque: bool = False  # it may have variables from elsewhere, as of an unknown base
+
+    @property
+    def may_lead(self) -> bool:
+        """Whether one of the variables in it may lead to another variable."""
+        own = (each for named in self.names.values() for each in named if each.kind == "variable")
+        return (
+            self.is_opaque
+            or any(each.may_lead for each in self.used)
+            or any(each.type.may_lead for each in own)
+        )
 
     def declare(self, name: Name) -> None:
         """Add a name."""

@@ -35,6 +35,14 @@ def test_both_ways_print_the_same():
     assert len(reasons) == 18
 
 
+def test_what_pointers_lead_to_stays_in_its_place():
+    """The variables of a region are not gone when it is over and a pointer still leads to them."""
+    binary = executable([str(PROGRAMS / "borrowed.cu")], "cpu")
+    assert not any(loops.stored(binary).reasons.values())
+    for way in "10":
+        assert outcome(binary, way)[:2] == (0, "21 kernels, 0 wrong\n")
+
+
 @pytest.mark.parametrize("fails_by", ["", "access", "division", "stack", "claim", "host"])
 def test_short_grids_on_the_main_thread_do_what_the_pool_does(fails_by):
     """Fibers always run on the pool's threads; loops do not once they are known to be short."""

@@ -70,6 +70,7 @@ class Facts:
             ]
             if _is_small_array(name, words)
         }
+        self.lent: set[str] = set()  # what others lead to beyond a region; see borrowing.py
         self.pointed = {
             name for statement in self.statements for name in self._find_pointed(statement)
         }.union(*self.handed_over.values())
@@ -170,7 +171,7 @@ class Facts:
         value = local.initializer
         if not local.value or local.value[0].text != "=" or local.array or local.is_reference:
             return False
-        if local.name in self.changed or local.name in self.levels.escaping:
+        if local.name in self.changed | self.lent | self.levels.escaping:
             return False
         if local.name in self.lambdas:
             return lambdas.refers(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.borrowing import EVERYWHERE, keep_what_is_lent
 from cudalab.backends.cpu.regions.by_steps import steps_of
 from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.parts import (
@@ -36,6 +37,7 @@ def cut(body: Body, statements: list[Statement], last: bool) -> list[Part]:
     _refuse_ends(body, parts)
     used = regions_of(parts)
     _use_again(body, parts, used)
+    keep_what_is_lent(body.facts, parts, used)
     for part in parts:
         part.used = used
     for part in parts[-1:]:
@@ -70,7 +72,7 @@ def _use_again(body: Body, pieces: list[Part], used: dict[str, set[int]]) -> Non
     for local in reversed([local for each in plain for local in each.declared]):
         regions = used.get(local.name, set())
         if local.name in body.facts.handed_over:
-            regions = {-1, -2}  # beyond any region
+            regions = set(EVERYWHERE)
         elif not (local.name in body.facts.lambdas or "auto" in texts(local.spec)):
             continue
         for word in local.value:
