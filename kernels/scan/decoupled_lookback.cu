@@ -22,7 +22,7 @@
 // Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
 // WORDS_PER_THREAD.
 #define ITEMS_PER_THREAD (WORDS_PER_THREAD * 4 / sizeof(T))
-#include "scan/parts/look_back.cuh"
+#include "scan/parts/scan_next_tile.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_tiles(const T* in, T* out,
                                                                            Word* words,

@@ -18,7 +18,7 @@
 // WORDS_PER_THREAD, TILES_AHEAD.
 #define ITEMS_PER_THREAD (WORDS_PER_THREAD * 4 / sizeof(T))
 #include "common/thread/prefetch.cuh"
-#include "scan/parts/look_back.cuh"
+#include "scan/parts/scan_next_tile.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_tiles(const T* in, T* out,
                                                                            Word* words,

@@ -1,7 +1,7 @@
 // One operation of CUB behind a C function, so that it can be timed beside the course's variants.
 //
 // Macros choose it, so that a library holds what is needed and compiles in seconds:
-//     OPERATION   sort_keys, sort_pairs, reduce, scan or histogram
+//     OPERATION   sort_keys, sort_pairs, reduce, scan, compact or histogram
 //     ELEMENT     the type of the keys, items or elements
 //     OP          of reduce: Sum, Prod, Min, Max, Sumsq, Mean, Dot; of scan: Sum, Min, Max
 //     INCLUSIVE   of scan: 0 or 1
@@ -10,6 +10,7 @@
 #include <thrust/iterator/transform_output_iterator.h>
 
 #include <cub/device/device_histogram.cuh>
+#include <cub/device/device_partition.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
@@ -152,6 +153,24 @@ cudaError_t scan(const Arguments& a, N n, Sum) {
 template <class N>
 cudaError_t scan(const Arguments& a, N n) {
     return scan(a, n, OP{});
+}
+
+struct IsKept {
+    __host__ __device__ bool operator()(T x) const { return x != T(0); }
+};
+
+// What is kept goes to the front, the rest, all zeros, to the end. How many are kept is written
+// before CUB's own temporary memory.
+template <class N>
+cudaError_t compact(const Arguments& a, N n) {
+    constexpr size_t FOR_COUNT = 256;
+    char* const temp = static_cast<char*>(a.temp);
+    size_t others = a.temp ? *a.temp_bytes - FOR_COUNT : 0;
+    const cudaError_t error =
+        cub::DevicePartition::If(temp ? temp + FOR_COUNT : nullptr, others, a.in,
+                                 static_cast<T*>(a.out), reinterpret_cast<N*>(temp), n, IsKept{});
+    *a.temp_bytes = others + FOR_COUNT;
+    return error;
 }
 
 // Class of a byte: byte * bins >> 8; a wider element is its class.

@@ -6,16 +6,10 @@ common/thread/operators.cuh; INCLUSIVE is 1 or 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cudalab.labs.base import Job, Step, blocks_for
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
-
-GROUP = 32  # nodes that look-back reads at once; see kernels/scan/decoupled_lookback.cu
+from cudalab.labs.scans import look_back_memory, scanned
 
 
 def dispatch_recursive(job: Job) -> Step:
@@ -31,30 +25,7 @@ def dispatch_recursive(job: Job) -> Step:
     Blocks of THREADS_PER_BLOCK threads, one block per THREADS_PER_BLOCK * ITEMS_PER_THREAD
     items.
     """
-    device, items, n = job.device, job.buffers["items"], job.params["n"]
-    items_each = job.define("ITEMS_PER_THREAD")
-    threads = job.define("THREADS_PER_BLOCK", at_least=1 if items_each > 1 else 2)
-    per_block = threads * items_each
-    out = device.empty(n, items.dtype)
-    sizes = [blocks_for(n, per_block)]  # number of block sums at each level
-    while sizes[-1] > 1:
-        sizes.append(blocks_for(sizes[-1], per_block))
-    sums = [device.empty(size, items.dtype) for size in sizes]
-    kernels = job.kernels
-    scan_blocks, scan_sums = kernels["scan_blocks"], kernels["scan_block_sums"]
-    add_sums = kernels["add_block_sums"]
-
-    def run() -> None:
-        device.launch(scan_blocks, sizes[0], threads, items, out, sums[0], np.uint32(n))
-        for level in range(1, len(sizes)):
-            args = (sums[level - 1], sums[level], np.uint32(sizes[level - 1]))
-            device.launch(scan_sums, sizes[level], threads, *args)
-        for level in reversed(range(len(sizes) - 1)):
-            data, size = (sums[level - 1], sizes[level - 1]) if level else (out, n)
-            args = (data, sums[level], np.uint32(size))
-            device.launch(add_sums, sizes[level], threads, *args)
-
-    return Step(run, out)
+    return scanned(job, job.buffers["items"], job.params["n"])
 
 
 def dispatch_chunks(job: Job) -> Step:
@@ -104,11 +75,8 @@ def dispatch_look_back(job: Job) -> Step:
     threads = job.define("THREADS_PER_BLOCK")
     words_each = job.define("WORDS_PER_THREAD", at_least=item_words)
     tiles = blocks_for(n, threads * words_each // item_words)
-    nodes = tiles + blocks_for(tiles, GROUP) + blocks_for(tiles, GROUP * GROUP)
     out = device.empty(n, items.dtype)
-    words = _zeros(job, nodes * item_words)
-    ticket = _zeros(job, 1)
-    args = (items, out, words, ticket, np.uint32(n))
+    args = (items, out, *look_back_memory(job, tiles, item_words), np.uint32(n))
 
     def run() -> None:
         device.launch(kernel, tiles, threads, *args)
@@ -118,9 +86,3 @@ def dispatch_look_back(job: Job) -> Step:
 
 def _tile_items(job: Job) -> int:
     return job.define("THREADS_PER_BLOCK") * job.define("ITEMS_PER_THREAD")
-
-
-def _zeros(job: Job, words: int) -> Buffer:
-    buffer = job.device.empty(words, np.uint64)
-    job.device.copy(np.zeros(words, np.uint64), buffer)
-    return buffer

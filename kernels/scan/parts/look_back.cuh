@@ -1,8 +1,8 @@
-// A scan in one pass: a block publishes its tile's sum and looks back at those of earlier tiles.
+// Sums over all earlier tiles, in one launch: a block publishes its tile's sum and looks back at
+// those of earlier tiles.
 //
-// Every item is read once and written once. A block scans a tile in registers, publishes its sum,
-// waits until the sums before it are known, and writes its items. Blocks take tiles by ticket: a
-// block only ever waits for tiles that running blocks have taken, in any order of block starts.
+// Blocks take tiles by ticket: a block only ever waits for tiles that running blocks have taken, in
+// any order of block starts.
 //
 // The published scheme walks back over single tiles until it meets one whose complete prefix is
 // known. How far it walks depends on timing, and with it the order of additions: floats would
@@ -18,7 +18,9 @@
 //
 // Limits: a chain of one hop for every 1024 tiles remains.
 #pragma once
-#include "scan/parts/scan_tile.cuh"
+#include "common/warp/warp_scan.cuh"
+
+using Op = OP<T>;
 
 using Word = unsigned long long;
 
@@ -118,14 +120,17 @@ __device__ inline T look_back(const Statuses& statuses, unsigned tile, T tile_su
     return Op()(before_group, in_group);
 }
 
+// A block's tile of this launch.
+struct Taken {
+    unsigned tile;
+    Statuses statuses;
+};
+
+// Takes the next tile; the whole block calls it, once.
 // ticket: the run's number in the high half, the next tile in the low half. Both it and the words
 // are zero before the first launch and belong to the kernel from then on.
-// The block's tile is handed to `begin` before its items are loaded.
-template <class Begin>
-__device__ inline void scan_next_tile(const T* in, T* out, Word* words, Word* ticket, unsigned n,
-                                      Begin begin) {
+__device__ inline Taken take_tile(Word* words, Word* ticket) {
     __shared__ Word block_ticket;
-    __shared__ T block_prefix;
 
     // One atomic yields both numbers. The block with the last ticket knows that no other block of
     // this launch will read it again, and sets it for the next launch.
@@ -135,22 +140,9 @@ __device__ inline void scan_next_tile(const T* in, T* out, Word* words, Word* ti
             store(ticket, ((block_ticket >> 32) + 1) << 32);
     }
     __syncthreads();  // all threads can read the ticket
-    const unsigned tile = (unsigned)block_ticket, num_tiles = gridDim.x;
-    const unsigned groups = num_tiles, supers = groups + (num_tiles + 31) / 32;
-    const unsigned nodes = supers + (num_tiles + 1023) / 1024;
+    const unsigned groups = gridDim.x, supers = groups + (groups + 31) / 32;
+    const unsigned nodes = supers + (groups + 1023) / 1024;
     // Runs count from 1: zero memory holds no flag.
-    const Statuses statuses = {words, groups, supers, nodes, (unsigned)(block_ticket >> 32) + 1};
-
-    const unsigned start = tile * TILE_ITEMS, left = n - start;
-    begin(in + start, left);
-    T items[ITEMS_PER_THREAD], before[ROWS];
-    load_tile(in + start, left, items);
-    const T tile_sum = scan_tile(items, before);
-    if (threadIdx.x / 32 == 0) {
-        if (threadIdx.x == 0) publish(statuses, tile, tile_sum);
-        const T prefix = look_back(statuses, tile, tile_sum);
-        if (threadIdx.x == 0) block_prefix = prefix;
-    }
-    __syncthreads();  // all threads can read the prefix
-    store_tile<INCLUSIVE, true>(out + start, left, items, before, block_prefix);
+    const unsigned run = (unsigned)(block_ticket >> 32) + 1;
+    return {(unsigned)block_ticket, {words, groups, supers, nodes, run}};
 }
