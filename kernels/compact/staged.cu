@@ -4,7 +4,7 @@
 // adds     = "a tile's kept items are written in one piece"
 // dispatch = "look_back"
 // default  = ["cuda"]
-// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 16 }
+// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 20 }
 // ///
 //
 // A block first puts the items that it keeps next to each other in shared memory; that needs only
