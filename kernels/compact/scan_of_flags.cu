@@ -6,7 +6,7 @@
 // ///
 //
 // An item's place in the answer is the number of kept items before it. So each item gets a flag, 1
-// if it is kept, and the exclusive scan of the flags is the places: the scan of the lab before,
+// if it is kept, and the exclusive scan of the flags is the places: that of the scan lab,
 // unchanged, with all its launches. What is not kept goes to the end: if p of the i items before it
 // are kept, i - p are not, and it becomes the zero i - p places before the last one.
 //
