@@ -11,7 +11,7 @@ from cudalab.labs.base import Job, Step, blocks_for
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
 
-GROUP = 32  # nodes that look-back reads at once; see kernels/scan/parts/look_back.cuh
+GROUP = 32  # nodes that look-back reads at once; see kernels/common/device/look_back.cuh
 
 
 def scanned(job: Job, items: Buffer, n: int) -> Step:

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_kept(const
     unsigned count = 0;
     for (unsigned row = 0; row < ITEMS_PER_THREAD; ++row) {
         const unsigned i = start + row * THREADS_PER_BLOCK + threadIdx.x;
-        count += __syncthreads_count(i < n && in[i] != ITEM(0));
+        count += __syncthreads_count(i < n && in[i] != (ITEM)0);
     }
     if (threadIdx.x == 0) counts[blockIdx.x] = count;
 }
@@ -36,14 +36,14 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) move_kept(
     unsigned before_row = kept_before[blockIdx.x];
     for (unsigned row = 0; row < ITEMS_PER_THREAD; ++row) {
         const unsigned i = start + row * THREADS_PER_BLOCK + threadIdx.x;
-        const ITEM item = i < n ? in[i] : ITEM(0);
+        const ITEM item = i < n ? in[i] : (ITEM)0;
         unsigned in_row;
         const unsigned before =
-            before_row + exclusive_scan_block<THREADS_PER_BLOCK>(unsigned(item != ITEM(0)), in_row);
-        if (item != ITEM(0))
+            before_row + exclusive_scan_block<THREADS_PER_BLOCK>(unsigned(item != (ITEM)0), in_row);
+        if (item != (ITEM)0)
             out[before] = item;
         else if (i < n)
-            out[n - 1 - (i - before)] = ITEM(0);
+            out[n - 1 - (i - before)] = (ITEM)0;
         before_row += in_row;
         __syncthreads();  // all warps have read this row's totals
     }

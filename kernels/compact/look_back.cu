@@ -19,7 +19,7 @@
 #define T unsigned
 #define OP Sum
 #include "compact/parts/kept_in_tile.cuh"
-#include "scan/parts/look_back.cuh"
+#include "common/device/look_back.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) compact_tiles(
     const ITEM* in, ITEM* out, Word* words, Word* ticket, unsigned n) {

@@ -14,16 +14,13 @@
 // scan, an item of 4 bytes costs nine accesses of 4 bytes, where two are enough.
 //
 // Macros from outside: ITEM (element type), THREADS_PER_BLOCK, ITEMS_PER_THREAD.
-#define T unsigned
-#define OP Sum
-#define INCLUSIVE 0
-#include "scan/warp_shuffle.cu"
+#include "compact/parts/scan_counts.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) mark_kept(const ITEM* in,
                                                                           unsigned* flags,
                                                                           unsigned n) {
     const unsigned i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    if (i < n) flags[i] = in[i] != ITEM(0);
+    if (i < n) flags[i] = in[i] != (ITEM)0;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) move_items(
@@ -32,10 +29,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) move_items(
     if (i >= n) return;
     const ITEM item = in[i];
     const unsigned before = kept_before[i];
-    if (item != ITEM(0))
+    if (item != (ITEM)0)
         out[before] = item;
     else
-        out[n - 1 - (i - before)] = ITEM(0);
+        out[n - 1 - (i - before)] = (ITEM)0;
 }
 
 // Source: Horn, Stream Reduction Operations for GPGPU Applications. GPU Gems 2, chapter 36, 2005;

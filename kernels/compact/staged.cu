@@ -19,7 +19,7 @@
 #define T unsigned
 #define OP Sum
 #include "compact/parts/kept_in_tile.cuh"
-#include "scan/parts/look_back.cuh"
+#include "common/device/look_back.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) compact_tiles(
     const ITEM* in, ITEM* out, Word* words, Word* ticket, unsigned n) {
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) compact_tiles(
     for (unsigned i = threadIdx.x; i < total; i += THREADS_PER_BLOCK)
         out[kept_before + i] = staged[i];
     for (unsigned i = threadIdx.x; i < zeros; i += THREADS_PER_BLOCK)
-        out[n - zeros_before - zeros + i] = ITEM(0);
+        out[n - zeros_before - zeros + i] = (ITEM)0;
 }
 
 // Source: Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back.

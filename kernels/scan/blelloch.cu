@@ -28,7 +28,7 @@ constexpr unsigned SCAN_THREADS = THREADS_PER_BLOCK;
 
 using Op = OP<T>;
 
-#include "scan/parts/add_block_sums.cuh"
+#include "common/device/add_block_sums.cuh"
 
 // Writes each block's scan to `out` (which may be `in`), and its sum to block_sums.
 template <bool inclusive>

@@ -9,7 +9,7 @@
 //
 // The rungs below read every item twice: once for the sums of the tiles, once for the scan. Here a
 // block keeps its tile in registers until the sum of all tiles before it is known, so that every
-// item is read once and written once. scan/parts/look_back.cuh explains how blocks communicate.
+// item is read once and written once. common/device/look_back.cuh explains how blocks communicate.
 //
 // The published decoupled look-back stops at the first tile with a complete prefix, which depends
 // on timing, and so does the rounding of its floats. Here tiles form groups of 32 and of 1024, and

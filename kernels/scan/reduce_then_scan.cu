@@ -16,7 +16,7 @@
 //
 // Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
 // ITEMS_PER_THREAD, MAX_CHUNKS.
-#include "scan/parts/scan_tile.cuh"
+#include "common/block/scan_tile.cuh"
 
 static_assert(MAX_CHUNKS <= TILE_ITEMS, "one block scans the sums of all chunks");
 

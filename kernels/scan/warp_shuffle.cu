@@ -18,11 +18,11 @@
 //
 // Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
 // ITEMS_PER_THREAD.
-#include "scan/parts/scan_tile.cuh"
+#include "common/block/scan_tile.cuh"
 
 constexpr unsigned ITEMS_PER_BLOCK = TILE_ITEMS;
 
-#include "scan/parts/add_block_sums.cuh"
+#include "common/device/add_block_sums.cuh"
 
 // Writes each block's scan to `out` (which may be `in`), and its sum to block_sums.
 template <bool inclusive>

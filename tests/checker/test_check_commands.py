@@ -239,7 +239,8 @@ def test_only_these_systems_show_the_mistake(tmp_path, variant, old, new, names)
     report = checked(
         "solve", "--kernel", path, "--device", "cpu", "--no-time", "--no-sanitize", status=3
     )
-    assert [test["name"] for test in report["tests"] if test["status"] == "failed"] == names
+    failed = [test["name"] for test in report["tests"] if test["status"] == "failed"]
+    assert [name for name in failed if not name.endswith(", again")] == names
 
 
 POINTER = """#include <cstdio>

@@ -53,13 +53,8 @@ def test_each_kind_of_memory_is_looked_at_however_it_is_reached(tmp_path):
     cudalab("run", "--device", "cpu", "--sanitize", "--json", path, program)
     report = json.loads(path.read_text())
     assert_each_bug_is_reported(program, report)
+    assert report["not_looked_at"] == []
     lines = program.read_text().splitlines()
-    virtual = [
-        n for n, line in enumerate(lines, 1) if re.search("->value|delete cell|shape.area", line)
-    ]
-    assert [(words.split(":")[1], "virtual" in words) for words in report["not_looked_at"]] == [
-        (str(line), True) for line in virtual
-    ]
     what = {row["line"]: row["what"] for row in report["findings"]}
     far = next(n for n, line in enumerate(lines, 1) if "++;  // bug" in line)
     assert "index 16 of the array c[16]" in what[far]

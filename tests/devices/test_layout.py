@@ -8,6 +8,7 @@ import pytest
 
 from cudalab.backends.cpu import check_module, compiler, layout
 from cudalab.backends.cpu.device import KernelEntry, Symbol
+from cudalab.backends.cpu.tally import TallyRow
 from cudalab.errors import ToolchainError
 
 
@@ -34,11 +35,11 @@ class Swapped(ctypes.Structure):
         ((KernelEntry, Shorter), "another Shorter than Python: the size is 16, not 8"),
         ((KernelEntry, Swapped), "the size of bytes is 8, not 4"),
         ((KernelEntry,), "structures that Python does not know"),
-        ((KernelEntry, Symbol, Symbol), "the size is None, not 16"),
+        ((KernelEntry, Symbol, TallyRow, Symbol), "the size is None, not 16"),
     ],
 )
 def test_a_mirror_that_is_out_of_date_is_refused(runtime, mirrors, says):
-    layout.check(runtime, (KernelEntry, Symbol))
+    layout.check(runtime, (KernelEntry, Symbol, TallyRow))
     with pytest.raises(ToolchainError, match=says):
         layout.check(runtime, mirrors)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 import re
 
-from tests.oracle.alone import Alone
 from tests.oracle.draws import INTEGERS, Scope, Variable
+from tests.oracle.loans import Loans
 from tests.oracle.meetings import ATOMICS
 
 BLOCKS = ((1,), (7,), (31,), (32,), (33,), (48,), (64,), (100,), (8, 4), (5, 3, 2))
@@ -31,6 +31,7 @@ MOSTLY_SCARCE = (*["scarce"] * 4, "micro", "tiny", "tiny", "large")
 MOSTLY_EDGES = (*["edges"] * 3, "micro", "micro", "scarce", "scarce")
 ALL_SHARP = ("edges", "edges", "micro", "scarce", "scarce", "scarce", "lanes", "lanes", "lanes")
 MOSTLY_ALONE = (*["alone"] * 6, "lanes", "edges", "scarce", "micro")
+MOSTLY_LENT = (*["lent"] * 8, "alone", "scarce")
 GLOBAL_ATOMICS = (
     *ATOMICS,
     "atomicAdd((unsigned*)&{1}[8], (unsigned)({0}));", "atomicInc((unsigned*)&{1}[12], 9u);",
@@ -44,7 +45,7 @@ GLOBAL_ATOMICS = (
 )  # fmt: skip
 
 
-class Kernel(Alone):
+class Kernel(Loans):
     """The random kernels of a seed as text for one side, and their launches."""
 
     def __init__(self, seed: int, side: str) -> None:
@@ -52,8 +53,9 @@ class Kernel(Alone):
         super().__init__(seed, side)
         sizes = MOSTLY_SCARCE if self.has_warps else SIZES[self.plain * 2 :]
         sharp = MOSTLY_ALONE if self.is_alone else ALL_SHARP if self.sharp else MOSTLY_EDGES
+        sharp = MOSTLY_LENT if self.lends else sharp
         self.size = self.choice(sharp if self.has_edges else sizes)
-        self.is_small = self.size in ("micro", "scarce", "edges", "lanes", "alone")
+        self.is_small = self.size in ("micro", "scarce", "edges", "lanes", "alone", "lent")
         self.namespace = self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
@@ -80,8 +82,8 @@ class Kernel(Alone):
         if self.size == "micro":
             self.scope = Scope([], [], [], [self.parameter], "data")
             self.micro()
-        elif self.size in ("edges", "alone"):
-            (self.edges if self.size == "edges" else self.alone)()
+        elif self.size in ("edges", "alone", "lent"):
+            getattr(self, self.size)()
         else:
             self._body()
         self.texts.append(self._text(name))

@@ -70,11 +70,11 @@ class Teaching(Base):
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "half", large=True),
     )
     mutants = (
-        Mutant("scan_of_flags", "INCLUSIVE 0", "INCLUSIVE 1", "each place is one too far"),
+        Mutant("scan_of_flags", "out[before] = item", "out[before + 1] = item", "one too far"),
         Mutant("scan_of_flags", "n - 1 - (i - before)", "n - (i - before)", "zeros one too far"),
         Mutant("block_counts", "before_row += in_row;", "", "all rows begin at the same place"),
     )  # fmt: skip
-    skeleton = Skeleton("scan_of_flags")
+    skeleton = Skeleton("scan_of_flags", ("compact/parts/scan_counts.cuh",))
     libraries = CompactLibraries()
 
     def mistakes(self, e: Evidence) -> Iterator[Finding]:

@@ -19,12 +19,12 @@ __device__ inline unsigned load_kept(const ITEM* in, unsigned tile, unsigned n,
 #pragma unroll
     for (unsigned row = 0; row < ITEMS_PER_THREAD; ++row) {
         const unsigned i = index_of(tile, row);
-        items[row] = i < n ? in[i] : ITEM(0);
+        items[row] = i < n ? in[i] : (ITEM)0;
     }
     unsigned count = 0;
 #pragma unroll
     for (unsigned row = 0; row < ITEMS_PER_THREAD; ++row) {
-        kept[row] = __ballot_sync(FULL_WARP, items[row] != ITEM(0));
+        kept[row] = __ballot_sync(FULL_WARP, items[row] != (ITEM)0);
         count += __popc(kept[row]);
     }
     return count;
@@ -57,7 +57,7 @@ __device__ inline void move_items(ITEM* out, unsigned tile, unsigned n, unsigned
         if (kept[row] >> lane & 1)
             out[place] = items[row];
         else if (i < n)
-            out[n - 1 - (i - place)] = ITEM(0);
+            out[n - 1 - (i - place)] = (ITEM)0;
         before += __popc(kept[row]);
     }
 }

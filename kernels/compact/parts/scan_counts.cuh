@@ -1,5 +1,5 @@
-// The scan of the blocks' counts: how many items all blocks before one keep. A scan of its own lab,
-// since the counts are numbers like any others: scan_blocks, scan_block_sums and add_block_sums.
+// The scan of flags or counts, which are numbers like any others: scan_blocks, scan_block_sums and
+// add_block_sums of the scan lab.
 #pragma once
 #define T unsigned
 #define OP Sum

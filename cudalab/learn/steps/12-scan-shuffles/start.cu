@@ -13,7 +13,7 @@ static_assert(ITEMS_PER_THREAD == 1, "a thread has one item");
 
 using Op = OP<T>;
 
-#include "scan/parts/add_block_sums.cuh"
+#include "common/device/add_block_sums.cuh"
 
 // Writes each block's scan to `out` (which may be `in`), and its sum to block_sums.
 template <bool inclusive>

@@ -10,7 +10,7 @@
 
 constexpr unsigned ITEMS_PER_BLOCK = THREADS_PER_BLOCK;
 using Op = OP<T>;
-#include "scan/parts/add_block_sums.cuh"
+#include "common/device/add_block_sums.cuh"
 
 __device__ inline void scan_block(const T* in, T* out, T* block_sums, unsigned n, bool inclusive) {
     __shared__ T first[ITEMS_PER_BLOCK + 1];

@@ -1,0 +1,127 @@
+"""Kernels in which pointers, references and objects lead to a thread's variables beyond a barrier.
+
+The text names a variable only before the barrier; the host function knows no pointers, it keeps the
+values. So whoever lets go of a variable with its last name is found out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tests.oracle.alone import Alone
+from tests.oracle.draws import Scope, Variable
+
+
+class Loan(NamedTuple):
+    """How something leads to a variable X: its declaration, what it reads, and X's value there."""
+
+    declares: str
+    reads: str
+    value: str
+
+
+OF_INTS = (
+    Loan("const int* P = &X;", "*P", "X"),
+    Loan("const int* const P = address(X);", "*P", "X"),
+    Loan("auto P = address(X);", "P[0]", "X"),
+    Loan("const int& P = X;", "P", "X"),
+    Loan("auto& P = X;", "P", "X"),
+    Loan("Borrowed P = {&X, K};", "P.read()", "X ^ K"),
+    Loan("const Borrowed P{address(X), K};", "P.read()", "X ^ K"),
+    Loan("Referring P = {X};", "P.to", "X"),
+    Loan("const int* P; point(&P, X);", "*P", "X"),
+    Loan("const int* P; P = &X;", "*P", "X"),
+    Loan("const int* P = nullptr; if (tid >= 0) P = &X;", "*P", "X"),
+    Loan("const int* P[2]; P[0] = &X, P[1] = address(X);", "*P[tid & 1]", "X"),
+    Loan("Borrowed P = {nullptr, K}; Borrowed* P_of = &P; P_of->to = &X;", "P.read()", "X ^ K"),
+    Loan("const int P_other = K; const int& P = one_of(X, P_other, tid & 1);", "P",
+         "(tid & 1 ? K : X)"),
+    Loan("const int P_other = tid; const int& P = tid & 1 ? X : P_other;", "P",
+         "(tid & 1 ? X : tid)"),
+    Loan("const int* P_first = &X; const int* const* P = &P_first;", "**P", "X"),
+    Loan("const int* P_first = &X; const int* P = P_first;", "*P", "X"),
+    Loan("struct { const int* at[2]; } P; P.at[1] = &X;", "*P.at[1]", "X"),
+    Loan("", "met(X)", "X"),
+    Loan("", "met_any(X)", "X"),
+    Loan("const int& P = X;", "met(P)", "X"),
+    Loan("", "met_at(&X, 0)", "X"),
+)  # fmt: skip
+OF_ARRAYS = (
+    Loan("const int* P = X;", "P[K]", "X[K]"),
+    Loan("auto P = X;", "*(P + K)", "X[K]"),
+    Loan("const int* P = X + 1;", "P[2]", "X[3]"),
+    Loan("const int* P = &X[tid & 3];", "P[K]", "X[(tid & 3) + K]"),
+    Loan("const int (&P)[8] = X;", "P[K]", "X[K]"),
+    Loan("int* P = X; P[K] ^= 9;", "P[K]", "(X[K] ^ 9)"),
+    Loan("const int& P = X[tid & 7];", "P", "X[tid & 7]"),
+    Loan("Borrowed P = {X, K};", "P.read()", "X[0] ^ K"),
+    Loan("", "met_at(X, K)", "X[K]"),
+    Loan("", "met_at(X + 2, 1)", "X[3]"),
+    Loan("", "met(X[K])", "X[K]"),
+)
+OF_CELLS = (
+    Loan("const int* P = X.list;", "P[1]", "add(X, 1)"),
+    Loan("const int* P = X.all();", "P[2]", "add(X, 2)"),
+    Loan("const int& P = X.second();", "P", "add(X, 1)"),
+    Loan("const int& P = X.one;", "P", "add(X, 3)"),
+    Loan("const Cells& P = X;", "P.one ^ P.list[1]", "add(X, 3) ^ add(X, 1)"),
+    Loan("const auto* P = &X;", "P->list[2]", "add(X, 2)"),
+    Loan("", "met_cells(X, 2)", "add(X, 3) ^ add(X, 2)"),
+    Loan("", "met_at(X.list, 1)", "add(X, 1)"),
+    Loan("", "met(X.one)", "add(X, 3)"),
+)
+
+
+class Loans(Alone):
+    """Draws kernels of loans."""
+
+    def lent(self) -> None:
+        """Draw what the threads of such a kernel do: some loans, one after another."""
+        total = self.name()
+        self.scope = Scope([Variable(total, "int")], values=[self.parameter])
+        self.cuda(f"int {total} = 0;")
+        self.first += [f"{total} = 0;"] if self.host else []
+        loans = [self._drawn() for _ in range(self.random.randint(2, 4))]
+        self.hold_locals()
+        for begins, cuda, ends, host in loans:
+            self.lines.append(begins)
+            if self.host:
+                self.phase(f"{host[0]} {total} = add({total} * 3u, {host[1]});")
+            else:
+                self.lines.append(cuda[0])
+                self.barrier()
+                self.lines.append(f"{total} = add({total} * 3u, {cuda[1]});")
+            self.lines.append(ends)
+        self.barrier()
+        self.phase(f"out[bid * {self.threads} + tid] = {total};")
+
+    def _drawn(self) -> tuple[str, tuple[str, str], str, tuple[str, str]]:
+        """A loan's loop, if any, and for each side its declarations and what is read of it."""
+        x, p, k = self.name(), self.name(), str(self.random.randint(0, 4))
+        value = self.choice(["tid * 3 + 1", "(data[tid & 255] ^ tid)", "7", "2 * tid",
+                             f"({self.parameter} ^ tid)", "data[(tid + 5) & 255]"])  # fmt: skip
+        i = self.new("r")
+        begins, ends = self.choice([("", ""), ("", ""), ("{", "}"),
+                                    (f"for (int {i} = 0; {i} < 2; ++{i}) {{", "}")])  # fmt: skip
+        const = self.choice(["const ", "const ", ""])
+        kind = self.choice(["int", "int", "array", "cells"])
+        loan = self.choice({"int": OF_INTS, "array": OF_ARRAYS, "cells": OF_CELLS}[kind])
+        declared = {
+            "int": f"{const}int X = {value};",
+            "array": f"int X[8]; LOOP(e, 8) X[e] = {value} ^ e;",
+            "cells": f"{const}Cells X = cells({value});",
+        }[kind]
+        host = f"LOOP(e, 8) X[e] = {value} ^ e;" if kind == "array" else f"X = {value};"
+        (self.scope.arrays if kind == "array" else self.scope.variables).append(Variable(x, "int"))
+
+        def named(text: str) -> str:
+            text = re.sub(r"\bP_(\w+)", rf"{p}_\1", text)
+            for letter, word in (("P", p), ("X", x), ("K", k)):
+                text = re.sub(rf"\b{letter}\b", word, text)
+            return text
+
+        first = f"{declared} {loan.declares}"
+        wipes = f"wiped({loan.reads});" if "met" not in loan.reads else ""
+        cuda = named(f"{first} {wipes}"), named(loan.reads)
+        return begins, cuda, ends, (named(host), named(loan.value))
