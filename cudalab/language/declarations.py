@@ -189,9 +189,12 @@ class Declarations:
         k = i + 1 + (texts[i + 1] in ("class", "struct"))
         while texts[k] in syntax.ATTRIBUTES or (texts[k] == texts[k + 1] == "["):
             k = words.behind(k if texts[k] == "[" else k + 1, end)
+        first = k
         while words.kinds[k] == "name" and words.kinds[k + 1] == "name" and texts[k + 1] != "final":
-            k += 1  # a macro
+            k += 1  # a macro, or the class of a variable
         behind, name = end_of_name(words, k, end, scope)
+        if k > first and self._is_variable(first, behind, end, scope):
+            return None
         brace = behind + (texts[behind] == "final")
         if texts[brace] == ":":
             while brace < end and texts[brace] not in ("{", ";"):
@@ -208,6 +211,15 @@ class Declarations:
         if key == "enum":
             return self._enumeration(i, brace, last, name, scope)
         return self._members(i, behind, brace, last, name, scope)
+
+    def _is_variable(self, first: int, behind: int, end: int, scope: Scope) -> bool:
+        """Whether the second of two names declares a variable of the class that the first names."""
+        if self.words.texts[behind] != "{":
+            return self.words.texts[behind] == ";"
+        inside = self.words.texts[behind + 1 : self.words.behind(behind, end) - 1]
+        known = named(scope, self.words.texts[first])
+        is_class = known is not None and known.kind == "class"
+        return ";" not in inside and (bool(inside) or is_class or scope.kind == "block")
 
     def _members(self, i: int, behind: int, brace: int, last: int, name: str, scope: Scope) -> Node:
         outer = _outside_templates(scope)

@@ -86,12 +86,12 @@ class Loans(Alone):
         self.hold_locals()
         for begins, cuda, ends, host in loans:
             self.lines.append(begins)
-            if self.host:
-                self.phase(f"{host[0]} {total} = add({total} * 3u, {host[1]});")
-            else:
-                self.lines.append(cuda[0])
-                self.barrier()
-                self.lines.append(f"{total} = add({total} * 3u, {cuda[1]});")
+            self.cuda(cuda[0])
+            self.barrier()
+            self.phase(
+                self.both("", host[0]) + f"{total} = add({total} * 3u,"
+                f" {self.both(cuda[1], host[1])});"
+            )
             self.lines.append(ends)
         self.barrier()
         self.phase(f"out[bid * {self.threads} + tid] = {total};")

@@ -1,5 +1,6 @@
 // Pointers, references and objects that lead to a thread's variables beyond a barrier, though the
-// text names the variables only before it. Prints the kernels with another answer than plain C++.
+// text names the variables only before it, and variables that are declared with their class. Prints
+// the kernels with another answer than plain C++.
 #include <cstdio>
 
 struct Box {
@@ -231,6 +232,85 @@ __global__ void chain(const int* in, int* out) {
     out[t] = r;
 }
 
+// Variables that are declared with their class, or with the word `struct`.
+struct Plain {
+    int a, b;
+};
+__global__ void with_unnamed_class(const int* in, int* out) {
+    const int t = threadIdx.x;
+    struct {
+        int a;
+    } v;
+    v.a = in[t];
+    overwrite(v.a);
+    __syncthreads();
+    out[t] = v.a;
+}
+__global__ void with_own_class(const int* in, int* out) {
+    const int t = threadIdx.x;
+    struct __align__(8) Own {
+        int a;
+        __device__ int twice() const { return 2 * a; }
+    } v[2];
+    v[1].a = in[t];
+    overwrite(t);
+    __syncthreads();
+    out[t] = v[1].twice();
+}
+__global__ void with_union(const int* in, int* out) {
+    const int t = threadIdx.x;
+    union {
+        float f;
+        int i;
+    } bits;
+    bits.f = 1.0f + t;
+    __syncthreads();
+    out[t] = bits.i - __float_as_int(1.0f + t) + in[t];
+}
+__global__ void with_enumeration(const int* in, int* out) {
+    const int t = threadIdx.x;
+    enum { EVEN, ODD } kind = t % 2 ? ODD : EVEN;
+    __syncthreads();
+    out[t] = in[t] + kind;
+}
+__global__ void in_words_of_c(const int* in, int* out) {
+    const int t = threadIdx.x;
+    struct Plain p, q = {in[t], 2}, r{};
+    struct Plain s{3, t};
+    p.a = r.b = t;
+    overwrite(t);
+    __syncthreads();
+    out[t] = p.a + q.a + r.b + s.b;
+}
+__global__ void in_two_rooms(const int* in, int* out) {
+    const int t = threadIdx.x;
+    __shared__ struct {
+        int of[64];
+    } all;
+    const struct {
+        int a;
+    } own = {in[t]};
+    all.of[t] = own.a;
+    __syncthreads();
+    out[t] = all.of[63 - t] - own.a;
+}
+struct Node {
+    int a;
+    const int* lent;
+};
+__global__ void struct_with_pointer(const int* in, int* out) {
+    const int t = threadIdx.x;
+    const int v = in[t] ^ 1;
+    struct {
+        const int* at[2];
+    } p;
+    p.at[1] = &v;
+    struct Node node = {t, &v};
+    overwrite(v);
+    __syncthreads();
+    out[t] = *p.at[1] + *node.lent;
+}
+
 static int in_h[128], out_h[64], wrong, kernels, *in_d, *out_d;
 
 template <class Expected>
@@ -275,5 +355,12 @@ int main() {
     CHECK(set_by_function, 3 * t);
     CHECK(one_of_two, t * (t % 2 ? 3 : 5));
     CHECK(chain, 5 * t);
+    CHECK(with_unnamed_class, in_h[t]);
+    CHECK(with_own_class, 2 * in_h[t]);
+    CHECK(with_union, in_h[t]);
+    CHECK(with_enumeration, in_h[t] + t % 2);
+    CHECK(in_words_of_c, 3 * t + in_h[t]);
+    CHECK(in_two_rooms, in_h[63 - t] - in_h[t]);
+    CHECK(struct_with_pointer, 2 * (in_h[t] ^ 1));
     printf("%d kernels, %d wrong\n", kernels, wrong);
 }

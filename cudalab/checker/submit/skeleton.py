@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from textwrap import dedent, wrap
 from typing import TYPE_CHECKING
 
+from cudalab.backends.base import C_TYPES
 from cudalab.labs import registry
 from cudalab.labs.teaching import Skeleton
 from cudalab.language import source
@@ -51,6 +52,8 @@ def skeleton(lab: Lab, title: str) -> str:
         for axis in lab.axes
         if axis not in {"dtype", *lab.derived} and len(lab.axes[axis]) > 1
     )
+    kind = C_TYPES.get(defaults.get("dtype", ""))
+    elements = [name for name, value in lab.kernel_defines(defaults).items() if value == kind]
     lines = [
         "// /// cudalab",
         f'// summary  = "{title}: my kernel"',
@@ -66,10 +69,8 @@ def skeleton(lab: Lab, title: str) -> str:
         *(f"// {line}".rstrip() for line in plan.splitlines()),
         "//",
         *_comment(
-            "The defines of the header are macros here and reach the launch as well. T is the "
-            "element type."
-            if "dtype" in lab.axes
-            else "The defines of the header are macros here and reach the launch as well."
+            "The defines of the header are macros here and reach the launch as well."
+            + "".join(f" {name} is the element type." for name in elements)
         ),
         f"// Judge it with: cudalab check {lab.name} --kernel {shlex.quote(title)}",
         *(f'#include "{path}"' for path in includes),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TYPES = BASIC | {"auto"}
 _QUALIFIERS = frozenset({"const", "typename", "struct", "volatile"})
 # Words that begin what declares no variable of each thread.
-_NO_LOCALS = CLASS_KEYS | {"static", "constexpr", "__shared__", "extern"}
+_NO_LOCALS = frozenset({"static", "constexpr", "__shared__", "extern"})
 _OF_EXPRESSION = CHANGING | {".", "->", "["}  # behind the first word of a statement
 _NOT_TYPED = frozenset(
     {"__device__", "__host__", "inline", "static", "__forceinline__", "__noinline__", "extern"}
@@ -176,14 +176,27 @@ def statements(words: Words) -> list[Statement]:
     """The statements of a function's body."""
     tokens = tree.Words(words)
     read = Reader(tokens).statements(0, len(words), Scope("block"))
-    return [_statement(tokens, words, node) for node in read]
+    return [each for node in read for each in _apart(tokens, words, node)]
+
+
+def _apart(tokens: tree.Words, words: Words, node: Node) -> list[Statement]:
+    """A statement; of one that defines a class and declares variables of it, two."""
+    defined = next((each for each in node.children if each.kind in ("class", "enum")), None)
+    if node.kind != "declaration" or defined is None or not node.declarators:
+        return [_statement(tokens, words, node)]
+    own = words[defined.first : defined.last]
+    name = own[0]._replace(text=defined.text or f"cudalab_class_{node.first}", kind="name")
+    head = next(i for i, word in enumerate(own) if word.text in ("{", ":"))
+    named = own if defined.text else [*own[:head], name, *own[head:]]
+    variables = [*words[node.first : defined.first], name, *words[defined.last : node.last]]
+    return [Statement("other", [*named, words[node.last - 1]]), Statement("simple", variables)]
 
 
 def _statement(tokens: tree.Words, words: Words, node: Node) -> Statement:
     """The statement that a node of the tree is."""
     own = words[node.first : node.last]
     if node.kind == "block":
-        inside = [_statement(tokens, words, each) for each in node.children]
+        inside = [each for child in node.children for each in _apart(tokens, words, child)]
         return Statement("block", [own[0], own[-1]], parts=inside)
     if node.kind in ("if", "for", "while", "do"):
         return _controlled(tokens, words, node)
@@ -191,7 +204,7 @@ def _statement(tokens: tree.Words, words: Words, node: Node) -> Statement:
         raise NotCoveredError(f"{own[0].place}: a label")
     if own[-1].text not in (";", "}"):
         raise NotCoveredError(f"{own[0].place}: a statement that is not understood")
-    is_other = node.kind == "switch" or own[0].text in CLASS_KEYS
+    is_other = node.kind == "switch" or (own[0].text in CLASS_KEYS and not node.declarators)
     return Statement("other" if is_other else "simple", own)
 
 
@@ -224,6 +237,8 @@ def _controlled(tokens: tree.Words, words: Words, node: Node) -> Statement:
 
 def locals_of(words: Words) -> Sequence[Local]:
     """The variables that a simple statement, or the first part of a `for`, declares."""
+    if words and words[0].text in CLASS_KEYS:  # which a class's name may have before it
+        words = words[1:]
     if not words or words[0].text in _NO_LOCALS:
         return ()
     if words[0].kind == "name" and not _OF_EXPRESSION.isdisjoint(texts(words[1:2])):
