@@ -349,4 +349,28 @@ FAULTS = (
         "",
     ),
     *OF_PLACES,
+    Fault(
+        "nothing is lent beyond a region",
+        WRITER + "cuts.py",
+        "    keep_what_is_lent(body.facts, parts, used)\n",
+        "",
+    ),
+    Fault(
+        "what is lent is computed anew",
+        WRITER + "analysis.py",
+        "self.changed | self.lent |",
+        "self.changed |",
+    ),
+    Fault(
+        "callees are lent nothing",
+        WRITER + "borrowing.py",
+        "yield from _lent_in(facts, argument, refers=parameter.is_reference)",
+        "yield from ()",
+    ),
+    Fault(
+        "a variable is the block's with its class",
+        WRITER + "syntax.py",
+        'if node.kind != "declaration" or defined is None or not node.declarators:',
+        "if True:",
+    ),
 )
