@@ -367,10 +367,4 @@ FAULTS = (
         "yield from _lent_in(facts, argument, refers=parameter.is_reference)",
         "yield from ()",
     ),
-    Fault(
-        "a variable is the block's with its class",
-        WRITER + "syntax.py",
-        'if node.kind != "declaration" or defined is None or not node.declarators:',
-        "if True:",
-    ),
 )
