@@ -66,6 +66,7 @@ def cudalab(
             stream.seek(0)
             streams.append(stream.read().decode() if text else stream.read())
     documents.check_run(words, streams[0], cwd)
+    documents.check_lines(words, streams[0])
     return subprocess.CompletedProcess(words, status, *streams)
 
 

@@ -1,9 +1,15 @@
-"""The JSON that commands print: strictly JSON, one document, and as its schema says."""
+"""What commands print, whichever test calls them.
+
+JSON: strictly JSON, one document, and as its schema says. In a pipe, lines without blanks at the
+end.
+"""
 
 import json
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+
+from cudalab import labs
 
 SCHEMAS = Path(__file__).parent.parent / "cudalab" / "schemas"
 
@@ -44,3 +50,15 @@ def check_run(words, stdout, cwd):
             checked(path.read_text())
         elif file == "-" and stdout:
             checked(stdout)
+
+
+# Commands whose stdout is a program's, a file's or a lab's answer: not theirs to trim.
+_OTHERS = {"run", "show", "gen", *labs.names()}
+
+
+def check_lines(words, stdout):
+    """Check that a command pads no line of what it prints, but for tables with a frame."""
+    text = stdout if isinstance(stdout, str) else stdout.decode(errors="replace")
+    if words and words[0] not in _OTHERS and not {"\x1b", "\0", "│"} & set(text):
+        padded = [line for line in text.splitlines() if line != line.rstrip()]
+        assert not padded, padded[:3]

@@ -42,7 +42,7 @@ def in_words(text):
         ("for (auto e : list) y += e;", ["other"]),
         ("while (x >>= 1); do { --x; } while (x > 0);", ["while", "do"]),
         ("switch (x) { case 1: break; default: ; }", ["other"]),
-        ("struct P { int x; } p; const T<A<int>> q(1);", ["other", "simple"]),
+        ("struct P { int x; } p; const T<A<int>> q(1);", ["other", "simple", "simple"]),
         ("auto f = [&](int i) { return i; }; return f(1);", ["simple", "simple"]),
     ],
 )
