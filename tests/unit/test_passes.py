@@ -42,7 +42,7 @@ def in_words(text):
         ("for (auto e : list) y += e;", ["other"]),
         ("while (x >>= 1); do { --x; } while (x > 0);", ["while", "do"]),
         ("switch (x) { case 1: break; default: ; }", ["other"]),
-        ("struct P { int x; } p; const T<A<int>> q(1);", ["other", "simple", "simple"]),
+        ("struct P { int x; }; const T<A<int>> q(1);", ["other", "simple"]),
         ("auto f = [&](int i) { return i; }; return f(1);", ["simple", "simple"]),
     ],
 )
@@ -51,6 +51,30 @@ def test_statements_are_those_of_the_tree(text, kinds):
     found = statements(words)
     assert [each.kind for each in found] == kinds
     assert [word.text for each in found for word in each.words] == [word.text for word in words]
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "names"),
+    [
+        ("struct P { int x; } p;", "struct P { int x ; } ; P p ;", ["p"]),
+        ("union { int a; } u, *v;", "union _0 { int a ; } ; _0 u , * v ;", ["u", "v"]),
+        ("const struct { int x; } p = {1};", "struct _0 { int x ; } ; const _0 p = { 1 } ;", ["p"]),
+        ("enum : int { A } e = A;", "enum _0 : int { A } ; _0 e = A ;", ["e"]),
+        ("struct P { int x; };", "struct P { int x ; } ;", []),
+        ("struct P;", "struct P ;", []),
+        ("struct P p, q = {1};", "struct P p , q = { 1 } ;", ["p", "q"]),
+        ("struct P p{1};", "struct P p { 1 } ;", ["p"]),
+        ("struct P p{};", "struct P p { } ;", ["p"]),
+        ("struct P *p = &q;", "struct P * p = & q ;", ["p"]),
+    ],
+)
+def test_variables_stand_apart_from_their_class(text, written, names):
+    found = statements(read(text))
+    words = [word.text.replace("cudalab_class", "") for each in found for word in each.words]
+    assert " ".join(words) == written
+    assert [
+        local.name for each in found if each.kind == "simple" for local in each.declared
+    ] == names
 
 
 @pytest.mark.parametrize("text", ["again: x = 1;", "if (int i = 1; i) x = 1;", "x = 1"])
