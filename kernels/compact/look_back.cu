@@ -18,8 +18,8 @@
 // Macros from outside: ITEM (element type), THREADS_PER_BLOCK, ITEMS_PER_THREAD.
 #define T unsigned
 #define OP Sum
-#include "compact/parts/kept_in_tile.cuh"
 #include "common/device/look_back.cuh"
+#include "compact/parts/kept_in_tile.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) compact_tiles(
     const ITEM* in, ITEM* out, Word* words, Word* ticket, unsigned n) {

@@ -1,8 +1,8 @@
 // A scan in one pass: every item is read once and written once. A block scans a tile in registers,
 // publishes its sum, waits until the sums before it are known, and writes its items.
 #pragma once
-#include "common/device/look_back.cuh"
 #include "common/block/scan_tile.cuh"
+#include "common/device/look_back.cuh"
 
 // The block's tile is handed to `begin` before its items are loaded. words and ticket: see
 // take_tile.
