@@ -245,8 +245,9 @@ def _lines_of(part: Heading | Prose | Drawing | Commands, width: int) -> list[Te
 
 def lines(texts: Iterable[str]) -> None:
     """Print lines of text; long ones are wrapped."""
+    target = console()
     for text in texts:
-        console().print(Text(text))
+        target.print(_wrapped_lines(text, target.width), soft_wrap=True)
 
 
 def grid(results: Grid) -> None:
