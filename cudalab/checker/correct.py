@@ -51,6 +51,22 @@ OUTPUT_SLACK = 1 * MiB
 LEAST_TIME = 0.1  # of its limit, for a test behind others that have not ended in time
 
 
+def skipped(plan: Plan) -> list[Result]:
+    """The results of tests that have not run."""
+    return [
+        Result(
+            name=test.name,
+            size=in_words(test.size),
+            dist=test.dist,
+            seed=None,
+            status=Status.SKIPPED,
+            max_points=test.points,
+            hidden=test.hidden,
+        )
+        for test in plan.tests
+    ]
+
+
 @dataclass
 class Tests:
     """The tests of a plan, as one submission is judged by them."""
@@ -92,21 +108,6 @@ class Tests:
             stage.details = [test.says for test in broken] or ["there is no test"]
         stage.seconds = time.monotonic() - began
         return results, stage
-
-    def skipped(self) -> list[Result]:
-        """The results of tests that have not run."""
-        return [
-            Result(
-                name=test.name,
-                size=in_words(test.size),
-                dist=test.dist,
-                seed=None,
-                status=Status.SKIPPED,
-                max_points=test.points,
-                hidden=test.hidden,
-            )
-            for test in self.plan.tests
-        ]
 
     def make_input(self, number: int, path: Path) -> Path:
         """Write the input of a test."""

@@ -17,7 +17,7 @@ from cudalab import __version__
 from cudalab.backends import facts
 from cudalab.backends.choice import has_gpu
 from cudalab.checker import cases, draw
-from cudalab.checker.correct import Tests, digest
+from cudalab.checker.correct import Tests, digest, skipped
 from cudalab.checker.explain.diagnose import is_right
 from cudalab.checker.quoted import without_paths
 from cudalab.checker.sandbox.packages import open_to_all
@@ -81,6 +81,7 @@ def check(
     report.files = [encodable(path.name) for path in submission.files]
     if submission.kind == "command" and plan.rules.only_cuda:
         report.stages.append(not_cuda())
+        report.tests = skipped(plan)
         return report
     try:
         with ExitStack() as stack:
@@ -129,7 +130,7 @@ def keep_secret(submission: Submission, plan: Plan, sandbox: Sandbox) -> str:
 def refused(
     lab: str, name: str, kind: str, device: str, sandbox: Sandbox, seed: int, error: CudalabError
 ) -> Report:
-    """The report of a submission that could not even be compiled."""
+    """The report of a submission that could not even be compiled; the caller adds the tests."""
     report = Report(
         lab=lab,
         submission=name,
@@ -394,7 +395,7 @@ class _Check:
                     Stage(name, Status.SKIPPED, says="an earlier stage did not pass")
                 )
             if name == "correct":
-                self.report.tests = self.tests.skipped()
+                self.report.tests = skipped(self.plan)
 
 
 @contextmanager

@@ -320,3 +320,18 @@ def test_options_reach_the_platform(tmp_path):
     assert command[1] == repr(
         ["check", "matmul", "--aat", *words[1:3], "--quick", "--no-require-kernel", *words[5:]]
     )
+
+
+@pytest.mark.parametrize("name", ["my.cu", "my.py", "notes.txt"])
+def test_what_is_refused_has_no_points_of_as_many_as_all(name, tmp_path):
+    """A file with nothing in it, and what the course does not ask for."""
+    (tmp_path / name).write_text("" if name == "my.cu" else SUM)
+    words = ("--submission", tmp_path, "--tests", tmp_path / "tests.toml", "--speed-points", "4")
+    (tmp_path / "tests.toml").write_text(
+        TESTS.partition('[[test]]\nname = "the')[0].replace('"any"', '"cuda"')
+    )
+    done = cudalab("check", "reduce", *words, "--json", "-")
+    assert done.returncode in (3, 5), done.stderr
+    report = json.loads(done.stdout)
+    assert (report["points"], report["max_points"]) == (0, 6)
+    assert [one["status"] for one in report["tests"]] == ["skipped"]

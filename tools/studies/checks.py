@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from cudalab import labs
-from cudalab.labs import registry
+from cudalab.checker.submit.skeleton import original
 from cudalab.language import source
 from tools import results
 
@@ -36,10 +36,7 @@ def main(*names: str) -> None:
     rows = {row["lab"]: row for row in results.read(STORED)["labs"]} if STORED.exists() else {}
     for name in names or labs.names():
         lab = labs.get(name)
-        skeleton = lab.teaching.skeleton
-        variant = registry.find(
-            lab, skeleton.variant if skeleton else registry.variants(lab)[0].name
-        )
+        variant = original(lab)
         load = round(os.getloadavg()[0], 1)
         row: results.Json = {"lab": name, "variant": variant.name}
         with tempfile.TemporaryDirectory() as folder:

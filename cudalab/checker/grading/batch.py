@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.checker import cases, judge
+from cudalab.checker.correct import skipped
 from cudalab.checker.grading import detect, similar, unpack
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.checker.sandbox.running import end_all
+from cudalab.checker.submit.skeleton import original, skeleton
 from cudalab.checker.verdicts import Report, Status
 from cudalab.errors import CudalabError, HeaderError, UsageError
 from cudalab.labs import registry
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from cudalab.checker.grading.store import Store
     from cudalab.checker.grading.task import Task
     from cudalab.checker.grading.unpack import Entry
-    from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
 
     Progress = Callable[[str, int, int], None]
 
@@ -84,7 +86,7 @@ def judge_one(
             prints = fingerprints(source_folder)
             kernel_files = [*source_folder.glob("*.cu")]
             submission = detect.submission_in(lab, task, source_folder, sandbox)
-            plan = _plan(lab, task, submission, folder)
+            plan = _plan(lab, task, submission.variant, folder)
         except (unpack.BadSubmissionError, HeaderError) as error:
             return refuse(task, error)
         if plan.rules.language is None and task.kind != "command" and not task.command:
@@ -106,25 +108,36 @@ def judge_one(
 
 
 def refuse(task: Task, error: CudalabError) -> tuple[Report, frozenset[int]]:
-    """The result of a submission that contains nothing to judge."""
-    sandbox = sandboxes.choose(task.judging.sandbox)
+    """The result of a submission that contains nothing to judge: no points, of as many as others.
+
+    Of as many as a kernel file like that of `cudalab new`, unless the class hands in programs.
+    """
+    sandbox, lab = sandboxes.choose(task.judging.sandbox), labs.get(task.lab)
     settings = task.judging.settings()
     report = judge.refused(
         task.lab, task.name, task.kind, task.judging.device, sandbox, settings.seed, error
     )
+    variant: Variant | None = original(lab)
+    case = lab.complete(cases.case_for(lab, task.options, variant))
+    if task.kind not in ("auto", "kernel") or task.command or not original(lab).computes(case):
+        variant = None
+    with tempfile.TemporaryDirectory(prefix="cudalab-grade-") as folder:
+        plan = _plan(lab, task, variant, Path(folder))
+    report.tests = skipped(plan)
+    report.speed_offered = plan.speed.points if settings.timing else 0.0
     return report, frozenset()
 
 
-def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:
+def _plan(lab: Lab, task: Task, variant: Variant | None, folder: Path) -> cases.Plan:
     judging = task.judging
     if task.tests_text is not None and judging.tests and not judging.tests.is_file():
         path = folder / "tests.toml"  # this is another machine
         path.write_text(task.tests_text, encoding="utf-8")
         judging = replace(judging, tests=path)
-    if submission.variant is not None:
-        case = lab.complete(cases.case_for(lab, task.options, submission.variant))
-        registry.check_applies(submission.variant, lab, case)
-    return judging.plan(lab, submission.variant, task.options)
+    if variant is not None:
+        case = lab.complete(cases.case_for(lab, task.options, variant))
+        registry.check_applies(variant, lab, case)
+    return judging.plan(lab, variant, task.options)
 
 
 def fingerprints(folder: Path) -> frozenset[int]:
@@ -135,8 +148,6 @@ def fingerprints(folder: Path) -> frozenset[int]:
 
 def skeleton_prints(lab: str) -> frozenset[int]:
     """The fingerprints of the file that `cudalab new` writes."""
-    from cudalab.checker.submit.skeleton import skeleton  # noqa: PLC0415 - for this alone
-
     return similar.fingerprints(skeleton(labs.get(lab), "my.cu"))
 
 

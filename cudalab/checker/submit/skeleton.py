@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.base import C_TYPES
 from cudalab.labs import registry
-from cudalab.labs.teaching import Skeleton
 from cudalab.language import source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
 
 _SIGNATURE = re.compile(r"^(?P<name>[a-z]\w*)\((?P<params>[^()]*)\)$", re.DOTALL)
 _CONSTANT = re.compile(r"^__constant__ (?P<type>[\w ]+?) (?P<name>\w+)$", re.MULTILINE)
@@ -37,11 +37,16 @@ class Signature:
     says: str
 
 
+def original(lab: Lab) -> Variant:
+    """The variant whose header and kernels the file has."""
+    base = lab.teaching.skeleton
+    return registry.find(lab, base.variant) if base else registry.variants(lab)[0]
+
+
 def skeleton(lab: Lab, title: str) -> str:
     """The text of a file called `title`."""
-    base = lab.teaching.skeleton or Skeleton(registry.variants(lab)[0].name)
-    includes = base.includes
-    variant = registry.find(lab, base.variant)
+    variant, base = original(lab), lab.teaching.skeleton
+    includes = base.includes if base else ()
     plan = inspect.getdoc(lab.plan(variant.dispatch)) or ""
     included = {name for path in includes for name in _kernels_of(path)}
     missing = [one for one in signatures(plan) if one.name not in included]
