@@ -121,7 +121,7 @@ class ResidentKernel(Kernel):
     def _start(self, box: Box) -> Session:
         box.extra_env.update(self._environment())
         box.extra_env.pop(READ_ONLY, None)  # each task says whether it may write there
-        return self.desk.worker([self.sandbox.imports.python, "-m", WORKER, self.lab.name])
+        return self.desk.worker([self.sandbox.imports.python, "-P", "-m", WORKER, self.lab.name])
 
     @contextmanager
     def _worker(self) -> Iterator[Session]:

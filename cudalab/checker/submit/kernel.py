@@ -249,7 +249,7 @@ class Kernel(Compiled):
         """The JSON that `cudalab predict` writes of it, for the GPU of a file with that text."""
         with self.box() as box:
             (box.path / GPU_FILE).write_text(gpu, encoding="utf-8")
-            words = [self.sandbox.imports.python, "-m", "cudalab", "predict", self.lab.name]
+            words = [self.sandbox.imports.python, "-P", "-m", "cudalab", "predict", self.lab.name]
             words += [*options, "--kernel", str(self.source), "--gpu", GPU_FILE, "--json", "-"]
             if not self.trusted:
                 copy_runtime(_own_cache(box), check=True)
@@ -307,7 +307,7 @@ class Kernel(Compiled):
         (box.path / OUT).mkdir()
         box.extra_env.update(self._environment())
         box.extra_env.pop(READ_ONLY, None)  # each task says whether it may write there
-        command = [self.sandbox.imports.python, "-m", "cudalab.checker.submit.worker"]
+        command = [self.sandbox.imports.python, "-P", "-m", "cudalab.checker.submit.worker"]
         if facts(self.device).on_host and not self.trusted:
             command.append(self.lab.name)
         return Session(self.sandbox, box, command, TIMING_LIMITS)

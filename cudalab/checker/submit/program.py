@@ -138,4 +138,4 @@ class Program(Compiled):
         imports = self.sandbox.imports
         cache = str(box.path / "cache")
         box.extra_env |= {"XDG_CACHE_HOME": cache, "PYTHONPATH": imports.path()}
-        return [imports.python, "-m", *module]
+        return [imports.python, "-P", "-m", *module]

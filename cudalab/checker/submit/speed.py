@@ -307,7 +307,7 @@ def _whole_programs(
     rule: Speed,
 ) -> RoundTimes:
     """Time the submission and `cudalab LAB --variant`, each from start to end."""
-    command = [sys.executable, "-m", "cudalab", lab.name, *lab.words(case)]
+    command = [sys.executable, "-P", "-m", "cudalab", lab.name, *lab.words(case)]
     command += ["--variant", reference, "--device", device]
     env = {"PYTHONPATH": OURS.imports.path()} | {
         name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ
@@ -351,7 +351,7 @@ def _gpu_features(device: str) -> frozenset[str]:
         f"with open_device({device!r}) as device: print(' '.join(device.features))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-P", "-c", program],
         capture_output=True,
         text=True,
         check=False,

@@ -11,9 +11,9 @@ if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 . ./python.sh
 
-"$PYTHON" -m zipfile -e cudalab.zip ../packages
+"$PYTHON" -P -m zipfile -e cudalab.zip ../packages
 chmod 700 ../packages/cudalab  # nor are the variants and their answers
-"$PYTHON" -m pip install --target ../packages -r requirements.txt
+"$PYTHON" -P -m pip install --target ../packages -r requirements.txt
 # A first check: it fails here and now if something is missing, and compiles what all checks need.
 cd ..
-PYTHONPATH=$PWD/packages "$PYTHON" -m cudalab check @LAB@ --variant @VARIANT@ --device cpu --quick --no-time
+PYTHONPATH=$PWD/packages "$PYTHON" -P -m cudalab check @LAB@ --variant @VARIANT@ --device cpu --quick --no-time
