@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cudalab.backends.trace import Looks, Place
 
 OWN = "local memory behind a pointer or a reference"
-WHOLE = "whether a structure that is copied whole is aligned"
+WHOLE = "whether what is copied whole or may be packed is aligned"
 VALUES = "whether local arrays have a value"
 SHOWN = 8  # places on a terminal; documents have all of them
 _IN_PART = re.compile(f"(?P<file>.*):(?P<line>[0-9]+): (?P<what>{OWN}|{WHOLE})")

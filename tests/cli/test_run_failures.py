@@ -147,6 +147,7 @@ def test_kernel_that_waits_for_ever_ends(which, error, words):
     assert all(each in message for each in words), message
 
 
+@with_lines
 def test_host_code_that_follows_a_null_pointer():
     done = run("kernel_crashes.cu", "cpu", arguments=["wild"])
     assert done.returncode == -signal.SIGSEGV

@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 from command import cudalab
 
+from cudalab.backends.cpu import toolchain
+from cudalab.microscope import looked
+
 pytestmark = pytest.mark.xdist_group("wrapped")  # one report for all
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "wrapped.cu"
+WITH_GCC = "g++" in toolchain.find_compiler().name
 
 
 @pytest.fixture(scope="module")
@@ -22,17 +26,20 @@ def report(tmp_path_factory):
     return json.loads(path.read_text())
 
 
-def assert_each_bug_is_reported(program, report):
+def assert_each_bug_is_reported(program, report, unseen=()):
     """Each line marked `bug` has a finding of its kind, and no other line has one."""
     lines = program.read_text().splitlines()
-    bugs = {n: re.search("// bug: (.*)", line) for n, line in enumerate(lines, 1)}
+    bugs = {
+        n: None if n in unseen else re.search("// bug: ([^,]*)", line)
+        for n, line in enumerate(lines, 1)
+    }
     found = {}
     for row in report["findings"]:
         if not row["note"]:
             found.setdefault(row["line"], set()).add(row["kind"])
     kinds = {
         "past the end": {"out_of_bounds"},
-        "misaligned": {"misaligned"},
+        "misaligned": {"misaligned"} if WITH_GCC else {"misaligned", "out_of_bounds"},
         "race": {"race", "lost_update"},
         "uninitialised": {"uninitialised"},
         "freed": {"after_free"},
@@ -51,17 +58,22 @@ def test_each_bug_is_reported_at_its_own_line_and_nothing_else(report):
 def test_each_kind_of_memory_is_looked_at_however_it_is_reached(tmp_path):
     program, path = PROGRAM.with_name("memory.cu"), tmp_path / "found.json"
     cudalab("run", "--device", "cpu", "--sanitize", "--json", path, program)
-    report = json.loads(path.read_text())
-    assert_each_bug_is_reported(program, report)
-    assert report["not_looked_at"] == []
-    lines = program.read_text().splitlines()
+    report, lines = json.loads(path.read_text()), program.read_text().splitlines()
+    unseen = [] if WITH_GCC else [n for n, line in enumerate(lines, 1) if "by g++" in line]
+    assert_each_bug_is_reported(program, report, unseen)
+    if WITH_GCC:
+        assert report["not_looked_at"] == []
+    else:  # clang knows that these arrays may lie anywhere; how far ++ goes it does not check
+        *anywhere, _ = unseen
+        places = {f"{program}:{n}: {looked.WHOLE}" for n in anywhere}
+        assert places <= set(report["not_looked_at"])
     what = {row["line"]: row["what"] for row in report["findings"]}
     far = next(n for n, line in enumerate(lines, 1) if "++;  // bug" in line)
-    assert "index 16 of the array c[16]" in what[far]
+    assert far in unseen or "index 16 of the array c[16]" in what[far]
     values = next(n for n, line in enumerate(lines, 1) if "bug: other values" in line)
     assert [row["note"] for row in report["findings"] if row["line"] == values] == [False]
     fields = next(n for n, line in enumerate(lines, 1) if "f->a" in line)
-    assert "bit fields" in what[fields]
+    assert "bit fields" in what[fields] or not WITH_GCC
 
 
 LEAKS = """#include <cuda_runtime.h>
@@ -105,9 +117,14 @@ def test_the_accesses_of_all_lines_are_looked_at(report):
     ]
     last = "    if (threadIdx.x == 0) y[0] = sums[0];"
     assert report["lines_observed"] == len(accesses) + kernels.count(last)
-    vector = next(n for n, line in enumerate(lines, start=1) if "make_uchar4" in line)
-    assert report["not_looked_at"] == [  # the vector on its way
-        f"{PROGRAM}:{vector}: local memory behind a pointer or a reference"
+    expected = {"make_uchar4": looked.OWN}  # the vector on its way
+    if not WITH_GCC:
+        expected["&behind"] = looked.WHOLE
+    assert report["not_looked_at"] == [
+        f"{PROGRAM}:{n}: {what}"
+        for word, what in expected.items()
+        for n, line in enumerate(lines, start=1)
+        if word in line
     ]
 
 

@@ -71,20 +71,20 @@ __global__ void constant_far(int* y, int n) {
     y[threadIdx.x] = table[threadIdx.x / 4 + n];  // bug: past the end
 }
 __global__ void constant_misaligned(int* y, int n) {
-    y[threadIdx.x] = *(int*)(bytes_of_table + n);  // bug: misaligned
+    y[threadIdx.x] = *(int*)(bytes_of_table + n);  // bug: misaligned, seen by g++
 }
 __global__ void matrix_row(int* y, int n) {
     y[threadIdx.x] = matrix[n][threadIdx.x % 8];  // bug: past the end
 }
 __global__ void matrix_misaligned(long long* y) {
-    y[threadIdx.x] = *(long long*)&matrix[0][1];  // bug: misaligned
+    y[threadIdx.x] = *(long long*)&matrix[0][1];  // bug: misaligned, seen by g++
 }
 __global__ void shared_misaligned(int* y) {
     __shared__ int s[THREADS + 1];
     s[threadIdx.x] = threadIdx.x;
     s[THREADS] = 0;
     __syncthreads();
-    y[threadIdx.x] = (int)*(long long*)&s[1];  // bug: misaligned
+    y[threadIdx.x] = (int)*(long long*)&s[1];  // bug: misaligned, seen by g++
 }
 __device__ int read_shared(const int* s, int i) {
     return s[i];  // bug: past the end
@@ -97,7 +97,7 @@ __global__ void shared_handed(int* y) {
 }
 __global__ void local_index(unsigned* y, int n) {
     unsigned char c[16] = {};
-    c[threadIdx.x * n]++;  // bug: past the end
+    c[threadIdx.x * n]++;  // bug: past the end, seen by g++
     y[threadIdx.x] = c[3];
 }
 __global__ void heap_uninitialised(int* y) {

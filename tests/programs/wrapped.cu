@@ -105,7 +105,13 @@ struct Memory {
     }
 
 int main(int argc, char**) {
-    const int n = 3, sizes[2][argc] = {{1}, {2}};  // nvcc takes them in functions of the host
+    const int n = 3;
+#ifdef __clang__  // gives an array of variable size no values
+    int sizes[2][argc];
+    sizes[1][0] = 2;
+#else
+    const int sizes[2][argc] = {{1}, {2}};  // nvcc takes them in functions of the host
+#endif
     RUN(float, int, casts, m.a, m.b)
     RUN(float, int, converts, m.a, m.b)
     RUN(float, int, indexes, m.a, m.b)
