@@ -300,6 +300,7 @@ print(json.dumps(rows))
 def test_otter(made, platform):
     """Its own loader reads the tests and runs them, in a folder with the submission."""
     folder = made("otter")
+    assert [one.name for one in folder.glob("*.py")] == ["upload.py"]  # it runs one, or a notebook
     (folder / "my.cu").write_text(wrong_kernel())
     shadow(folder, "cudalab")
     rows = json.loads(platform(sys.executable, "-c", OTTER, cwd=folder))

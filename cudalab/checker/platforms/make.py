@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 TESTS = "tests.toml"
 STAGES = {"kernel": "its kernels compute the answer", "sanitize": "it has no races"}
 SOURCES = (".cu", ".cuh", ".h")
+OTTERS_OWN = b"# Otter runs a notebook or one Python file: this one, if only a .cu file is handed in.\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +152,7 @@ def otter(course: Course) -> Iterator[tuple[str, bytes]]:
         CASES="\n\n".join(cases),
     )
     yield f"tests/{course.lab.name}.py", text.encode()
+    yield "upload.py", OTTERS_OWN
     yield "cudalab.zip", zipped(package())
     yield "requirements.txt", _requirements()
     yield from course.files()
