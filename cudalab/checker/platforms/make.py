@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 TESTS = "tests.toml"
 STAGES = {"kernel": "its kernels compute the answer", "sanitize": "it has no races"}
 SOURCES = (".cu", ".cuh", ".h")
-OTTERS_OWN = b"# Otter runs a notebook or one Python file: this one, if only a .cu file is handed in.\n"
+OTTERS_OWN = (
+    b"# Otter runs a notebook or one Python file: this one, if only a .cu file is handed in.\n"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from cudalab.backends.cpu.flags import (
 )
 from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import find_compiler, run
-from cudalab.checker.submit import host_code
+from cudalab.checker.submit import host_code, unseen
 from cudalab.language import ptx
 from cudalab.language.tokens import Token, closing, tokenize
 
@@ -268,7 +268,7 @@ def _at(seen: _Seen, token: Token) -> str:
 def _foreign(seen: _Seen, own: Collection[str]) -> Iterator[str]:
     """Messages about what nvcc rejects in a kernel file, or would not do."""
     yield from _assembly(seen, is_kernel_file=True)
-    for name in _attributes(seen.tokens):
+    for name in unseen.attributes(seen.tokens):
         if name.text.strip("_") not in _ATTRIBUTES:
             yield f"{_at(seen, name)}: error: the attribute {name.text} is for host code"
     for token in seen.tokens:
@@ -281,6 +281,8 @@ def _foreign(seen: _Seen, own: Collection[str]) -> Iterator[str]:
             yield f"{_at(seen, token)}: error: {token.text} is a function of a host's compiler"
         elif token.text in own:
             yield f"{_at(seen, token)}: error: {token.text} is a name of cudalab's own"
+    for token, says in unseen.accesses(seen.tokens):
+        yield f"{_at(seen, token)}: error: {says}"
 
 
 def _is_builtin_of_nvcc(name: str) -> bool:
@@ -328,23 +330,9 @@ def _is_ptx(tokens: Sequence[Token], text: str) -> bool:
         return False
 
 
-def _attributes(tokens: Sequence[Token]) -> Iterator[Token]:
-    """The names of the attributes of the host's compiler."""
-    for i, token in enumerate(tokens):
-        if token.text in ("__attribute__", "__attribute"):
-            end = closing(list(tokens), i + 1) or i
-            depth = 0
-            for inside in tokens[i + 1 : end]:
-                depth += (inside.text == "(") - (inside.text == ")")
-                if depth == 2 and inside.kind == "name":
-                    yield inside
-        elif token.text in ("gnu", "clang") and tokens[i + 1].text == "::":
-            yield tokens[i + 2]
-
-
 def _hiding(tokens: Sequence[Token]) -> Iterator[Token]:
     """Attributes and questions by which a program hides from the sanitizer."""
-    for name in _attributes(tokens):
+    for name in unseen.attributes(tokens):
         if _HIDES.search(name.text.strip("_")):
             yield name
     for token in tokens:
