@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _INTRINSIC = re.compile(r"_mm\d*_\w+|_m_\w+|vst\dq?_[suf]\d+|__gnu_cxx|__atomic_(?:base|float)")
 _ATOMIC = re.compile(r"atomic_(?:ref|flag|bool|s?char\d*|u?(?:char|short|int|long|llong)|\w+_t)")
+_NAMESPACE = "cuda"  # of CUDA's own atomics
 _COUNTS = re.compile(r"%[^a-zA-Z%]*(?:hh?|ll?|[qLjzt])?n")
 
 
@@ -76,7 +77,7 @@ def accesses(tokens: Sequence[Token]) -> Iterator[tuple[Token, str]]:
 
 def _is_of_processors(token: Token, before: Sequence[Token], after: Sequence[Token]) -> bool:
     """Whether it is an intrinsic or one of the host's atomics; CUDA's are in a namespace cuda."""
-    if token.kind != "name" or "cuda" in (one.text for one in before):
+    if token.kind != "name" or _NAMESPACE in (one.text for one in before):
         return False
     named = token.text == "atomic" and bool(after) and after[0].text in ("<", "(", "{")
     return named or any(of.fullmatch(token.text) for of in (_INTRINSIC, _ATOMIC))
