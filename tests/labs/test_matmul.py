@@ -606,6 +606,33 @@ def test_tiles_of_the_last_wave_in_pieces(device, which, at_once):
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
+@pytest.mark.parametrize("which", ["ab", "abt", "aat"])
+@pytest.mark.parametrize("at_once", [1, 2, 3, 7, 64])
+def test_equal_shares_of_all_steps(device, which, at_once):
+    """Shares of several tiles, of parts of two, of a step; tiles of one, two and many blocks."""
+    variant = registry.find(LAB, "stream_k")
+    variant = replace(variant, defines=variant.defines | {"AT_ONCE": at_once})
+    for m, k, n in [(300, 60, 261), (1, 1, 1), (129, 333, 257), (5, 1_000, 3), (257, 9, 1030)]:
+        inputs = make(which, m, k, n)
+        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
+        assert found is None, f"{m} x {k} x {n}: {found}"
+
+
+def test_shares_leave_flags_and_ticket_as_they_were(device):
+    """A plan runs many times, without anything that clears memory between its launches."""
+    variant = registry.find(LAB, "stream_k")
+    variant = replace(variant, defines=variant.defines | {"AT_ONCE": 5})
+    inputs = make("ab", 300, 100, 300)
+    watch = runner.Stopwatch()
+    step = runner.prepare(LAB, variant, device, inputs, case("ab"), watch=watch)
+    step()
+    first = device.to_host(step.out)
+    for _ in range(2):
+        step()
+        np.testing.assert_array_equal(device.to_host(step.out), first)
+    assert LAB.compare(first, inputs, case("ab")) is None
+
+
 @pytest.mark.parametrize("name", ["group_split_k", "group_split_k_80", "group_split_k_wide"])
 @pytest.mark.parametrize("which", PRODUCTS)
 def test_groups_of_warps_share_a_tile(device, name, which):

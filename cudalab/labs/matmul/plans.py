@@ -91,6 +91,35 @@ def dispatch_split_k(job: Job) -> Step:
     return Step(run, c)
 
 
+def dispatch_stream_k(job: Job) -> Step:
+    """Equal shares of all steps of all tiles, for AT_ONCE blocks; one launch.
+
+    multiply_stream(const float *a, const float *b, float *c, float *partials, unsigned *flags,
+                    unsigned *ticket, unsigned m, unsigned k, unsigned n)
+        c (m x n) = a (m x k) times b (k x n; n x k if B_TRANSPOSED is 1). A tile has BM x BN
+        elements and takes blocks_for(k, BK) steps; block i has the steps from steps * i / blocks on
+        of all tiles' steps. partials: BM x BN elements per block; flags: one per block, those and
+        the ticket are 0 before and after each launch
+    Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES. There are at most as
+    many blocks as steps.
+    """
+    device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
+    bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
+    threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", at_least=0)
+    steps = blocks_for(m, bm) * blocks_for(n, bn) * blocks_for(k, bk)
+    blocks = min(job.define("AT_ONCE"), steps)
+    partials = device.empty((blocks, bm, bn), np.float32)
+    flags = device.to_device(np.zeros(blocks, np.uint32))
+    ticket = device.to_device(np.zeros(1, np.uint32))
+    c, kernel = device.empty((m, n), np.float32), job.kernels["multiply_stream"]
+    args = (a, b, c, partials, flags, ticket, np.uint32(m), np.uint32(k), np.uint32(n))
+
+    def run() -> None:
+        device.launch(kernel, blocks, threads, *args, shared_bytes=shared)
+
+    return Step(run, c)
+
+
 def dispatch_whole_waves(job: Job) -> Step:
     """Tiles in waves of AT_ONCE blocks; those of the last wave are split along k.
 
