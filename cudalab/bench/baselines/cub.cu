@@ -1,7 +1,7 @@
 // One operation of CUB behind a C function, so that it can be timed beside the course's variants.
 //
 // Macros choose it, so that a library holds what is needed and compiles in seconds:
-//     OPERATION   sort_keys, sort_pairs, reduce, scan, compact or histogram
+//     OPERATION   sort_keys, sort_pairs, reduce, scan, scan_by_key, compact or histogram
 //     ELEMENT     the type of the keys, items or elements
 //     OP          of reduce: Sum, Prod, Min, Max, Sumsq, Mean, Dot; of scan: Sum, Min, Max
 //     INCLUSIVE   of scan: 0 or 1
@@ -33,7 +33,7 @@ struct Arguments {
     void* temp;  // null: only report in temp_bytes how much is needed
     size_t* temp_bytes;
     const T* in;
-    const T* in2;  // the values of pairs, the second vector of a dot product
+    const T* in2;  // the values of pairs or keys, the second vector of a dot product
     void* out;
     void* out2;  // the values of pairs
     int bins;
@@ -153,6 +153,12 @@ cudaError_t scan(const Arguments& a, N n, Sum) {
 template <class N>
 cudaError_t scan(const Arguments& a, N n) {
     return scan(a, n, OP{});
+}
+
+template <class N>
+cudaError_t scan_by_key(const Arguments& a, N n) {
+    return cub::DeviceScan::InclusiveSumByKey(a.temp, *a.temp_bytes, a.in, a.in2,
+                                              static_cast<T*>(a.out), n);
 }
 
 struct IsKept {

@@ -1,0 +1,22 @@
+// Sums that begin again where a segment begins, as a scan like any other.
+//
+// An item is a pair in one word: bit 32 says that a segment begins with it, the low half is its
+// value. Pairs are combined by an operator that is associative, which is all that a scan asks for:
+// what comes before the beginning of a segment is forgotten.
+#pragma once
+using Pair = unsigned long long;
+
+template <class V>
+struct SegmentedSum {
+    static __device__ V identity() { return 0; }
+    __device__ V operator()(V left, V right) const {
+        if (right >> 32) return right;
+        return left >> 32 << 32 | (unsigned)((unsigned)left + (unsigned)right);
+    }
+};
+
+// A segment begins where a key differs from the one before.
+__device__ inline Pair pair_of(const int* keys, const int* items, unsigned i) {
+    const bool begins = i == 0 || keys[i] != keys[i - 1];
+    return (Pair)begins << 32 | (unsigned)items[i];
+}
