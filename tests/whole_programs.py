@@ -1,6 +1,7 @@
 """What the tests of `cudalab run` share: the programs, and how they are run."""
 
 import os
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -36,6 +37,8 @@ def run(files, device, *options, arguments=(), env=None, **stdin):
 IS_EMULATED = "CUDALAB_EMULATOR" in os.environ
 
 
+HAS_LINES = shutil.which("addr2line") is not None
+with_lines = pytest.mark.skipif(not HAS_LINES, reason="addr2line reads the line of a crash")
 natively = pytest.mark.skipif(IS_EMULATED, reason="needs a processor that is not emulated")
 
 

@@ -5,18 +5,20 @@ from collections.abc import Mapping
 
 from cudalab.errors import KernelCompileError
 
-# In the words of GNU's linker and of LLVM's.
+# In the words of GNU's linker and of LLVM's, which zig passes on as notes.
+_NOTE = r"(?:>>>|    note:) "
+_AT = r"(?:[^\s(]+ \()?(?P<{}>[^\s()]+:\d+)"
 _UNDEFINED = re.compile(
     r"^(?:\S*ld[\w.]*: )?(?:(?P<place>[^\s:()][^:\n]*:\d+): |[^\n]*\(\.text[^)]*\): )?"
     r"undefined reference to [`'](?P<name>[^'\n]+)'$"
-    r"|undefined symbol: (?P<symbol>[^\n]+)\n>>> referenced by (?P<by>[^\s(]+:\d+)",
+    rf"|undefined symbol: (?P<symbol>[^\n]+)\n{_NOTE}referenced by {_AT.format('by')}",
     re.MULTILINE,
 )
 _TWICE = re.compile(
     r"^(?:\S*ld[\w.]*: )?[^\n]*?(?P<second>[^\s:]+:\d+): multiple definition of [`']"
     r"(?P<name>[^']+)'; [^\n]*?(?P<first>[^\s:]+:\d+): first defined here"
-    r"|duplicate symbol: (?P<symbol>[^\n]+)\n>>> defined at (?P<at>[^\s(]+:\d+)[^\n]*\n"
-    r"(?:>>>  [^\n]*\n)*>>> defined at (?P<again>[^\s(]+:\d+)",
+    rf"|duplicate symbol: (?P<symbol>[^\n]+)\n{_NOTE}defined at {_AT.format('at')}[^\n]*\n"
+    rf"(?:{_NOTE} [^\n]*\n)*{_NOTE}defined at {_AT.format('again')}",
     re.MULTILINE,
 )
 _NO_LIBRARY = re.compile(

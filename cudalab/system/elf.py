@@ -11,7 +11,7 @@ import re
 import struct
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -104,11 +104,18 @@ def symbols(library: Path) -> list[Symbol]:
 
 def is_extern_c(name: str, library: Path) -> bool:
     """Whether a kernel's name is not mangled; True if its library does not say."""
-    names: set[str] = set()
+    names: frozenset[str] = frozenset()
     with suppress(OSError):  # the format of another system
-        names = {symbol.name for symbol in symbols(library)}
+        names = _names(library, library.stat().st_mtime_ns)
     mangled = f"_Z{len(name)}{name}"
     return name in names or not any(each.startswith(mangled) for each in names)
+
+
+@lru_cache(maxsize=8)
+def _names(library: Path, changed_ns: int) -> frozenset[str]:
+    """The names of its functions and variables: a library has many kernels."""
+    del changed_ns
+    return frozenset(symbol.name for symbol in symbols(library))
 
 
 def demands(data: bytes) -> Demands:

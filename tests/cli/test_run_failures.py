@@ -1,18 +1,16 @@
 """`cudalab run`: what goes wrong in a program, and what it is told of it."""
 
-import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from whole_programs import natively, run
+from whole_programs import natively, run, with_lines
 
 from cudalab.system.cache import cache_dir
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
-with_lines = pytest.mark.skipif(shutil.which("addr2line") is None, reason="it reads the line")
 
 
 @with_lines

@@ -9,7 +9,9 @@ import select
 import signal
 
 import pytest
-from whole_programs import IS_EMULATED, OWN, ROOT, SAMPLES, natively, run
+from whole_programs import HAS_LINES, IS_EMULATED, OWN, ROOT, SAMPLES, natively, run, with_lines
+
+from cudalab.backends.cpu.toolchain import find_compiler
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 
@@ -30,8 +32,10 @@ def test_findings_in_kernels_that_graphs_and_kernels_launch_name_their_lines():
 def test_division_by_zero_is_noted_once_for_each_line():
     done = run("edges.cu", "cpu")
     first, second = done.stderr.decode().splitlines()
-    assert "edges.cu:176: kernel quotients, block (0,0,0): integer division by zero" in first
-    assert "edges.cu:181: kernel remainders" in second
+    assert "kernel quotients, block (0,0,0): integer division by zero" in first
+    assert "kernel remainders" in second
+    if HAS_LINES:
+        assert ("edges.cu:176: " in first, "edges.cu:181: " in second) == (True, True)
 
 
 def test_a_failed_assertion_of_the_host_names_the_program(tmp_path):
@@ -39,7 +43,8 @@ def test_a_failed_assertion_of_the_host_names_the_program(tmp_path):
     file.write_text("#include <cassert>\nint main(int n, char**) { assert(n > 9); }\n", "utf-8")
     done = run([file], "cpu", "--sanitize")
     assert done.stderr.startswith(b"asserting: ")
-    assert b"asserting.cu:2: int main(int, char**): Assertion" in done.stderr
+    assert b"asserting.cu:2: int main(int, char" in done.stderr
+    assert b"): Assertion" in done.stderr
 
 
 def test_lanes_that_count_on_moving_in_step_are_noted():
@@ -89,6 +94,7 @@ def test_a_kernel_s_failed_assertion_is_a_finding_and_the_host_s_ends_the_progra
     assert b"Assertion `argv[1][1] == '!'' failed." in done.stderr
 
 
+@with_lines
 @pytest.mark.parametrize(
     ("program", "words"),
     [
@@ -107,6 +113,7 @@ def test_a_crash_of_the_host_is_a_finding_with_its_line(program, words):
     assert "nothing behind this line was observed" in report.lower()
 
 
+@with_lines
 def test_a_profile_tells_of_a_crash_of_the_host_and_ends_as_the_program_does():
     done = run("host_reads_device.cu", "cpu", "--profile")
     assert done.returncode == -signal.SIGSEGV
@@ -156,6 +163,7 @@ def test_sanitize_finds_nothing_in_any_form_of_launch():
     assert b"forms.cu:220)" in done.stderr
 
 
+@pytest.mark.skipif("g++" not in find_compiler().name, reason="clang copies by memcpy")
 def test_a_structure_that_may_not_be_aligned_is_listed():
     done = run("whole_structures.cu", "cpu", "--sanitize")
     report = " ".join(done.stderr.decode().split())

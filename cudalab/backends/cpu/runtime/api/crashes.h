@@ -62,7 +62,7 @@ static bool divide(Worker& w, void* context) {
         const uint64_t bits = ~0ull >> (64 - 8 * division.bytes);
         snprintf(what, sizeof what, "integer division by zero, which gives %#llx on a GPU",
                  (unsigned long long)(division.quotient & bits));
-        if (!*place || is_news(hash(place))) tell(w, place, what);
+        if (is_news(hash(*place ? place : w.kernel->name))) tell(w, place, what);
     }
     complete(division, context);
     return true;

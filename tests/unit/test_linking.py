@@ -1,0 +1,44 @@
+"""program/linking.py: what the linkers of the host's compilers say."""
+
+import pytest
+
+from cudalab.program import linking
+
+TEXTS = {"src/a.cu": "int f();\nint main() { return f(); }\n", "src/b.cu": "int f() { return 1; }"}
+MISSED = {
+    "GNU": "/usr/bin/ld: /tmp/a.o: in function `main':\nsrc/a.cu:2: undefined reference to `f()'\n",
+    "lld": "ld.lld: error: undefined symbol: f()\n"
+    ">>> referenced by a.cu:2 (src/a.cu:2)\n>>>               a.o:(main)\n",
+    "zig": "error: ld.lld: undefined symbol: f()\n"
+    "    note: referenced by a.cu:2 (src/a.cu:2)\n    note:               a.o:(main)\n",
+}
+TWICE = {
+    "GNU": "/usr/bin/ld: src/b.cu:1: multiple definition of `f()'; "
+    "/tmp/a.o:src/a.cu:1: first defined here\n",
+    "lld": "ld.lld: error: duplicate symbol: f()\n"
+    ">>> defined at a.cu:1 (src/a.cu:1)\n>>>            a.o:(f())\n"
+    ">>> defined at b.cu:1 (src/b.cu:1)\n>>>            b.o:(.text+0x0)\n",
+    "zig": "error: ld.lld: duplicate symbol: f()\n"
+    "    note: defined at a.cu:1 (src/a.cu:1)\n    note:            a.o:(f())\n"
+    "    note: defined at b.cu:1 (src/b.cu:1)\n    note:            b.o:(.text+0x0)\n",
+}
+
+
+@pytest.mark.parametrize("linker", MISSED)
+def test_what_no_file_defines(linker):
+    error = linking.explain(MISSED[linker], "a.cu", TEXTS)
+    assert error.message == (
+        "a.cu does not link:\n"
+        "src/a.cu:2: error: f() is declared, but no file defines it\n"
+        "    int main() { return f(); }"
+    )
+
+
+@pytest.mark.parametrize("linker", TWICE)
+def test_what_two_files_define(linker):
+    error = linking.explain(TWICE[linker], "a.cu", TEXTS)
+    assert error.message == (
+        "a.cu does not link:\n"
+        "src/b.cu:1: error: f() is defined a second time; first at src/a.cu:1\n"
+        "    int f() { return 1; }"
+    )
