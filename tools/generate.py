@@ -15,7 +15,7 @@ from cudalab import labs
 from cudalab.backends.choice import host_features
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
-from tools import attacks, results, sanitizers, selftest, translations
+from tools import attacks, results, sanitizers, selftest, translations, worker
 from tools.mutants import tables as mutants
 from tools.platforms import __main__ as platforms
 from tools.predict import tables as predict_tables
@@ -400,6 +400,7 @@ PARTS = {
     "suites": judged_suites.tables,
     "programs": programs,
     "selftest": selftests,
+    "worker": worker.table,
     "exploits": exploited,
     "attacks": attacked,
     "mutants": mutated,

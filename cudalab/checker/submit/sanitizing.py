@@ -33,6 +33,7 @@ MAX_FINDINGS = 3
 MAX_PLACES = 2  # of one finding
 MAX_STORED = 100  # findings
 WRONG_ANSWER = "wrong_answer"  # a kind of finding
+NOT_COMPARED = "not judged: whether its kernels do the same where the sanitizer does not look"
 NOBODYS = ("cancelled",)  # reasons of a run's end
 KILLED_BY_FILTER = (-signal.SIGSYS, 128 + signal.SIGSYS)  # `cudalab sanitize` says it by its status
 
@@ -93,6 +94,7 @@ def program_stage(
         return _unseen("right in the tests, wrong under the sanitizer", look)
     if stage.status is Status.PASSED:
         stage.details = [f"observed: {'; '.join(report.inputs)}", *stage.details, *report.ignored]
+        stage.details.append(NOT_COMPARED)
     return stage
 
 
