@@ -14,11 +14,7 @@
 // costs 60 bytes, where 12 are enough.
 //
 // Macros from outside: THREADS_PER_BLOCK, ITEMS_PER_THREAD.
-#include "segscan/parts/segmented_sum.cuh"
-#define T Pair
-#define OP SegmentedSum
-#define INCLUSIVE 1
-#include "scan/warp_shuffle.cu"
+#include "segscan/parts/scan_pairs.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) make_pairs(const int* keys,
                                                                            const int* items,

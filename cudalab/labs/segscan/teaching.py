@@ -72,7 +72,7 @@ class Teaching(Base):
         Mutant("scan_of_pairs", "return right;", "return left;", "the wrong pair survives"),
         Mutant("one_pass", "prefix, before[row]", "0, before[row]", "tiles are scanned alone"),
     )
-    skeleton = Skeleton("scan_of_pairs", ("segscan/parts/segmented_sum.cuh",))
+    skeleton = Skeleton("scan_of_pairs", ("segscan/parts/scan_pairs.cuh",))
     libraries = SegmentedLibraries()
 
     def mistakes(self, e: Evidence) -> Iterator[Finding]:
