@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <initializer_list>  // as with nvcc, for loops over lists in braces
 #include <new>
 #include <type_traits>
 
