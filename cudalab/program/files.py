@@ -146,7 +146,8 @@ class Part:
 
         path = self.files[index].path
         macros = [option for option in self.options if option.startswith("-D")]
-        flags = [*with_users(PROGRAM), *self.host.compile, *self.host.folders, *macros, "-fPIC"]
+        flags = [*with_users(PROGRAM), *self.host.compile, *self.host.folders, *macros]
+        flags += ["-fPIC", "-fno-semantic-interposition"]
         if path.endswith(".c"):
             flags = [flag for flag in flags if not flag.startswith("-std=")] + ["-x", "c"]
         return [*find_compiler().compile, *flags, "-c", path, "-o", compiled]

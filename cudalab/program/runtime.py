@@ -33,9 +33,11 @@ PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"
 # Added to the flags of kernel files: programs use exceptions, main must be visible, nvcc takes
 # arrays of variable length in functions of the host, and the C library, which the interpreter has
-# loaded before the program, must not be what assert() in a kernel calls.
+# loaded before the program, must not be what assert() in a kernel calls. No other library puts
+# functions in the place of the program's, so that each of them can be inlined.
 OBSERVED_PROGRAM = (
     *("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG", "-Wno-vla"),
+    "-fno-semantic-interposition",
     *("-D__assert_fail=cudalab_assert_fail", FITTING),
 )
 _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")

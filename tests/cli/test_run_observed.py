@@ -9,7 +9,17 @@ import select
 import signal
 
 import pytest
-from whole_programs import HAS_LINES, IS_EMULATED, OWN, ROOT, SAMPLES, natively, run, with_lines
+from whole_programs import (
+    HAS_LINES,
+    IS_EMULATED,
+    OWN,
+    ROOT,
+    SAMPLES,
+    cudalab,
+    natively,
+    run,
+    with_lines,
+)
 
 from cudalab.backends.cpu.toolchain import find_compiler
 
@@ -161,6 +171,28 @@ def test_sanitize_finds_nothing_in_any_form_of_launch():
     assert (done.returncode, b"forms: clean" in done.stderr) == (0, True)
     # Only where a lambda reads what it has captured, and at no launch over several lines.
     assert b"forms.cu:220)" in done.stderr
+
+
+def test_a_function_that_must_be_inlined_need_not_say_inline(tmp_path):
+    program = tmp_path / "inlined.cu"
+    program.write_text(
+        """#include <cstdio>
+__device__ int five() __attribute__((always_inline));
+__device__ int five() { return 5; }
+__global__ void store(int* out) { *out = five(); }
+int main() {
+    int *out, host;
+    cudaMalloc(&out, sizeof(int));
+    store<<<1, 1>>>(out);
+    cudaMemcpy(&host, out, sizeof(int), cudaMemcpyDeviceToHost);
+    printf("%d\\n", host);
+    cudaFree(out);
+}
+"""
+    )
+    done = cudalab("run", "--device", "cpu", "--sanitize", str(program))
+    assert (done.returncode, done.stdout) == (0, b"5\n"), done.stderr.decode()
+    assert b"accesses on 1 of 1 lines observed" in done.stderr
 
 
 @pytest.mark.skipif("g++" not in find_compiler().name, reason="clang copies by memcpy")

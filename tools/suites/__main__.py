@@ -93,8 +93,7 @@ def judged(program: Program, report: Path) -> list[Kinds] | str:
         if status is None:
             return STOPPED
         if not report.exists():
-            print(message[-600:], file=sys.stderr)
-            return REFUSED
+            return f"{REFUSED}: {error(message)}"
         document = findings.read(report)
         kinds = [(each.kind, each.note) for each in document.findings]
         kinds += [("ignored_failure", False) for _ in document.ignored]
@@ -103,6 +102,14 @@ def judged(program: Program, report: Path) -> list[Kinds] | str:
         if program.truth != RIGHT and any(not note for _, note in shown(program, kinds)):
             break
     return runs
+
+
+def error(message: str) -> str:
+    """The first line of an error that `cudalab run` ends with."""
+    lines = message.partition("Error: ")[2].splitlines() or message.splitlines()[-1:] or [""]
+    if lines[0].endswith("does not compile:"):
+        return " ".join(lines[0:2])
+    return lines[0]
 
 
 def shown(program: Program, kinds: Kinds) -> Kinds:
@@ -117,7 +124,9 @@ def verdict(program: Program, runs: list[Kinds] | str, known: results.Json) -> r
     if program.what:
         more["what"] = program.what
     if isinstance(runs, str):
-        return row(program.name, f"{program.truth}: {runs}", [], **more)
+        ended, _, why = runs.partition(": ")
+        more |= {"refused": why} if why else {}
+        return row(program.name, f"{program.truth}: {ended}", [], **more)
     counted = [shown(program, kinds) for kinds in runs]
     every = dict.fromkeys(kind for kinds in runs for kind, note in kinds if not note)
     others = every.keys() - {kind for kinds in counted for kind, note in kinds if not note}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tools import results
+from tools.suites.reasons import NOT_REPORTED
 
 
 def tables() -> str:
@@ -17,7 +18,31 @@ def tables() -> str:
         for suite in stored
     )
     heads = ["suite", "programs", "number", "`cudalab run --sanitize`", "compute-sanitizer"]
-    return f"{results.table(heads, rows)}\n{made}" if stored else "Nothing is stored yet.\n"
+    return f"{results.table(heads, rows)}\n{made}\n{reasons(stored)}"
+
+
+def reasons(stored: list[results.Json]) -> str:
+    """A table of the wrong programs that are not found, and of those that are not judged."""
+    rows = [
+        [suite["suite"], f"`{program['name']}`", program["truth"], reason(suite, program)]
+        for suite in stored
+        for program in suite["programs"]
+        if unfound(program)
+    ]
+    heads = ["suite", "not reported or not judged", "truth", "why"]
+    return results.table(heads, rows)
+
+
+def unfound(program: results.Json) -> bool:
+    """Whether a program is wrong and not found, or was not judged."""
+    return program["truth"] != "right" and not program["found"]
+
+
+def reason(suite: results.Json, program: results.Json) -> str:
+    """Why a program is not found: what `cudalab run` says of it, or what a reader has seen."""
+    known = NOT_REPORTED.get(suite["suite"], {}).get(program["name"])
+    said: str = program.get("refused") or known or "takes longer than the limit"
+    return said
 
 
 def judged_at(suite: results.Json) -> str:
