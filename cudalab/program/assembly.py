@@ -43,7 +43,7 @@ def _assembly(
 ) -> Iterator[tuple[int, int, ptx.Statement]]:
     """The first and the last token of each `asm` statement whose text is known, and what it says.
 
-    An empty one is a fence for the compiler, and is left alone.
+    An empty one is a fence for the compiler, and is left alone, unless it reads and writes values.
     """
     for i, token in enumerate(tokens):
         if token.text not in ("asm", "__asm__", "__asm"):
@@ -59,7 +59,7 @@ def _assembly(
         if statement is None:
             expanded = pasted.expanded(inside)
             statement = ptx.read(tokenize(expanded), expanded)
-        if statement is not None and statement.text.strip():
+        if statement is not None and (statement.text.strip() or statement.keeps_values):
             yield i, end, statement
 
 

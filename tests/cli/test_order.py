@@ -70,6 +70,33 @@ def test_work_that_is_ordered_is_clean():
     assert "Looked at: the accesses of the kernels; the order of kernels, copies" in report
 
 
+WOKEN = """
+#include <cstdio>
+#include <thread>
+__global__ void fill(int* to) { *to = 5; }
+void read(void* from) {
+    std::thread([=] { printf("%d\\n", *(int*)from); }).join();
+}
+int main() {
+    int *pinned, *device;
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    cudaMallocHost(&pinned, sizeof(int));
+    cudaMalloc(&device, sizeof(int));
+    fill<<<1, 1, 0, stream>>>(device);
+    cudaMemcpyAsync(pinned, device, sizeof(int), cudaMemcpyDeviceToHost, stream);
+    cudaLaunchHostFunc(stream, read, pinned);
+    cudaStreamSynchronize(stream);
+    cudaFree(device), cudaFreeHost(pinned), cudaStreamDestroy(stream);
+}
+"""
+
+
+def test_a_thread_that_a_function_of_the_host_wakes_comes_after_its_stream(tmp_path):
+    status, report = sanitize("woken", text=WOKEN, folder=tmp_path)
+    assert (status, "woken: clean" in report) == (0, True), report
+
+
 ON_HOST = """
 #include <thrust/sort.h>
 #include <thrust/pair.h>

@@ -235,8 +235,19 @@ __device__ int value(int x) { return x * 3; }
 __device__ int first(int* x) { return x[0] * 3; }
 __device__ __noinline__ void rows(int (*p)[4], int n) {
     int own = n;
-    p[0][n] = value(own);  // note
+    p[0][n] = value(own);  // error
 }
+__device__ __noinline__ void fill(int (&of)[4], int n) {
+    of[n] = value(n);  // error
+}
+struct Open { int n, items[1]; };
+struct Shape { __device__ virtual int get(int i) const = 0; };
+struct Table : Shape {
+    int v[4] = {};
+    __device__ int get(int i) const override {
+        return v[i];  // error
+    }
+};
 __global__ void k(int* out, int* index, int n, Pair* pair) {
     int own[4] = {}, two[4][4] = {};
     float numbers[4] = {};
@@ -250,6 +261,15 @@ __global__ void k(int* out, int* index, int n, Pair* pair) {
     pair->a[n] = value(2);  // note
     pair->a[n] = index[0] + first(own);  // note
     rows(two, n);
+    fill(own, n);
+    auto take = [&](int i) {
+        return own[i];  // error
+    };
+    out[4] = take(n);
+    Table table;
+    const Shape& shape = table;
+    out[5] = shape.get(n);
+    ((Open*)out)->items[n] = value(n);
     out[2] = pair->a[n] + value(n);  // note
     own[2] = pair->a[n];  // note
     out[3] = own[0] + own[1] + own[2] + own[3] + (int)numbers[0];
@@ -268,7 +288,7 @@ int main() {
 
 
 def test_an_index_past_an_array_of_the_thread_s_own_is_an_error_whatever_is_stored(tmp_path):
-    """Past an array that a pointer leads to, it is a note: it may stay in a larger object."""
+    """In global memory, past an array that a pointer leads to, it is a note: it may be a part."""
     file, report = tmp_path / "indices.cu", tmp_path / "findings.json"
     file.write_text(INDICES, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
@@ -501,3 +521,30 @@ def test_tiles_exchange_vectors(at, status, tmp_path):
     words = ["run", "--device", "cpu", "--sanitize", str(file)]
     done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
     assert done.returncode == status, done.stderr
+
+
+KEPT = """__device__ void keep(unsigned& value) {
+    asm volatile("" : "+r"(value));  // seen
+}
+__global__ void k(unsigned* out, int i) { keep(out[i]); }
+int main() {
+    unsigned* out;
+    cudaMalloc(&out, 16);
+    cudaMemset(out, 0, 16);
+    k<<<1, 1>>>(out, AT);
+    cudaDeviceSynchronize();
+    cudaFree(out);
+}
+"""
+
+
+@pytest.mark.parametrize(("at", "status"), [(3, 0), (4, 3)])
+def test_an_empty_assembly_statement_reads_and_writes_its_outputs(at, status, tmp_path):
+    file, report = tmp_path / "kept.cu", tmp_path / "findings.json"
+    file.write_text(KEPT, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), f"-DAT={at}", str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    document = json.loads(report.read_text("utf-8"))
+    assert (document["lines_observed"], document["not_looked_at"]) == (1, [])
+    assert {each["line"] for each in document["findings"]} == ({2} if status else set())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 from types import SimpleNamespace
 
 import pytest
@@ -48,6 +49,30 @@ def test_a_hook_belongs_to_its_block_if_nothing_leads_around_it():
     expected = {site.line: site.head for site in listing.sites if site.flags & IS_ACCESS}
     blocks = {site.line: site.number for site in listing.sites if site.line in (4, 7)}
     assert expected == {5: blocks[4], 8: blocks[7]}
+
+
+ALIGNED = """\t.file 1 "a.cu"
+\t.type kernel, @function
+kernel:
+\tleaq\t16(%rbp), %r10
+\tmovq\t%r10, %r13
+\t.loc 1 4 1
+\tcall\t__sanitizer_cov_trace_pc
+\tmovl\t0(%r13), %eax
+\t.loc 1 5 1
+\tmovq\t(%rsp), %r13
+\t.loc 1 6 1
+\tmovl\t0(%r13), %eax
+\tret
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the rows are x86-64's")
+def test_arguments_of_a_function_that_aligns_its_frame_are_its_own():
+    listing = assembly._Listing({"a.cu"}, assembly.Counts(), is_program=True)
+    for row in ALIGNED.splitlines():
+        listing.read(row)
+    assert [site.line for site in listing.blind()] == [6]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from cudalab.bench.document import as_json, load
 from cudalab.checker.selftest import CHEATS
 from tools import gpu_suite, results, selftest
 from tools.studies import ladders, targets
-from tools.suites import gpuverify
-from tools.suites.__main__ import STOPPED, verdict
+from tools.suites import gpuverify, tables
+from tools.suites.__main__ import REFUSED, STOPPED, error, verdict
 from tools.suites.program import Program
 from tools.suites.tables import judged_at
 
@@ -230,6 +230,15 @@ def test_a_suites_mistake_is_found_by_a_finding_of_its_kind():
     assert verdict(program, [seen, [("race", False)]], {})["found"] == "race"
     assert verdict(Program("fine", "right", ()), [seen], {})["found"] == "uninitialised"
     assert verdict(program, STOPPED, {})["truth"] == "race: out of time"
+
+
+def test_each_mistake_that_is_not_reported_has_a_reason():
+    reasons = tables.reasons(results.read_all("sanitize"))
+    assert reasons.count("what was said is not stored") <= 3  # of older verdicts
+    program = Program("old", "right", ("old.cu",))
+    said = error("note: x\nError: no such call")
+    stored = verdict(program, f"{REFUSED}: {said}", {})
+    assert (stored["truth"], stored["refused"]) == ("right: refused", "no such call")
 
 
 def test_each_suite_says_when_it_was_judged():

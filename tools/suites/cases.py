@@ -109,7 +109,8 @@ SUITES = {
         "the 25 pairs in `test/runtime` that need no MPI: without and with `-DCUSAN_SYNC`. A "
         "report by initcheck that the synchronised program does not have counts as found. In one "
         "pair both read memory that was never written; in two the program relies on `cudaMalloc` "
-        "to wait; two free a pointer that they never set; nvcc does not compile `33_tsan_wait_event`",
+        "to wait; two free a pointer that they never set; nvcc does not compile "
+        "`33_tsan_wait_event`",
         programs=cusan,
     ),
 }

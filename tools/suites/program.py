@@ -34,6 +34,7 @@ WANTED = {
     "an assertion fails": frozenset({"crash"}),
     "a launch that fails": frozenset({"ignored_failure"}),
     "pointers that nobody has set": BOUNDS | {"ignored_failure"},
+    "a device pointer in the host's code": frozenset({"host_crash"}),
     "memory that is freed twice": frozenset({"ignored_failure"}),
 }
 

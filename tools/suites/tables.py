@@ -41,7 +41,9 @@ def unfound(program: results.Json) -> bool:
 def reason(suite: results.Json, program: results.Json) -> str:
     """Why a program is not found: what `cudalab run` says of it, or what a reader has seen."""
     known = NOT_REPORTED.get(suite["suite"], {}).get(program["name"])
-    said: str = program.get("refused") or known or "takes longer than the limit"
+    stopped = program["truth"].endswith(": out of time")
+    other = "takes longer than the limit" if stopped else "what was said is not stored"
+    said: str = program.get("refused") or known or other
     return said
 
 

@@ -80,6 +80,10 @@ _FAR = re.compile(
     r"\s+(?!lea|call|jmp|push|nop)\w+\s.*(?:\(%r(?!bp|sp|ip)\w+|(?<![.\w@])[A-Za-z_][\w$]*\(%rip\))"
     r"|\s+(?:ld|st)\w+\s.*\[x(?!29\b)\d+"
 )
+# Where a function's arguments lie, if it aligns its frame: x86-64's register, and its copies.
+_ARGUMENTS = re.compile(r"\tleaq\t\d+\(%r[bs]p\), (%r\w+)")
+_COPY = re.compile(r"\tmovq\t(%r\w+), (%r\w+)")
+_INTO = re.compile(r".*, (%r\w+)$")
 # The address of a variable.
 _OF_NAME = re.compile(
     r"\blea\w*\s+(?:\d+\+)?([A-Za-z_][\w.$]*)(?:[+]\d+)?\(%rip\)|:lo12:([A-Za-z_][\w.$]*)"
@@ -164,6 +168,7 @@ class _Listing:
         self._exchange: Site | None = None
         self._unused = RESULT_UNUSED
         self._index: _Index | None = None  # a check whose array has not been accessed so far
+        self._arguments = set[str]()  # registers that lead to those of the function
         self._hooked = 0  # bytes of the next accesses, of which hooks have been told
         # Of the accesses since the last hook: to write a bit field is to read it, too.
         self._addresses: set[str] = set()
@@ -186,6 +191,7 @@ class _Listing:
             self.headers[int(match[1])] = self._header_flags(*match.groups()[1:])
         elif match := _FUNCTION.match(row):
             self._function, self._in_block = self._function + 1, False
+            self._arguments.clear()
             self._end_index()
             self.functions[match[1]] = self._function
         elif _SECTION.match(row):
@@ -227,8 +233,11 @@ class _Listing:
         self._look_behind_calls(row, called)
         if called is None:
             self._address += "" if row.endswith(_SPILLS) else row
-            if _FAR.match(row) and not _OF_TABLE.search("".join(self.rows[-4:])):
+            of_arguments = any(f"({register})" in row for register in self._arguments)
+            of_table = _OF_TABLE.search("".join(self.rows[-4:]))
+            if _FAR.match(row) and not of_table and not of_arguments:
                 self._access(row)
+            self._find_arguments(row)
             return
         self._take_hook(called)
         number = self.before.sites + len(self.sites) + 1
@@ -251,6 +260,15 @@ class _Listing:
         self._address = ""
         self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
+
+    def _find_arguments(self, row: str) -> None:
+        """Note the registers that lead to the arguments of the function."""
+        if match := _ARGUMENTS.match(row):
+            self._arguments.add(match[1])
+        elif (match := _COPY.match(row)) and match[1] in self._arguments:
+            self._arguments.add(match[2])
+        elif self._arguments and (match := _INTO.match(row)):
+            self._arguments -= {match[1], match[1].removesuffix("d")}
 
     def _expect_look(self, site: Site, called: str) -> None:
         """Note a call of which the instructions before or behind it tell more."""

@@ -74,7 +74,7 @@ _NOT_OPTIMIZED = (
 _HOOKS_GCC = (
     *("-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"),  # without a hook
     "-fsanitize-coverage=trace-pc",
-    "-fsanitize=bounds",
+    "-fsanitize=bounds-strict",  # of a structure's last array, too
     "--param=tsan-distinguish-volatile=1",
     "--param=logical-op-non-short-circuit=0",
 )

@@ -47,11 +47,17 @@ _WRITERS: dict[str, Callable[[Instruction, Block], str | None]] = {
 
 
 def translate(statement: Statement) -> str:
-    """The statement as C++, without the semicolon at its end.
+    """The statement as C++, without the semicolon at its end: an empty one keeps its outputs.
 
     UnknownInstructionError for anything but the usual instructions.
     """
     outputs, inputs = statement.outputs, statement.inputs
+    if not statement.text.strip():
+        kept = [
+            f"{{ auto& cudalab_kept = {each.value}; cudalab_kept = cudalab_kept; }}"
+            for each in outputs
+        ]
+        return f"do {{ {' '.join(kept)} }} while (0)"
     block = Block([*outputs, *inputs])
     before, after = [], []
     for i, operand in enumerate(block.operands):

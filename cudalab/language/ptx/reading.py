@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
-from cudalab.language.ptx.tables import TYPES
+from cudalab.language.ptx.tables import CONSTRAINTS, TYPES
 from cudalab.language.tokens import CLOSING, OPENING, Token, closing
 
 _TOKEN = re.compile(
@@ -33,6 +33,13 @@ class Statement:
     text: str
     outputs: list[Operand]
     inputs: list[Operand]
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether it has outputs, and each is read before, from a register."""
+        constraints = [each.constraint for each in self.outputs]
+        known = all(each[0] == "+" and each[1:].strip("&") in CONSTRAINTS for each in constraints)
+        return bool(constraints) and known
 
 
 def read(tokens: Sequence[Token], source: str) -> Statement | None:

@@ -135,8 +135,42 @@ static __attribute__((noinline)) void report_misaligned(unsigned site, size_t by
     row.thread = current.thread, row.block = run.block;
     row.access = kind, row.space = LOCAL, row.bytes = (unsigned)bytes;
 }
-// Of the thread's own memory only the alignment is looked at; indices are elsewhere.
+struct ArrayType {
+    uint16_t kind, info;
+    char name[1];  // such as 'int [4]'
+};
+struct Indexing {
+    const char* file;
+    unsigned line, column;
+    const ArrayType* array;
+};
+// The check of an index that failed last, if its access has not come yet.
+static struct {
+    unsigned site;
+    uintptr_t index;
+    const ArrayType* array;
+} failed;
+
+static __attribute__((noinline)) void report_index(FindingKind kind, unsigned space) {
+    bool fresh;
+    const Place place = run.module->sites.place(failed.site);
+    FindingRow& row = findings.report(kind, place, 0, NO_REGION, fresh);
+    if (!fresh) return;
+    row.thread = current.thread, row.block = run.block;
+    row.space = space, row.has_index = kind == OUT_OF_BOUNDS;
+    int used = snprintf(row.detail, sizeof row.detail, "index %lld of an array of type ",
+                        (long long)failed.index);
+    for (const char* c = failed.array->name; *c && used + 1 < (int)sizeof row.detail; ++c)
+        if (*c != '\'' && *c != ' ') row.detail[used++] = *c;  // compilers differ in these
+}
+// Of the thread's own memory only the alignment is looked at, and the index that has led there.
 static inline void note_own(unsigned site, const volatile void* p, size_t bytes, unsigned kind) {
+    if (failed.site) {
+        const Sites& sites = run.module->sites;
+        if (is_on_stack(p) && sites.place(failed.site) == sites.place(site))
+            report_index(OUT_OF_BOUNDS, LOCAL);
+        failed.site = 0;
+    }
     run.module->sites.looks[site] |= is_on_stack(p) ? OWN | LOCAL_MEMORY : OWN;
     const bool is_scalar = shape_of(bytes, p) == SCALAR && bytes <= 16 && !(bytes & (bytes - 1));
     if (is_scalar && (uintptr_t)p & (bytes - 1) && run.detects)
@@ -201,6 +235,7 @@ static void written_by_library(const char* address, size_t bytes) {
 // Whether an access is to be observed as the kernel's own.
 static inline bool is_observed(const volatile void* p, size_t bytes, unsigned kind,
                                bool is_volatile, void* return_address, void** frame) {
+    if (!is_own(p)) failed.site = 0;
     if (!run.observing || !runs_kernels) {
         if (kind == STORE && library_access) written_by_library((char*)p, bytes);
         if (!runs_kernels)
@@ -432,6 +467,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
     EXPORT void cudalab_read##n(void* p, unsigned site) {                                    \
         if (last_block && !run.attention) {                                                  \
             if (is_on_stack(p)) return note_own(site, p, n, LOAD);                           \
+            failed.site = 0;                                                                 \
             if (just_loads(site, (char*)p, n)) return;                                       \
         }                                                                                    \
         access_at(site, p, n, LOAD, CALLER);                                                 \
@@ -519,31 +555,17 @@ EXPORT void* __tsan_memset(void* p, int value, size_t bytes) {
 
 // An index is out of the bounds that the type of the array has: of one of the thread's own, of one
 // that never changes, or of one within a larger object, whose end the access may or may not pass.
-struct ArrayType {
-    uint16_t kind, info;
-    char name[1];  // such as 'int [4]'
-};
-struct Indexing {
-    const char* file;
-    unsigned line, column;
-    const ArrayType* array;
-};
+// What is declared as the last array of a structure, with one item, may have more.
 EXPORT void __ubsan_handle_out_of_bounds(const Indexing* indexing, uintptr_t index) {
     if (!run.observing || !run.detects) return;
     const Sites::Call here = run.module->sites.call((uintptr_t)__builtin_return_address(0));
     if (!here.site || here.flags & IS_HEADER) return;
+    failed = {here.site, index, indexing->array};
     const bool local = here.flags & IS_LOCAL;
-    const bool whole = local || run.module->sites[here.site].flags & IS_FIXED;
-    bool fresh;
-    FindingRow& row = findings.report(whole ? OUT_OF_BOUNDS : PAST_INNER_ARRAY,
-                                      run.module->sites.place(here.site), 0, NO_REGION, fresh);
-    if (!fresh) return;
-    row.thread = current.thread, row.block = run.block;
-    row.space = local ? LOCAL : GLOBAL, row.has_index = whole;
-    int used = snprintf(row.detail, sizeof row.detail, "index %lld of an array of type ",
-                        (long long)index);
-    for (const char* c = indexing->array->name; *c && used + 1 < (int)sizeof row.detail; ++c)
-        if (*c != '\'' && *c != ' ') row.detail[used++] = *c;  // compilers differ in these
+    if (local || run.module->sites[here.site].flags & IS_FIXED)
+        report_index(OUT_OF_BOUNDS, local ? LOCAL : GLOBAL);
+    else if (!strstr(indexing->array->name, "[1]"))
+        report_index(PAST_INNER_ARRAY, GLOBAL);
 }
 
 // At the start of each basic block: assembly.py chooses the hook, and names the site.

@@ -354,6 +354,8 @@ Ordered::Ordered(const char* name, Place place, cudaStream_t stream, const Work&
     const Locked locked;
     Stream& own = advance(stream);
     if (graph) own.clock.join(find_clock(graph));  // one instance runs once at a time
+    // A function of the host may wake threads of the host, which use what was made before it.
+    if (work.type == cudaGraphNodeTypeHost) host_joins(own.clock);
     const bool is_kernel = work.type == cudaGraphNodeTypeKernel;
     const Party party = {is_kernel ? work.kernel.kernel->name : name,
                          place.file,
