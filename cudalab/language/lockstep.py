@@ -26,15 +26,17 @@ from cudalab.language.device_functions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from cudalab.language.scopes import Node
 
     Edit = tuple[int, int, str]
 
 IN_STEP, STEP = "cudalab_in_step", "cudalab_step"
+IN_STEP_TO_THE_END = "cudalab_in_step_to_the_end"  # of a statement whose semicolon is a macro's
 
 _WAITS = re.compile(r"sync|barrier|^wait$|^arrive_and_wait$", re.IGNORECASE)
+_ENDS_STATEMENTS = re.compile(r"#\s*define\s+(\w+)\s[^\n]*;\s*$")
 _HEADS = frozenset({"if", "for", "while", "switch"})
 _OF_A_WARP = re.compile(r"<(?:3[012]|[12]?\d|warpSize|[A-Z_]*WARP[A-Z_]*)\b|<=(?:31|[12]?\d)\b")
 
@@ -67,14 +69,18 @@ def edits(files: Sequence[File]) -> list[list[Edit]]:
         return [[] for _ in files]
     functions = [[_Function(file.words, each) for each in file.functions] for file in files]
     find_shared(files, [each for own in functions for each in own])
-    return [[edit for each in own for edit in each.edits()] for own in functions]
+    directives = (each.text for file in files for each in file.directives)
+    ends = {match[1] for text in directives if (match := _ENDS_STATEMENTS.match(text))}
+    return [[edit for each in own for edit in each.edits(ends)] for own in functions]
 
 
 class _Function(DeviceFunction):
     """A device function, and through which statements its lanes must go together."""
 
-    def edits(self) -> Iterator[Edit]:
-        """The edits that let its lanes go in step where they must."""
+    def edits(self, ends: Collection[str]) -> Iterator[Edit]:
+        """The edits that let its lanes go in step where they must; `ends` are macros that end with
+        a semicolon.
+        """
         # A volatile pointer to global memory counts if lanes add through it.
         pointers = self.volatile_pointers() - self.shared
         self.shared |= pointers
@@ -96,9 +102,12 @@ class _Function(DeviceFunction):
                 first, number = 0, number + 1
             if self._meets_itself(statement, statements):
                 before = self.tokens[statement.value - 1].end
-                yield before, before, f" {IN_STEP}({number},"  # a space comes before other edits
+                if self.tokens[statement.last - 1].text in ends:
+                    yield before, before, f" {IN_STEP_TO_THE_END}({number}) ="
+                else:
+                    yield before, before, f" {IN_STEP}({number},"  # a space before other edits
+                    end = f");{end}"
                 number += 1
-                end = f");{end}"
             if end:
                 semicolon = self.tokens[statement.last]
                 yield semicolon.start, semicolon.end, end if ";" in end else f";{end}"

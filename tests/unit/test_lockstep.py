@@ -30,6 +30,14 @@ def test_lanes_read_before_any_of_them_writes(before, target, value):
     assert edited(f"{start} {value};") == f"{start} cudalab_in_step(2, {value});"
 
 
+def test_a_macro_may_end_the_statement():
+    """`x = (values) * HALF;`, whose second semicolon would be inside of the call's brackets."""
+    start, half = f"{SHARED} s[t] =", "#define HALF 0.5;\n"
+    head = f"{half}__global__ void k(int n)"
+    step = " cudalab_in_step_to_the_end(2) ="
+    assert edited(f"{start} s[t ^ 1] * HALF;", head) == f"{start}{step} s[t ^ 1] * HALF;"
+
+
 @pytest.mark.parametrize(
     "statement",
     [

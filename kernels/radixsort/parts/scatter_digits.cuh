@@ -51,11 +51,7 @@ __device__ inline unsigned same_digit_lanes(Bits bits, int shift) {
 // Forces `value` into a register from here on. Left alone, the compiler packs late and keeps both
 // halves.
 __device__ inline void pin(unsigned& value) {
-#ifdef CUDALAB_CPU
-    (void)value;
-#else
     asm volatile("" : "+r"(value));
-#endif
 }
 
 // Ranks a warp's rows of 32 keys, row after row, among the keys with the same digit: the ranks of

@@ -38,6 +38,13 @@ template <class T>
 inline T cudalab_in_step(int, T value) {
     return value;
 }
+struct cudalab_in_step_to_the_end {
+    explicit cudalab_in_step_to_the_end(int) {}
+    template <class T>
+    T operator=(T value) {
+        return value;
+    }
+};
 #else
 inline void cudalab_step(int number, CUDALAB_HERE) {
 #ifdef CUDALAB_BUILTIN_VARIABLES  // whole programs
@@ -50,6 +57,17 @@ inline T cudalab_in_step(int number, T value, CUDALAB_HERE) {
     ::cudalab::cudalab_wait_for_lanes(file, line | (number & 0x7ff) << 20);
     return value;
 }
+struct cudalab_in_step_to_the_end {
+    const int number;
+    const char* const file;
+    const int line;
+    explicit cudalab_in_step_to_the_end(int number, CUDALAB_HERE)
+        : number(number), file(file), line(line) {}
+    template <class T>
+    T operator=(T value) {
+        return cudalab_in_step(number, value, file, line);
+    }
+};
 #endif
 inline void __threadfence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
