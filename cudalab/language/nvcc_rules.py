@@ -8,6 +8,7 @@ may change is left to nvcc.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from cudalab.language.tokens import Token
+
 
 MAX_STATIC_SHARED = 48 << 10  # bytes of a kernel's __shared__ variables
 
@@ -35,7 +38,12 @@ _RESULT = re.compile(
 )
 _CHANGES = re.compile(r"\s*#\s*(?!pragma\b|line\b)")
 _MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
-_ON_DEVICE = frozenset({"__global__", "__device__", "__constant__", "__managed__", "__shared__"})
+_IF = re.compile(r"\s*#\s*if")
+_ENDIF = re.compile(r"\s*#\s*endif")
+_ON_DEVICE = frozenset(
+    {"__global__", "__device__", "__constant__", "__managed__", "__shared__"}
+    | {"texture", "surface"}  # references, of old programs
+)
 # Words that make a declaration something other than a plain function or variable.
 _NOT_PLAIN = frozenset(
     {"template", "constexpr", "consteval", "constinit", "operator", "using", "typedef", "friend"}
@@ -43,6 +51,23 @@ _NOT_PLAIN = frozenset(
 )
 # Functions of the C++ library for the host only, unlike its mathematical functions.
 _ALGORITHMS = frozenset({"min", "max", "clamp", "swap", "sort", "fill", "copy", "accumulate"})
+_OBJECTS = frozenset({"cout", "cerr"})
+# What only the host has of C, and the library of C++. (malloc, memcpy and printf are for both.)
+LIBRARY = frozenset(
+    {
+        "std",
+        "rand",
+        "srand",
+        "exit",
+        "fopen",
+        "fclose",
+        "fprintf",
+        "fread",
+        "fwrite",
+        "scanf",
+        "getchar",
+    }
+)
 
 
 def check(source: Source, defines: Mapping[str, str | int], library: Path) -> None:
@@ -105,20 +130,22 @@ def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
 # Functions and variables of the host -------------------------------------------------------------
 
 
-class _File:
-    """The names that a file declares outside functions and classes."""
+class File:
+    """The names that a file declares outside functions and classes.
 
-    def __init__(self, text: str, macros: set[str]) -> None:
-        tokens = tokenize(text)
-        directives = [token for token in tokens if token.kind == "directive"]
-        self.macros = macros | {m[1] for each in directives if (m := _MACRO.match(each.text))}
+    `macros` are names that may be more than they look like; `root` is the tree of `words`.
+    """
+
+    def __init__(
+        self, words: Words, directives: Sequence[Token], root: Node, macros: set[str]
+    ) -> None:
+        self.words, self.macros = words, macros
         self.changes = [each.start for each in directives if _CHANGES.match(each.text)]
-        self.words = Words([each for each in tokens if each.kind != "directive"], directives)
+        self.conditions = list(_conditions(directives))
         self.functions: set[str] = set()  # of the host
         self.variables: set[str] = set()  # of the host
         self.others: set[str] = set()  # declared in any other way
         self.device_code: list[Node] = []  # functions
-        root = Reader(self.words).file(Scope("namespace"))
         for node in _outside_classes(root):
             self._note(node)
 
@@ -129,12 +156,13 @@ class _File:
         body = next((each for each in node.children if each.kind == "block"), None)
         head = body.first if body and node.kind == "function" else node.last
         words = set(texts[node.first : head])
-        in_front = set(texts[node.first : node.at])
+        in_front = set(texts[node.first : node.at]) if node.at >= 0 else words
         plain = not (
             node.kind not in ("function", "declaration")
             or words & _NOT_PLAIN
             or in_front & self.macros
             or self._may_change(node.first, head)
+            or self._may_be_left_out(node.first)
         )
         arrays = {
             texts[k]
@@ -162,7 +190,11 @@ class _File:
     def _may_change(self, first: int, last: int) -> bool:
         """Whether a preprocessor condition or a macro may change the tokens."""
         begin, end = self.words.tokens[first].start, self.words.tokens[last - 1].end
-        return any(begin < each < end for each in self.changes)
+        return bisect(self.changes, begin) < bisect(self.changes, end)
+
+    def _may_be_left_out(self, first: int) -> bool:
+        """Whether a condition of the preprocessor stands around a token."""
+        return bisect(self.conditions, self.words.tokens[first].start) % 2 == 1
 
 
 def _outside_classes(node: Node) -> Iterator[Node]:
@@ -173,11 +205,45 @@ def _outside_classes(node: Node) -> Iterator[Node]:
             yield child
 
 
+def _conditions(directives: Sequence[Token]) -> Iterator[int]:
+    """Where the texts begin and end that a condition may leave out; no include guard is one."""
+    is_guard: list[bool] = []
+    for i, each in enumerate(directives):
+        outside = all(is_guard)
+        if _IF.match(each.text):
+            is_guard.append(i == 0 and "ifndef" in each.text and "__CUDA" not in each.text)
+        elif _ENDIF.match(each.text) and is_guard:
+            is_guard.pop()
+        if outside != all(is_guard):
+            yield each.start
+
+
 def _host_only(text: str, macros: set[str]) -> Iterator[str]:
-    """Report host functions and variables that plain kernels and device functions use."""
-    file = _File(text, macros)
-    functions = file.functions - file.others - file.macros
-    variables = file.variables - file.others - file.macros
+    tokens = tokenize(text)
+    directives = [token for token in tokens if token.kind == "directive"]
+    macros |= {m[1] for each in directives if (m := _MACRO.match(each.text))}
+    words = Words([each for each in tokens if each.kind != "directive"], directives)
+    file = File(words, directives, Reader(words).file(Scope("namespace")), macros)
+    for _, token, error in of_host([file]):
+        yield f"{place(text, token.start)}: error: {error}"
+
+
+def of_host(files: Sequence[File]) -> Iterator[tuple[File, Token, str]]:
+    """The host's functions and variables that plain kernels and device functions use.
+
+    A file, the token, and the error.
+    """
+    others = {name for file in files for name in file.others | file.macros}
+    functions = {name for file in files for name in file.functions} - others
+    variables = {name for file in files for name in file.variables} - others
+    for file in files:
+        for token, error in _uses(file, functions, variables, others):
+            yield file, token, error
+
+
+def _uses(
+    file: File, functions: set[str], variables: set[str], others: set[str]
+) -> Iterator[tuple[Token, str]]:
     for function in file.device_code:
         calls = {
             call.children[0] for call in function.of_kind("call", "construct") if call.children
@@ -193,6 +259,10 @@ def _host_only(text: str, macros: set[str]) -> Iterator[str]:
                 error = f"uses {name}, a host variable: declare it __device__ or __constant__"
             elif name == "std" and algorithm in _ALGORITHMS and node in calls:
                 error = f"calls std::{algorithm}, a host function: leave out std::"
+            elif node.text in LIBRARY and node in calls and node.text not in others:
+                error = f"calls {name}, a function of the host's library"
+            elif name == "std" and algorithm in _OBJECTS:
+                error = f"uses std::{algorithm}, which only the host has"
             else:
                 continue
-            yield f"{place(text, file.words.tokens[node.first].start)}: error: {error}"
+            yield file.words.tokens[node.first], error

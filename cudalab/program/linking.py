@@ -1,9 +1,10 @@
 """Errors about objects that do not link, from the linker's messages."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from cudalab.errors import KernelCompileError
+from cudalab.program.wording import RUNTIME
 
 # In the words of GNU's linker and of LLVM's, which zig passes on as notes.
 _NOTE = r"(?:>>>|    note:) "
@@ -28,6 +29,14 @@ _NO_LIBRARY = re.compile(
 )
 
 
+def undefined(messages: str) -> Iterator[tuple[str, str]]:
+    """The names that no file defines, and where they are used."""
+    for match in _UNDEFINED.finditer(messages):
+        name, place = match["name"] or match["symbol"], match["place"] or match["by"] or ""
+        if name.partition("(")[0] != "main" and "cudalab" not in name and RUNTIME not in place:
+            yield name, place
+
+
 def explain(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompileError | None:
     """The error for objects that do not link; None if the messages are not a linker's.
 
@@ -35,10 +44,7 @@ def explain(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompil
     """
     errors: dict[str, None] = {}
     hints: dict[str, None] = {}
-    for match in _UNDEFINED.finditer(messages):
-        name, place = match["name"] or match["symbol"], match["place"] or match["by"] or ""
-        if name.partition("(")[0] == "main" or "cudalab" in name or "/cpu/runtime/" in place:
-            continue
+    for name, place in undefined(messages):
         kind = "the kernel " if _is_kernel(name, texts) else ""
         errors[_line(place, f"{kind}{name} is declared, but no file defines it", texts)] = None
         hints["name the file that defines it, too: files of a program, or -l for a library"] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,9 +12,9 @@ from cudalab.backends.cpu.regions.blame import places
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program import linking
 from cudalab.program.parsed import parse
-from cudalab.program.refusals import Lacking, is_cuda_name
+from cudalab.program.refusals import Lacking
 from cudalab.program.rewrite import refusal
-from cudalab.program.typos import meant
+from cudalab.program.wording import readable
 from cudalab.system.cache import disk_full
 
 if TYPE_CHECKING:
@@ -33,44 +34,10 @@ _UNKNOWN = re.compile(
 )
 _ASSEMBLER = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+): Error: ", re.MULTILINE)
 _NO_MAIN = re.compile(r"undefined (?:reference to|symbol:) [`']?main\b")
+_RETURNS_INT = re.compile(r"^\s*(?:int|void)\s+(\w+)\s*\(", re.MULTILINE)
 _OPENMP = re.compile(r"undefined (?:reference to|symbol:) [`']?(?:omp_|GOMP_|__kmpc_)")
 _MADE = re.compile(r"[^\s:]*/build-\w+/(?P<index>\d+)-[^/\s:]*\.cpp(?:\.o)?")
-_MESSAGE = re.compile(
-    r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? "
-    r"(?P<kind>(?:fatal )?error|note): (?P<words>.*)$",
-    re.MULTILINE,
-)
-# A launch whose arguments do not match, in the words of g++ and clang++.
-_ARGUMENTS = re.compile(
-    r"no match(?:ing function)? for call to (?:object of type )?"
-    r"[\u2018'(]+(?:cudalab::)?TypedCall<.*?lambda.*?\)>?(?:, (?P<params>.*?))? ?>"
-    r"(?:\) \((?P<arguments>.*)\)[\u2019']|')$"
-)
-# What the compiler says about our additions, and what the user is told instead.
-_OURS = (
-    (
-        re.compile(r"^.*no matching function for call to .*\bcudalab::\w*[cC]onfig\b.*"),
-        "a launch needs a grid and a block: kernel<<<grid, block>>>(arguments)",
-    ),
-    (
-        re.compile(r"^(?:use of|.* to) deleted .*\bConfig\b.*"),
-        "a launch has at most four values: kernel<<<grid, block, shared memory, stream>>>",
-    ),
-    (
-        re.compile(r"^no matching function for call to [\u2018']cudalab_kernel\((.*?) \(&\).*"),
-        r"a kernel returns void, not \1",
-    ),
-    (re.compile(r"; did you mean [\u2018'][^\u2019']*cudalab[^\u2019']*[\u2019']\?"), ""),
-    (re.compile(r"(\bcu\w+\([^()]*), const char\*, int\)"), r"\1)"),  # the place of a call
-    (re.compile(r" \[-f\w+\]$"), ""),
-    (re.compile(r"([\u2018'])\*\((\w+) \+ \(\(sizetype\).*([\u2019'])"), r"\1\2[...]\3"),
-)
-_INTERNAL = re.compile(
-    r"\bcudalab_a\b|cudalab::|required from|in instantiation of|candidate expects"
-    r"|^ *template argument deduction|^class template argument deduction failed:$"
-)
 _FIRST_ONLY = "compilation terminated due to -fmax-errors"
-RUNTIME = "/cpu/runtime/"
 T = TypeVar("T")
 
 
@@ -113,25 +80,36 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
     if lacking:
         return refusal(lacking, [parse(file) for file in files])
     if _NO_MAIN.search(messages):
+        like = [each[1] for file in files for each in _RETURNS_INT.finditer(file.text)]
+        written = next(iter(get_close_matches("main", like, n=1)), "")
         return KernelCompileError(
-            f"{files[0].label} has no main function",
+            f"{files[0].label} has no main function"
+            + (f"; did you mean main by {written}?" if written else ""),
             hint="a file of kernels for a lab is run by `cudalab LAB --kernel FILE.cu`",
         )
     if _OPENMP.search(messages):
         return KernelCompileError(
-            f"{files[0].label} does not link:\n{_readable(messages, files)}",
+            f"{files[0].label} does not link:\n{readable(messages, files)}",
             hint="OpenMP has to be asked for, here and of nvcc: -Xcompiler -fopenmp",
         )
     unlinked = linking.explain(messages, files[0].label, {each.label: each.text for each in files})
+    more = "\nThese are the first errors." if _FIRST_ONLY in messages else ""
     return unlinked or KernelCompileError(
-        f"{files[0].label} does not compile:\n{_readable(messages, files)}"
+        f"{files[0].label} does not compile:\n{readable(messages, files)}{more}"
     )
 
 
 def links(messages: str, label: str) -> CudalabError:
     """The error for objects that cannot be linked into a program."""
-    full = disk_full(messages) or linking.explain(messages, label, {})
-    return full or KernelCompileError(f"{label} does not link:\n{messages.strip()}")
+    lacking = Lacking()
+    for name, place in linking.undefined(messages):
+        lacking.add_linked(name, place)
+    missing = lacking.error() if lacking else linking.explain(messages, label, {})
+    return (
+        disk_full(messages)
+        or missing
+        or KernelCompileError(f"{label} does not link:\n{messages.strip()}")
+    )
 
 
 def _lacking(messages: str, files: Sequence[File]) -> Lacking:
@@ -148,6 +126,8 @@ def _lacking(messages: str, files: Sequence[File]) -> Lacking:
             lacking.add_header(header, place)
         elif not _defined(name, files):
             lacking.add_name(name, place, match["space"] or match["within"] or "")
+    for name, place in linking.undefined(messages):
+        lacking.add_linked(name, place)
     assembly = _ASSEMBLER.search(messages)
     if assembly:
         lacking.add("inline PTX", assembly["place"])
@@ -163,44 +143,3 @@ def _defined(name: str, files: Sequence[File]) -> bool:
         rf"|\b(?!return\b)\w+[ \t*&]+{name}\s*[;=\[]"  # a variable
     )
     return any(own.search(file.text) for file in files)
-
-
-def _readable(messages: str, files: Sequence[File]) -> str:
-    """The errors, each with the program's own line, without messages about the runtime.
-
-    Columns and carets are left out, too, since they refer to the rewritten line.
-    """
-    texts = {file.label: file.text.splitlines() for file in files}
-    errors: list[str] = []
-    elsewhere: list[str] = []
-    for match in _MESSAGE.finditer(messages):
-        path, line, kind, words = match["path"], int(match["line"]), match["kind"], match["words"]
-        if path not in texts:
-            if kind != "note" and RUNTIME not in path:
-                elsewhere.append(match[0])
-            continue
-        words = _own_words(words)
-        if (kind == "note" and not errors) or _INTERNAL.search(words):
-            continue
-        source = texts[path][line - 1].strip() if line <= len(texts[path]) else ""
-        errors.append(f"{path}:{line}: {kind}: {words}\n    {source}")
-    more = ["These are the first errors."] if errors and _FIRST_ONLY in messages else []
-    return "\n".join([*elsewhere, *dict.fromkeys(errors), *more]) or messages.strip()
-
-
-def _own_words(words: str) -> str:
-    """A compiler's message in terms of the program's own text."""
-    unknown = _UNKNOWN.search(f"_:1: error: {words}")
-    name = unknown and (unknown["name"] or unknown["other"])
-    suggestion = meant(name) if name and is_cuda_name(name) else ""
-    if suggestion:
-        return f"unknown: {name}; did you mean {suggestion}?"
-    words = _ARGUMENTS.sub(_arguments, words)
-    for pattern, instead in _OURS:
-        words = pattern.sub(instead, words)
-    return words
-
-
-def _arguments(match: re.Match[str]) -> str:
-    types = f" ({match['arguments']})" if match["arguments"] is not None else ""
-    return f"the arguments{types} do not match the kernel's parameters ({match['params'] or ''})"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import has_header
 from cudalab.errors import NoDeviceError
-from cudalab.program.typos import meant
+from cudalab.program.typos import close_header, meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -32,6 +32,7 @@ class Feature:
     others: str = ""  # the same, of headers that a machine may have
     names: str = ""  # names that nothing else has; their mere use is enough
     unknown: str = ""  # names that other things may have, too; they count if no compiler knows them
+    linked: str = ""  # the same of functions that are declared, but that no file defines
 
 
 # Regular expressions. The first feature that fits is named.
@@ -62,6 +63,7 @@ MISSING = (
         headers=r"cuda_gl_interop|cudaGL",
         others=r"GL/|GLFW/|glad/",
         names=r"cudaGL\w*|cudaGraphicsGL\w*|gl[A-Z]\w+Buffers?",
+        linked=r"gl(?:u|ut|ew|fw|X)?[A-Z]\w+|gladLoad\w+",
     ),
     Feature("EGL", headers=r"cuda_egl|cudaEGL", others=r"EGL/", names=r"cu(?:da)?EGL\w*"),
     Feature("VDPAU", headers=r"cuda_vdpau|cudaVDPAU"),
@@ -134,7 +136,7 @@ class Lacking:
         for feature in MISSING:
             if _begins(feature.headers, header) or _begins(feature.others, header):
                 return self.add(feature.name, place)
-        if _CUDA_HEADER.match(header):
+        if _CUDA_HEADER.match(header) and not close_header(header):
             self.add(header, place)
         return None
 
@@ -149,6 +151,12 @@ class Lacking:
         elif _CUDA_SPACE.match(space):
             self.add(f"{space}::{name}", place)
         return None
+
+    def add_linked(self, name: str, place: str) -> None:
+        """Record a function that no file defines, if it belongs to a feature."""
+        for feature in MISSING:
+            if feature.linked and re.fullmatch(feature.linked, name.partition("(")[0]):
+                self.add(feature.name, place, name.partition("(")[0])
 
     def error(self) -> NoDeviceError:
         """The error that lists everything."""

@@ -16,7 +16,16 @@ from cudalab.language.scopes import BASIC
 from cudalab.language.source import quoted
 from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
-from cudalab.program import assembly, exact_arithmetic, launches, refusals, removed, sides, tiles
+from cudalab.program import (
+    assembly,
+    exact_arithmetic,
+    launches,
+    refusals,
+    rejected,
+    removed,
+    sides,
+    tiles,
+)
 from cudalab.program.launches import Known, short_name
 from cudalab.program.parsed import Parsed, parse, read
 from cudalab.program.pasted import Pasted
@@ -47,8 +56,7 @@ def edited(
     scope = read(parsed)
     removed.tell(() if refused else parsed)  # once, though the texts may be made again
     kernels = launches.known(parsed)
-    host_functions = {name for each in parsed for name in each.structure.host_functions}
-    launches.refuse_plain_calls(parsed, kernels.references.keys() - host_functions)
+    rejected.check(parsed, kernels.references.keys())
     _rewrite_references(parsed, tell=not refused)
     sides.rewrite(parsed, tell=not refused)
     pasted = Pasted(parsed)

@@ -1,9 +1,11 @@
-"""Misspelt names of CUDA: finds the name that was probably meant."""
+"""Misspelt names: finds the name that was probably meant."""
 
 import difflib
 import re
+from collections.abc import Iterable
 from functools import cache
 from itertools import takewhile
+from pathlib import Path
 
 from cudalab.backends.cpu.flags import RUNTIME
 
@@ -12,6 +14,25 @@ _NAME = re.compile(r"\b(?!\w*cudalab|CUDALAB)[A-Za-z_]\w{3,}\b")
 _WORD = re.compile(r"[A-Z]*[a-z]{2,}|[A-Z]{2,}")
 _CLOSE = 0.8  # of difflib's ratio: one letter of five
 _CLOSER = 0.9  # for a name that is one word, which says less
+_NEAR = 0.75  # for the names of a program, which are few
+_LONG = 8  # letters of a part of a name that says which one it is
+# Words and functions that every program may use, and headers.
+_COMMON = frozenset(
+    {"return", "printf", "sizeof", "float", "double", "unsigned", "signed", "void", "include"}
+    | {"malloc", "calloc", "free", "memset", "memcpy", "struct", "const", "static", "int"}
+    | {"long", "char", "bool", "while", "else", "break", "continue", "switch", "template"}
+    | {"typename", "main", "std", "vector", "string", "size_t", "fprintf", "stderr", "stdout"}
+    | {"exit", "abs", "sqrtf", "fabsf", "fmaxf", "fminf", "rand", "srand", "atoi", "threadIdx"}
+    | {"blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "float2", "float4", "int2"}
+    | {"int4", "uint3"}
+)
+_HEADERS = frozenset(
+    {"cstdio", "cstdlib", "cmath", "cstring", "cassert", "cstdint", "climits", "cfloat"}
+    | {"iostream", "iomanip", "fstream", "sstream", "vector", "string", "algorithm", "numeric"}
+    | {"random", "chrono", "memory", "utility", "functional", "stdio.h", "stdlib.h", "math.h"}
+    | {"string.h", "time.h", "assert.h", "stdint.h", "limits.h", "float.h", "stdbool.h"}
+    | {"sys/time.h"}
+)
 
 
 def meant(name: str) -> str:
@@ -26,11 +47,51 @@ def meant(name: str) -> str:
     for each in (f"{name}_t", f"{name}s", f"{name}__", _by_lower_case().get(name.lower(), "")):
         if each in known:
             return each
+    if len(name) >= _LONG and (longer := _continued(name)):
+        return longer
     words = _WORD.findall(name)
     if len(words) != 1 and set(words) <= _words():
         return ""
     close = difflib.get_close_matches(name, known, cutoff=_CLOSE if words[1:] else _CLOSER)
     return max(close, key=lambda each: _likeness(each, name), default="")
+
+
+def close(name: str, own: Iterable[str] = (), said: str = "") -> str:
+    """The name that was meant by one that need not be CUDA's; empty if there is none.
+
+    `own` are the program's names, and the compiler has `said` another one.
+    """
+    program = set(own)
+    bare = name.strip("_").lower()
+    same = _bare().get(bare, "") or next((x for x in sorted(program) if x.lower() == bare), "")
+    if same or said in program:
+        return same or said
+    known = program | _COMMON | ({said} if _likeness(said, name)[0] >= _CLOSE else set())
+    found = difflib.get_close_matches(name, known, cutoff=_NEAR) if name[2:] else []
+    if found:
+        return max(found, key=lambda each: _likeness(each, name))
+    ends = [each for each in _known() if each.startswith("cuda") and each.endswith(name)]
+    ends = ends if len(name) >= _LONG else []
+    return min(ends, key=len, default="")
+
+
+def close_header(path: str) -> str:
+    """The header that was meant; empty if there is none."""
+    name = path.rpartition("/")[2]
+    own = {each.name for each in _headers() if "cudalab" not in (each.parent.name, each.name[:7])}
+    known = own | _HEADERS
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE)), "")
+
+
+def is_known(name: str) -> bool:
+    """Whether one of the CPU device's headers has a name."""
+    return name in _known()
+
+
+def _continued(name: str) -> str:
+    """The shortest name that goes on where this one ends within a word: cudaDeviceSync."""
+    longer = [x for x in _known() if x.startswith(name) and x[len(name) :][:1].islower()]
+    return min(longer, key=len, default="")
 
 
 def _likeness(one: str, other: str) -> tuple[float, int]:
@@ -48,11 +109,24 @@ def _by_lower_case() -> dict[str, str]:
 def _known() -> frozenset[str]:
     """The names in the CPU device's headers, which include those of CUDA."""
     names: set[str] = set()
-    for folder in (RUNTIME / "include", RUNTIME / "kernels", *RUNTIME.glob("optional/*/include")):
-        for header in folder.rglob("*"):
-            if header.is_file():
-                names.update(_NAME.findall(_COMMENT.sub("", header.read_text(encoding="utf-8"))))
+    for header in _headers():
+        names.update(_NAME.findall(_COMMENT.sub("", header.read_text(encoding="utf-8"))))
     return frozenset(names)
+
+
+@cache
+def _headers() -> tuple[Path, ...]:
+    """The CPU device's headers."""
+    folders = (RUNTIME / "include", RUNTIME / "kernels", *RUNTIME.glob("optional/*/include"))
+    return tuple(each for folder in folders for each in folder.rglob("*") if each.is_file())
+
+
+@cache
+def _bare() -> dict[str, str]:
+    """CUDA's words with underscores, by what is between them in lower case."""
+    words = [name for name in sorted(_known()) if name.startswith("__") and name[2:3].islower()]
+    words.remove("__thread")  # the compiler's
+    return {name.strip("_").lower(): name for name in words}
 
 
 @cache

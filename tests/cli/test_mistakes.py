@@ -1,6 +1,7 @@
 """What `cudalab run` says of mistakes: each in the words of the program, and all of them."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,9 @@ def expected(*names):
     ]
 
 
-def lines(*files):
+def lines(*files, folder=MISTAKES):
     """The messages about a program that does not become one, without the lines of its source."""
-    done = cudalab("run", "--device", "cpu", *files, cwd=MISTAKES)
+    done = cudalab("run", "--device", "cpu", *files, cwd=folder)
     assert (done.returncode, done.stdout) == (125, b"")
     said = done.stderr.decode()
     assert not re.search(r"cudalab[:_]|/cpu/runtime/|\bld:|collect2|-fpermissive", said), said
@@ -49,6 +50,23 @@ def test_no_mistake_hides_another_one(names, does_not):
     for line in said:
         place = re.match(r".*?:\d+: error: ", line)
         assert place is None or place[0] in known, line
+
+
+SINGLE = tomllib.loads((MISTAKES / "single.toml").read_text(encoding="utf-8"))["mistakes"]
+
+
+@pytest.mark.parametrize("mistake", SINGLE, ids=[each["of"][1].strip() for each in SINGLE])
+def test_a_mistake_is_told_in_one_line(mistake, tmp_path):
+    """A misspelt word or a sign that is missing makes a compiler say more than one thing."""
+    right, wrong = mistake["of"]
+    text = (MISTAKES / "right.cu").read_text(encoding="utf-8")
+    assert right in text
+    (tmp_path / "p.cu").write_text(text.replace(right, wrong, 1), encoding="utf-8")
+    said = lines("p.cu", folder=tmp_path)
+    assert said[0] == "Error: p.cu does not compile:"
+    told = [line for line in said[1:] if not line.startswith(("Hint: ", "note: "))]
+    errors = [line.replace(" error:", "", 1) for line in told if ": note: " not in line]
+    assert errors == [f"p.cu:{each}" for each in mistake["says"]]
 
 
 def test_a_library_that_is_nowhere():

@@ -83,7 +83,8 @@ def test_kernel_that_crashes_leaves_an_error_for_good(crash):
 @with_lines
 @natively
 def test_a_crash_has_its_line_though_the_program_was_compiled_again(tmp_path):
-    source = tmp_path / "late.cu"
+    source = tmp_path / "Lab 2" / "late.cu"
+    source.parent.mkdir()
     source.write_text(
         "#include <cstdio>\n__global__ void late(int *p) {\n    *p = 1;\n}\n"
         'int main() {\n    puts("ready");\n    fflush(stdout);\n    getchar();\n'
@@ -99,7 +100,7 @@ def test_a_crash_has_its_line_though_the_program_was_compiled_again(tmp_path):
         compiled.unlink()
         _, message = process.communicate(b"\n", timeout=60)
     assert process.returncode == 1
-    assert b"late.cu:3: a null pointer is dereferenced" in message
+    assert b"Lab 2/late.cu:3: a null pointer is dereferenced" in message
 
 
 @pytest.mark.parametrize(

@@ -145,3 +145,21 @@ def test_no_conversion_is_silently_the_hosts(loops):
             way
         )
     assert refused < 20
+
+
+def test_graphics_whose_header_is_there_are_refused_in_one_line(tmp_path):
+    """The compiler finds the header, so it is the linker that finds nothing."""
+    (tmp_path / "GL").mkdir()
+    (tmp_path / "GL" / "glut.h").write_text(
+        'extern "C" void glutInit(int*, char**);\nextern "C" void glBegin(unsigned);\n'
+        "#define GL_LINES 1\n"
+    )
+    source = tmp_path / "window.cu"
+    source.write_text(
+        '#include "GL/glut.h"\nint main(int n, char** a) {\n    glutInit(&n, a);\n'
+        "    glBegin(GL_LINES);\n}\n"
+    )
+    done = cudalab("run", "--device", "cpu", source)
+    assert (done.returncode, done.stdout) == (125, b"")
+    said = done.stderr.decode()
+    assert said == f"Error: not supported on the CPU device: OpenGL: glutInit ({source}:3)\n"

@@ -11,7 +11,7 @@ __global__ void names(int* a) {
     __synctreads();                    //~ unknown: __synctreads; did you mean __syncthreads?
     atomicAd(a, 1);                    //~ unknown: atomicAd; did you mean atomicAdd?
     atomicAdd(*a, 1);                  //~ invalid conversion from ‘int’ to ‘int*’
-    atomicAdd(a);                      //~ no matching function for call to ‘atomicAdd(int*&)’
+    atomicAdd(a);                      //~ no matching function for call to ‘atomicAdd(int*)’
     a[0] = __shfl_down_synk(~0u, 1, 1);  //~ unknown: __shfl_down_synk; did you mean __shfl_down_sync?
     a[0] = __shfl_down_sync(1, 1);     //~ no matching function for call to ‘__shfl_down_sync(int, int)’
 }
@@ -33,6 +33,6 @@ __global__ void unfinished(int* a) {
 }
 
 int main() {
-    int count = 5
-    cudaSetDevice(count);              //~ expected ‘,’ or ‘;’ before ‘cudaSetDevice’
+    int count = 5  //~ expected ‘;’ at the end of the line
+    cudaSetDevice(count);
 }

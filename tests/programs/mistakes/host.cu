@@ -11,14 +11,14 @@ void allocation(int* d) {
     cudaMallocManged(&d, 100);         //~ unknown: cudaMallocManged; did you mean cudaMallocManaged?
     cudaFre(d);                        //~ unknown: cudaFre; did you mean cudaFree?
     cudaMalloc(&d);                    //~ no matching function for call to ‘cudaMalloc(int**)’
-    cudaMalloc(d, 4);                  //~ ‘cudaMalloc(int*&, int)’
+    cudaMalloc(d, 4);                  //~ ‘cudaMalloc(int*, int)’
 }
 
 void copies(int* d, int* h) {
     cudaMemcpy(d, h, 4, cudaMemcpyHostToDevic);  //~ unknown: cudaMemcpyHostToDevic; did you mean cudaMemcpyHostToDevice?
     cudaMemCpy(d, h, 4, cudaMemcpyHostToDevice); //~ unknown: cudaMemCpy; did you mean cudaMemcpy?
     cudaMemcpy(d, h, cudaMemcpyHostToDevice);    //~ too few arguments to function ‘cudaError_t cudaMemcpy(void*, const void*, size_t, cudaMemcpyKind)’
-    cudaMemcpy(d, *h, 4, cudaMemcpyHostToDevice);  //~ invalid conversion from ‘int’ to ‘const void*’
+    cudaMemcpy(d, *h, 4, cudaMemcpyHostToDevice);  //~ invalid conversion from ‘int’ to ‘const void*’: argument 2 of cudaMemcpy(
 }
 
 void synchronization() {

@@ -86,7 +86,7 @@ static void find_line(const void* pc, char* text, size_t size) {
     while ((line = strsep(&rest, "\n")) && !is_own_line(line)) {  // from the innermost outwards
     }
     if (!line) return;
-    line[strcspn(line, " (")] = 0;
+    if (char* more = strstr(line, " (discriminator")) *more = 0;
     char here[4096];
     size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
     if (length && !strncmp(line, here, length) && line[length] == '/') line += length + 1;
