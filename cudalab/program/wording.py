@@ -80,7 +80,7 @@ _INTERNAL = re.compile(
 )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Error:
     """An error, and the notes that the compiler adds to it."""
 
@@ -130,7 +130,8 @@ def _errors(messages: str, texts: dict[str, list[str]]) -> Iterator[Error]:
         if kind != "note":
             if error:
                 yield error
-            error = Error(path, line, words, _source(texts, path, line), kind)
+            source = _source(texts, path, line)
+            error = Error(path=path, line=line, words=words, source=source, kind=kind)
         elif error:
             error.notes.append((path, line, words))
     if error:
