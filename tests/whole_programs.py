@@ -8,6 +8,7 @@ from pathlib import Path
 import command
 import pytest
 
+from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.program.rewrite import edited
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +38,7 @@ def run(files, device, *options, arguments=(), env=None, **stdin):
 IS_EMULATED = "CUDALAB_EMULATOR" in os.environ
 
 
+with_gcc = pytest.mark.skipif("g++" not in find_compiler().name, reason="in g++'s words")
 HAS_LINES = shutil.which("addr2line") is not None
 with_lines = pytest.mark.skipif(not HAS_LINES, reason="addr2line reads the line of a crash")
 natively = pytest.mark.skipif(IS_EMULATED, reason="needs a processor that is not emulated")

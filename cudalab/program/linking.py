@@ -24,7 +24,7 @@ _TWICE = re.compile(
 )
 _NO_LIBRARY = re.compile(
     r"cannot find -l(?P<name>[^\s:]+)"
-    r"|unable to find (?:dynamic system )?library '?-?l?(?P<other>[\w.+-]+)"
+    r"|unable to find (?:dynamic system )?library ['\"]?-?l?(?P<other>[\w.+-]+)"
     r"|library not found for -l(?P<third>\S+)"
 )
 

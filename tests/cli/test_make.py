@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import cudalab
+from whole_programs import with_gcc
 
 from cudalab.program.toolkit.folder import environment
 
@@ -131,6 +132,7 @@ def test_what_nvcc_cannot_make(line, words, project):
     assert words in done.stderr
 
 
+@with_gcc
 def test_no_project(tmp_path):
     done = cudalab("run", "--make", cwd=tmp_path)
     assert (done.returncode, done.stderr.splitlines()[0]) == (

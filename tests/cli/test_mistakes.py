@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command import cudalab
+from whole_programs import with_gcc
 
 from cudalab.program.typos import meant
 
@@ -32,6 +33,7 @@ def lines(*files, folder=MISTAKES):
     return [line for line in said.splitlines() if not line.startswith("    ")]
 
 
+@with_gcc
 @pytest.mark.parametrize(
     ("names", "does_not"),
     [

@@ -42,3 +42,15 @@ def test_what_two_files_define(linker):
         "src/b.cu:1: error: f() is defined a second time; first at src/a.cu:1\n"
         "    int f() { return 1; }"
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "/usr/bin/ld: cannot find -lnowhere: No such file or directory",
+        'error: unable to find dynamic system library "nowhere" using strategy paths_first.',
+    ],
+)
+def test_a_library_that_is_nowhere(words):
+    error = linking.explain(words, "a.cu", TEXTS)
+    assert "error: no library nowhere: neither libnowhere.so nor libnowhere.a" in error.message
