@@ -255,10 +255,10 @@ def steps(document, kind):
 
 def test_the_ladder_of_reduce():
     done = run("reduce", "--n", 4096, "--json", "-")
-    note = "interleaved_strided has bank conflicts, sequential is without; 9 more with --variants"
+    note = "interleaved_strided has bank conflicts, sequential is without; 10 more with --variants"
     assert f"note: no variant is named: {note} all" in done.stderr
     found = json.loads(done.stdout)
-    assert found["notes"] == ["9 more with --variants all"]
+    assert found["notes"] == ["10 more with --variants all"]
     assert degrees(found) == {"interleaved_strided": 8, "sequential": 1}
     assert steps(found, "load") == list(LADDER)
     assert steps(found, "store") == list(LADDER)

@@ -90,7 +90,12 @@ OF_PLACES = (
         "self._each(node.children, lent=not copies)\n\n    def _named",
         "self._each(node.children)\n\n    def _named",
     ),
-    _of_places("a pointer to a member reads", 'lent=node.text == ".*" or self', "lent=self"),
+    _of_places("a pointer to a member reads", 'node.text == ".*" or self', "self"),
+    _of_places(
+        "an object that is shifted by is read",
+        "lent=changes or (lent and is_operand))",
+        "lent=changes)",
+    ),
     _of_places(
         "an object in an expression refers to nothing",
         "self._each(node.children, lent=not copies)\n\n    def _call(",
@@ -349,6 +354,9 @@ FAULTS = (
         "",
     ),
     *OF_PLACES,
+    Fault(
+        "an object that is shifted by is copied", ARITHMETIC, "N&& object) const", "N object) const"
+    ),
     Fault(
         "nothing is lent beyond a region",
         WRITER + "cuts.py",

@@ -70,7 +70,24 @@ OF_CELLS = (
     Loan("", "met_cells(X, 2)", "add(X, 3) ^ add(X, 2)"),
     Loan("", "met_at(X.list, 1)", "add(X, 1)"),
     Loan("", "met(X.one)", "add(X, 3)"),
+    Loan("int Cells::* P_at = &Cells::one; const int& P = X.*P_at;", "P", "add(X, 3)"),
 )
+# What is done to a variable through something else, before the barrier: X is read behind it.
+OF_CHANGES = (
+    Loan("int Cells::* P = &Cells::one; raise_by(X.*P, 5);", "X.one", "add(X, 8)"),
+    Loan("int Cells::* P_at = &Cells::one; int& P = X.*P_at; P = add(P, 5);", "X.one", "add(X, 8)"),
+    Loan("auto& [P_list, P] = X; P = add(P, 5);", "X.one", "add(X, 8)"),
+    Loan("auto&& [P_list, P] = X; P_list[1] = 9;", "X.list[1]", "(9 + 0 * X)"),
+    Loan("X(5);", "X.one", "add(X, 8)"),
+    Loan("const int P = X(5);", "X.one ^ P", "(add(X, 8) ^ add(X, 8))"),
+    Loan("X << 5;", "X.one", "add(X, 8)"),
+    Loan("X << 5 << tid;", "X.one", "add(add(X, 8), tid)"),
+    Loan("5 >> X;", "X.one", "add(X, 8)"),
+    Loan("-X;", "X.one", "add(X, 8)"),
+    Loan("X.raise(5);", "X.one", "add(X, 8)"),
+    Loan("auto P = [&] { X.one = add(X.one, 5); }; P();", "X.one", "add(X, 8)"),
+)
+LOANS = {"int": OF_INTS, "array": OF_ARRAYS, "cells": OF_CELLS, "changed": OF_CHANGES}
 
 
 class Loans(Alone):
@@ -105,12 +122,13 @@ class Loans(Alone):
         begins, ends = self.choice([("", ""), ("", ""), ("{", "}"),
                                     (f"for (int {i} = 0; {i} < 2; ++{i}) {{", "}")])  # fmt: skip
         const = self.choice(["const ", "const ", ""])
-        kind = self.choice(["int", "int", "array", "cells"])
-        loan = self.choice({"int": OF_INTS, "array": OF_ARRAYS, "cells": OF_CELLS}[kind])
+        kind = self.choice(list(LOANS))
+        loan = self.choice(LOANS[kind])
         declared = {
             "int": f"{const}int X = {value};",
             "array": f"int X[8]; LOOP(e, 8) X[e] = {value} ^ e;",
             "cells": f"{const}Cells X = cells({value});",
+            "changed": f"Cells X = cells({value});",
         }[kind]
         host = f"LOOP(e, 8) X[e] = {value} ^ e;" if kind == "array" else f"X = {value};"
         (self.scope.arrays if kind == "array" else self.scope.variables).append(Variable(x, "int"))

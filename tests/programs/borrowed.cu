@@ -311,6 +311,66 @@ __global__ void struct_with_pointer(const int* in, int* out) {
     out[t] = *p.at[1] + *node.lent;
 }
 
+// Operators of the program's own, which change an object on either side.
+#define FN __device__
+struct Counter {
+    int value, step;
+};
+FN int operator>>(int by, Counter& counter) {
+    return counter.value += by;
+}
+FN Counter& operator<<(Counter& counter, int by) {
+    counter.value += by;
+    return counter;
+}
+FN int operator%(int by, Counter& counter) {
+    return counter.value -= by;
+}
+FN Counter& operator<<=(Counter& counter, Counter& other) {
+    other.value += counter.value;
+    return counter;
+}
+FN Counter counting(int from) {
+    return {from, 1};
+}
+__global__ void shifted_by_object(const int* in, int* out) {
+    const int t = threadIdx.x;
+    Counter counter = counting(7), other = counting(1), third = counting(2);
+    5 >> counter;
+    5 % other;
+    third <<= counter;
+    overwrite(third.value);
+    __syncthreads();
+    out[t] = counter.value + 100 * other.value + 10000 * third.value + in[t];
+}
+__global__ void shifted_object(const int* in, int* out) {
+    const int t = threadIdx.x;
+    Counter counter = counting(7);
+    counter << 1 << t;
+    overwrite(counter.value);
+    __syncthreads();
+    out[t] = counter.value + in[t];
+}
+__global__ void pointer_to_member(const int* in, int* out) {
+    const int t = threadIdx.x;
+    Counter counter = counting(in[t]);
+    int Counter::* at = t % 2 ? &Counter::step : &Counter::value;
+    Counter* const that = &counter;
+    const int& whole = counter.*at;
+    overwrite(whole);
+    __syncthreads();
+    out[t] = whole + that->*at;
+}
+__global__ void bound_by_reference(const int* in, int* out) {
+    const int t = threadIdx.x;
+    Counter counter = counting(7);
+    auto& [value, step] = counter;
+    value += in[t] * step;
+    overwrite(value);
+    __syncthreads();
+    out[t] = counter.value;
+}
+
 static int in_h[128], out_h[64], wrong, kernels, *in_d, *out_d;
 
 template <class Expected>
@@ -362,5 +422,9 @@ int main() {
     CHECK(in_words_of_c, 3 * t + in_h[t]);
     CHECK(in_two_rooms, in_h[63 - t] - in_h[t]);
     CHECK(struct_with_pointer, 2 * (in_h[t] ^ 1));
+    CHECK(shifted_by_object, 14 - 400 + 20000 + in_h[t]);
+    CHECK(shifted_object, 8 + t + in_h[t]);
+    CHECK(pointer_to_member, 2 * (t % 2 ? 1 : in_h[t]));
+    CHECK(bound_by_reference, 7 + in_h[t]);
     printf("%d kernels, %d wrong\n", kernels, wrong);
 }

@@ -65,11 +65,15 @@ def test_what_has_no_value_in_cpp_is_replaced(statement, expected):
         "int *p = a; float g = (float)n;",
         "size_t bytes = n * sizeof(int);",
         "pair<pair<int>> p(n);",
-        'std::cout << n << "\\n";',
     ],
 )
 def test_what_has_one_stays(statement):
     assert body(statement) == statement
+
+
+def test_a_stream_is_not_shifted():
+    line = 'inline __host__ __device__ void print(int n) { std::cout << n << "\\n"; }'
+    assert line in rewrite([File("a.cu", "a.cu", line)], ["0-a.cpp"])[0]
 
 
 def test_divisions_where_no_processor_stops_at_zero(monkeypatch):

@@ -1,4 +1,4 @@
-"""Scans each segment of an array by itself: the sums begin again where a key changes"""
+"""Scans an array whose sums begin again where a key changes"""
 
 from __future__ import annotations
 

@@ -68,9 +68,13 @@ class Teaching(Base):
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "mixed", large=True),
     )
     mutants = (
-        Mutant("scan_of_pairs", "i == 0 || ", "i > 0 && ", "the first item begins no segment"),
-        Mutant("scan_of_pairs", "return right;", "return left;", "the wrong pair survives"),
-        Mutant("one_pass", "prefix, before[row]", "0, before[row]", "tiles are scanned alone"),
+        Mutant(
+            "scan_of_pairs", "(unsigned)pairs[i]", "(unsigned)pairs[i - (i > 0)]", "an item late"
+        ),
+        Mutant("one_pass", "before, block_prefix)", "before, 0)", "tiles are scanned alone"),
+        Mutant(
+            "ends_at_heads", "prefix + (unsigned)", "(unsigned)", "a tile forgets the ones before"
+        ),
     )
     skeleton = Skeleton("scan_of_pairs", ("segscan/parts/scan_pairs.cuh",))
     libraries = SegmentedLibraries()

@@ -1,11 +1,27 @@
 // What leads to variables of a thread: pointers, references, objects that have one.
+FN int add(unsigned a, unsigned b) {
+    return (int)(a + b);
+}
 struct Cells {
     int list[3], one;
     FN const int* all() const { return list; }
     FN const int& second() const { return list[1]; }
+    FN void raise(int by) { one = add(one, by); }
+    FN int operator()(int by) { return one = add(one, by); }
 };
-FN int add(unsigned a, unsigned b) {
-    return (int)(a + b);
+// Operators of the program's own, which change their operands.
+FN Cells& operator<<(Cells& cells, int by) {
+    cells.raise(by);
+    return cells;
+}
+FN int operator>>(int by, Cells& cells) {
+    return cells(by);
+}
+FN int operator-(Cells& cells) {
+    return cells(5);
+}
+FN void raise_by(int& v, int by) {
+    v = add(v, by);
 }
 FN Cells cells(int v) {
     return {{v, add(v, 1), add(v, 2)}, add(v, 3)};

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-# What language/arithmetic.py puts before the target of an assignment.
+# What language/arithmetic.py puts before the target of an assignment, and before what another
+# operand is shifted or divided by.
 INTO = ("::", "cudalab", "::", "cudalab_into", "(")
+_BY = frozenset({"cudalab_by", "cudalab_zero_too"})
 _IDLE = frozenset({"literal", "sizeof", "empty", "jump", "label", "alias", "assembly", "enum"})
 _IN_TURN = frozenset({"block", "if", "while", "switch", "do", "else", "expression", "macro"})
 
@@ -153,10 +155,10 @@ class _Walk:
         else:
             self.visit(operand, lent=sign in ("&", "&&") or self._may_change(sign, operand))
 
-    def _binary(self, node: Node, _: bool) -> None:
-        self._each(
-            node.children, lent=node.text == ".*" or self._may_change(node.text, *node.children)
-        )
+    def _binary(self, node: Node, lent: bool) -> None:
+        changes = node.text == ".*" or self._may_change(node.text, *node.children)
+        is_operand = self.words.texts[node.first + 3] in _BY  # of the operator before it
+        self._each(node.children, lent=changes or (lent and is_operand))
 
     def _assign(self, node: Node, lent: bool) -> None:
         left, right = node.children

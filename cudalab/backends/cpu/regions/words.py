@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"([^"]*)"')
 _ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 CHANGING = frozenset({*_ASSIGNING, "++", "--"})
-_JOINED = CHANGING | {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "...", "##"}
+_JOINED = CHANGING | {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "...", "##", ".*", "->*"}
 _LONGEST = 2**20  # bytes that are read in a second or two
 
 

@@ -113,8 +113,13 @@ struct Places {
 };
 struct By {
     template <class N>
-    CUDALAB_INLINE Places<N> operator+(N count) const {
+    CUDALAB_INLINE std::enable_if_t<std::is_scalar<N>::value, Places<N>> operator+(N count) const {
         return {count};
+    }
+    template <class N>  // an object, which the program's own operator may change
+    CUDALAB_INLINE std::enable_if_t<!std::is_scalar<Bare<N>>::value, Places<N>> operator+(
+        N&& object) const {
+        return {static_cast<N&&>(object)};
     }
 };
 constexpr By cudalab_by{};
@@ -139,7 +144,7 @@ CUDALAB_INLINE decltype(auto) operator<<(T&& value, Places<N> places) {
         return count < 8 * sizeof number ? (decltype(number))((Bits)number << count)
                                          : decltype(number)();
     } else {
-        return static_cast<T&&>(value) << places.count;
+        return static_cast<T&&>(value) << static_cast<N&&>(places.count);
     }
 }
 template <class T, class N>
@@ -152,7 +157,7 @@ CUDALAB_INLINE decltype(auto) operator>>(T&& value, Places<N> places) {
         else
             return count < bits ? number >> count : decltype(number)();
     } else {
-        return static_cast<T&&>(value) >> places.count;
+        return static_cast<T&&>(value) >> static_cast<N&&>(places.count);
     }
 }
 template <class T, class N>
@@ -160,14 +165,14 @@ CUDALAB_INLINE decltype(auto) operator<<=(T& value, Places<N> places) {
     if constexpr (is_number<T> && is_number<N>)
         return value = (Bare<T>)(value << places);
     else
-        return value <<= places.count;
+        return value <<= static_cast<N&&>(places.count);
 }
 template <class T, class N>
 CUDALAB_INLINE decltype(auto) operator>>=(T& value, Places<N> places) {
     if constexpr (is_number<T> && is_number<N>)
         return value = (Bare<T>)(value >> places);
     else
-        return value >>= places.count;
+        return value >>= static_cast<N&&>(places.count);
 }
 
 // Ends a kernel that needs a conversion or a shift that the compiler has refused.
@@ -186,8 +191,14 @@ struct ZeroToo {
     const char* file;
     int line;
     template <class D>
-    CUDALAB_INLINE Divisor<D> operator->*(D value) const {
+    CUDALAB_INLINE std::enable_if_t<std::is_scalar<D>::value, Divisor<D>> operator->*(
+        D value) const {
         return {value, file, line};
+    }
+    template <class D>
+    CUDALAB_INLINE std::enable_if_t<!std::is_scalar<Bare<D>>::value, Divisor<D>> operator->*(
+        D&& object) const {
+        return {static_cast<D&&>(object), file, line};
     }
 };
 #define cudalab_zero_too                   \
@@ -209,7 +220,7 @@ inline R divided_by_zero(T value, const char* file, int line) {
             return by.value ? (R)(value sign by.value)                           \
                             : divided_by_zero<R>((R)value, by.file, by.line);    \
         } else {                                                                 \
-            return static_cast<T&&>(value) sign by.value;                        \
+            return static_cast<T&&>(value) sign static_cast<D&&>(by.value);      \
         }                                                                        \
     }                                                                            \
     template <class T, class D>                                                  \
@@ -217,7 +228,7 @@ inline R divided_by_zero(T value, const char* file, int line) {
         if constexpr (is_number<T> && is_number<D>)                              \
             return value = (Bare<T>)(value sign by);                             \
         else                                                                     \
-            return value sign## = by.value;                                      \
+            return value sign## = static_cast<D&&>(by.value);                    \
     }
 CUDALAB_DIVIDE(/)
 CUDALAB_DIVIDE(%)
