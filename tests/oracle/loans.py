@@ -46,6 +46,9 @@ OF_INTS = (
     Loan("", "met_any(X)", "X"),
     Loan("const int& P = X;", "met(P)", "X"),
     Loan("", "met_at(&X, 0)", "X"),
+    Loan("const int P = met(X);", "add(P, X)", "add(X, X)"),
+    Loan("const int P = met_any(X);", "add(P, X)", "add(X, X)"),
+    Loan("const int P = met_at(&X, 0);", "add(P, X)", "add(X, X)"),
 )  # fmt: skip
 OF_ARRAYS = (
     Loan("const int* P = X;", "P[K]", "X[K]"),
@@ -71,6 +74,8 @@ OF_CELLS = (
     Loan("", "met_at(X.list, 1)", "add(X, 1)"),
     Loan("", "met(X.one)", "add(X, 3)"),
     Loan("int Cells::* P_at = &Cells::one; const int& P = X.*P_at;", "P", "add(X, 3)"),
+    Loan("const int P = met(X.one);", "add(P, X.one)", "add(add(X, 3), add(X, 3))"),
+    Loan("const int P = met_cells(X, 2);", "P ^ X.one", "add(X, 2)"),
 )
 # What is done to a variable through something else, before the barrier: X is read behind it.
 OF_CHANGES = (
@@ -116,7 +121,8 @@ class Loans(Alone):
     def _drawn(self) -> tuple[str, tuple[str, str], str, tuple[str, str]]:
         """A loan's loop, if any, and for each side its declarations and what is read of it."""
         x, p, k = self.name(), self.name(), str(self.random.randint(0, 4))
-        value = self.choice(["tid * 3 + 1", "(data[tid & 255] ^ tid)", "7", "2 * tid",
+        same = ["7", self.parameter, "data[3]"]  # for all threads: such a variable may be shared
+        value = self.choice(["tid * 3 + 1", "(data[tid & 255] ^ tid)", "2 * tid", *same,
                              f"({self.parameter} ^ tid)", "data[(tid + 5) & 255]"])  # fmt: skip
         i = self.new("r")
         begins, ends = self.choice([("", ""), ("", ""), ("{", "}"),
