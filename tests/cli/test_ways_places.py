@@ -147,7 +147,6 @@ WHOLE = {
 # Those that keep their fibers, and why.
 REASONS = {
     "by_initializer_of_if": "an if with a declaration",
-    "by_member_pointer": "the compiler refuses its loops: ",
     "by_deduced_function": "a destructor behind a barrier",
     "by_deduced_reference": "a destructor behind a barrier",
     "copied": "the compiler refuses its loops: static assertion failed",
