@@ -109,7 +109,7 @@ def judged(row: Row, device: str, folder: Path) -> results.Json:
     began = time.monotonic()
     log = folder / f"{row.name}.txt"
     with log.open("w", encoding="utf-8") as out:
-        box = folder / row.name  # its temporary files show who is left
+        box = folder / results.slug(row.name)  # its temporary files show who is left
         box.mkdir()
         env = {**os.environ, "NO_COLOR": "1", "TMPDIR": str(box)}
         running = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=env)

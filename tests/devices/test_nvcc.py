@@ -178,6 +178,13 @@ def test_whose_fault_it_is(messages, kind, words):
         raise error
 
 
+def test_a_folder_with_a_space_where_nvcc_asks_for_the_gpu(monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "a folder")
+    message = "nvcc fatal   : Could not open __nvcc_device_query output file tmpxft_1"
+    assert "TMPDIR has a space" in str(nvcc.rejection("a.cu", message))
+    assert "TMPDIR" not in str(nvcc.rejection("a.cu", "nvcc fatal   : Cannot open cicc"))
+
+
 @pytest.mark.usefixtures("own_cache")
 def test_cache(tmp_path):
     compiler = toolkit(tmp_path)

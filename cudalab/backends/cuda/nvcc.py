@@ -180,7 +180,9 @@ def rejection(label: str, messages: str) -> CudalabError:
             hint="install the CUDA toolkit that goes with the device",
         )
     if "nvcc fatal" in text:
-        return NoDeviceError(f"nvcc does not work here:\n{text}")
+        spaced = "__nvcc_device_query" in text and " " in tempfile.gettempdir()
+        why = ", for TMPDIR has a space" if spaced else ""  # -arch=native writes a file there
+        return NoDeviceError(f"nvcc does not work here{why}:\n{text}")
     return KernelCompileError(f"{label} does not compile:\n{text}")
 
 
