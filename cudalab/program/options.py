@@ -6,6 +6,7 @@ CPU device those that speak of a GPU, of optimisation or of warnings mean nothin
 
 import os
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -132,7 +133,7 @@ def for_host(options: Sequence[str]) -> HostOptions:
         elif name == "Xlinker":
             host.link.append(f"-Wl,{value}")
         elif name == "Xcompiler":
-            words = [word.replace("\\,", ",") for word in re.split(r"(?<!\\),", value)]
+            words = _for_compiler(option, value)
             passed = [word for word in words if not word.startswith(_OURS)]
             host.compile += passed
             host.link += [*passed, *(word for word in words if word.startswith("-Wl,"))]
@@ -141,6 +142,15 @@ def for_host(options: Sequence[str]) -> HostOptions:
         elif name == "std" and value.endswith(("20", "2a", "23", "2b")):
             host.compile.append(option)
     return host
+
+
+def _for_compiler(option: str, value: str) -> list[str]:
+    """The words of -Xcompiler: nvcc splits them at commas, and a shell reads what is left."""
+    parts = re.findall(r"""(?:\\.|"[^"]*"|'[^']*'|[^,"'\\]|["'])+""", value)
+    try:
+        return [word for part in parts for word in shlex.split(re.sub(r"\\(.)", r"\1", part))]
+    except ValueError as error:
+        raise UsageError(f"{option}: {str(error).lower()}") from None
 
 
 def _is_toolkits(folder: str) -> bool:

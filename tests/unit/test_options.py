@@ -49,6 +49,25 @@ def test_what_options_mean_to_the_hosts_compiler(line, compile_, link):
     assert (host.folders, host.macros) == ([], "")
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (',"-fopenmp","-DN=2"', ["-fopenmp", "-DN=2"]),  # as CMake's FindCUDA writes it
+        ("-Wall -fopenmp", ["-fopenmp"]),
+        ("-DF=f(1\\,2),'-DG=a b'", ["-DF=f(1,2)", "-DG=a b"]),
+        ('-DA="a,b",-DB=\\\\\\"b\\\\\\"', ["-DA=a,b", '-DB="b"']),
+    ],
+)
+def test_words_for_the_hosts_compiler_are_those_that_nvcc_passes_on(value, words):
+    """Written down from nvcc --dryrun, whose line a shell reads."""
+    assert for_host([f"-Xcompiler={value}"]).compile == words
+
+
+def test_an_open_quote_is_refused():
+    with pytest.raises(UsageError, match="quotation"):
+        for_host(["-Xcompiler=-DA='b"])
+
+
 def test_folders_macros_and_libraries(tmp_path):
     (tmp_path / "libown.a").touch()
     options = ["-Iinclude", f"-L{tmp_path}", "-DN", "-DM=a=b", "-lown", "-lother"]

@@ -110,7 +110,7 @@ def _write_headers(folder: Path) -> None:
                 forwarding = folder / inside
                 forwarding.parent.mkdir(parents=True, exist_ok=True)
                 if not forwarding.exists():
-                    text = f'#pragma once\n#include "{header}"\n'
+                    text = f'#pragma once\n#pragma GCC system_header\n#include "{header}"\n'
                     forwarding.write_text(text, encoding="utf-8")
 
 

@@ -44,6 +44,7 @@ struct MakeIndices<0, I...> {
     typedef Indices<I...> type;
 };
 
+#if __cplusplus >= 201703L  // else there are no kernels in the file
 template <auto kernel>
 struct Launcher;
 template <class... Params, void (*kernel)(Params...)>
@@ -68,6 +69,7 @@ struct Launcher<kernel> {
         }
     }
 };
+#endif
 
 }  // namespace cudalab
 

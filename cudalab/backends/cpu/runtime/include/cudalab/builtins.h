@@ -27,7 +27,9 @@ int printf(const char* format, ...) __asm__("cudalab_printf_here");
 #undef warpSize
 // clang-format off
 #include "spaces.h"
+#if __cplusplus >= 201703L  // the host's compiler may be told another one, for a file of the host
 #include "arithmetic.h"
+#endif
 // clang-format on
 
 #include "../../kernels/atomics.h"

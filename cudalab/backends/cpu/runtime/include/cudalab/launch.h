@@ -180,6 +180,7 @@ struct TypedCall {
     }
 };
 
+#if __cplusplus >= 201703L  // else there are no launches in the file
 // An overloaded kernel, or a template that the arguments complete. Bit i of `references` is set if
 // parameter i is a reference.
 template <class... P>
@@ -246,6 +247,8 @@ inline auto cudalab_any_call(T typed, F call, const char* name, Config config) {
     else
         return AnyCall<references, F, T>{call, name, config, typed};
 }
+
+#endif
 
 // The object that the rewriter adds to a file whose text has a kernel's loops.
 struct AddLoops {

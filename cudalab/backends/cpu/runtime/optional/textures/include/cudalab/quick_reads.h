@@ -78,7 +78,8 @@ inline QuickPlace place_of(const QuickTexture& texture, const QuickAxis& axis, f
         return {index, index + (fraction != 0), fraction};
     }
     const float size = __builtin_fabsf(x);
-    const double scaled = size >= 0x1p-126f && size <= 0x1p30f ? (double)x * axis.scale : 0;
+    const double scaled =
+        size >= 1.17549435e-38f && size <= 1073741824.f ? (double)x * axis.scale : 0;
     int64_t steps = (int64_t)scaled;
     steps -= (double)steps > scaled;  // rounded down
     const int at = position_of(texture, axis, steps & (((int64_t)1 << axis.bits) - 1));
