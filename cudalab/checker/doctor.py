@@ -155,7 +155,7 @@ def _sandbox() -> Row:
         name="sandbox",
         ok=ok,
         needed=False,
-        message=f"{chosen.kind}: {chosen.words}",
+        message=f"{chosen.kind}: {chosen.words.removesuffix(sandbox.SEE_DOCTOR)}",
         cure="" if ok else _sandbox_cure(),
     )
 

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from dataclasses import asdict
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +21,7 @@ from cudalab.cli.options import (
     write_json,
 )
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
+from cudalab.output.prose import filled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -260,9 +258,9 @@ def device(name: str | None, *, why: bool, measured: Path | None, json_path: Pat
         if one.available:
             terminal.properties(title, labelled(one.properties))
         else:
-            click.echo(_filled(f"{title}: {one.reason}", _width(), 2))
+            click.echo(filled(f"{title}: {one.reason}", 2))
             if one.hint:
-                click.echo(_filled(f"  {one.hint}", _width(), 2))
+                click.echo(filled(f"  {one.hint}"))
     return ExitCode.OK
 
 
@@ -325,24 +323,8 @@ def show_check(mark: str, name: str, message: str, cure: str) -> None:
 
     To a terminal sentences are wrapped, and a line to type is not; a pipe gets whole lines.
     """
-    at_most = _width()
-    click.echo(_filled(f"{mark:<8} {name}: {message}", at_most, 2))
+    click.echo(filled(f"{mark:<8} {name}: {message}", 9))
     if cure:
         is_sentence = ", " in cure
-        click.echo(_filled(f"         cure: {cure}", at_most * is_sentence, 15))
-
-
-def _width() -> int:
-    """The columns of stdout's terminal; 0 if it is a pipe."""
-    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
-        return shutil.get_terminal_size().columns
-    return 0
-
-
-def _filled(text: str, at_most: int, indent: int) -> str:
-    """Lines of at most so many letters, the later ones indented; 0: as they are."""
-    lines = text.splitlines()
-    if at_most:
-        options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-        lines = [one for line in lines for one in wrap(line, at_most - indent, **options) or [""]]
-    return ("\n" + " " * indent).join(lines)
+        line = f"         cure: {cure}"
+        click.echo(filled(line, 6) if is_sentence else line)

@@ -83,6 +83,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--seed",
             type=click.IntRange(min=0),
+            metavar="N",
             help="Seed of the inputs; the report states it. Default: a fresh one each time.",
         ),
         click.option("--quick", is_flag=True, help="Run a third of the tests."),

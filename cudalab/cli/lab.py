@@ -259,7 +259,7 @@ def print_times(rows: list[tuple[str, int | None, float]], how: dict[str, str]) 
         click.echo(f"{title:<32}{ms:>14,.3f} ms", err=True)
     for name, words in how.items():
         if words:
-            click.echo(f"{name}: {words}", err=True)
+            click.echo(notes.fitted(f"{name}: {words}"), err=True)
 
 
 def describe(
@@ -370,6 +370,7 @@ def gen_command(lab: Lab) -> click.Command:
         click.Option(
             ["--seed"],
             type=click.IntRange(min=0),
+            metavar="N",
             default=0,
             show_default=True,
             help="The same seed gives the same bytes everywhere.",

@@ -10,7 +10,6 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +18,7 @@ from cudalab import labs
 from cudalab.cli.options import lines, quiet_option, seconds_option
 from cudalab.cli.watch import print_lines, show_passing
 from cudalab.errors import ExitCode
+from cudalab.output.prose import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from cudalab.watch.changes import Version
     from cudalab.watch.resident import Desk
 
-WIDTH = 80
 WITHOUT_TERMINAL = (
     "Without a terminal it prints the task and one verdict: exit status 3 if the step is unsolved."
 )
@@ -128,13 +127,13 @@ def _task(step: Step, path: Path) -> None:
     head = f"Step {step.number} of {len(steps())}: {step.text.title}"
     click.echo(f"\n{click.style(head, bold=True)}\n")
     for paragraph in step.text.task.strip().split("\n\n"):
-        click.echo(fill(" ".join(paragraph.split()), WIDTH) + "\n")
+        click.echo(filled(" ".join(paragraph.split())) + "\n")
     click.echo(f"Your file: {path}")
 
 
 def _hint(step: Step, number: int) -> None:
     text = " ".join(step.text.hints[number].split())
-    click.echo(fill(f"Hint {number + 1} of {len(step.text.hints)}: {text}", WIDTH))
+    click.echo(filled(f"Hint {number + 1} of {len(step.text.hints)}: {text}"))
 
 
 def _after(step: Step) -> None:
@@ -143,10 +142,10 @@ def _after(step: Step) -> None:
 
     click.echo(click.style("\nSolved.", fg="green", bold=True))
     for paragraph in step.text.after.strip().split("\n\n"):
-        click.echo(fill(" ".join(paragraph.split()), WIDTH) + "\n")
+        click.echo(filled(" ".join(paragraph.split())) + "\n")
     gain = worth(step)
     if gain:
-        click.echo(fill(gain, WIDTH) + "\n")
+        click.echo(filled(gain) + "\n")
     click.echo(f"A model answer: cudalab learn {step.number} --solution")
 
 

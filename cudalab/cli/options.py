@@ -119,7 +119,12 @@ threads_option = click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the data.",
 )
 dist_option = click.option(
     "--dist", metavar="NAME", help="Distribution of the data. Default: the lab's first."

@@ -21,6 +21,7 @@ from cudalab.cli.options import (
 )
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.output.notes import is_silent
+from cudalab.output.prose import columns, filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +36,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "good": {"fg": "green", "bold": True},
     "cost": {"fg": "yellow"},
     "dim": {"dim": True},
+    "printed": {"dim": True},
     "": {},
 }
 LIMITS = (
@@ -208,11 +210,16 @@ def _show(version: Version, before: Version | None, *, stamp: bool) -> None:
 
 
 def print_lines(texts: Iterable[tuple[str, str]], stamp: str) -> None:
-    """Print lines behind the time of the verdict."""
+    """Print lines behind the time of the verdict, as wide as the terminal; a pipe's are whole."""
     margin = " " * MARGIN if stamp else ""
-    for number, (text, style) in enumerate(texts):
-        head = f"{stamp:<{MARGIN}}" if stamp and not number else margin
-        click.echo(click.style(head, dim=True) + click.style(text, **STYLES[style]))
+    room = max(columns() - len(margin), 0)
+    head = f"{stamp:<{MARGIN}}" if stamp else ""
+    for text, style in texts:
+        below = 0 if text.startswith(" ") else 2
+        cut = style == "printed" and room
+        for line in [text[:room]] if cut else filled(text, below, room=room).split("\n"):
+            click.echo(click.style(head, dim=True) + click.style(line, **STYLES[style]))
+            head = margin
     sys.stdout.flush()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
 import re
 import sys
 from io import TextIOWrapper
@@ -20,6 +19,7 @@ from cudalab.errors import CudalabError
 from cudalab.output.page import Commands, Drawing, Heading, Part
 from cudalab.output.page import Table as Columns
 from cudalab.output.page import Text as Prose
+from cudalab.output.prose import MAX_WIDTH, is_pipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
 UNLIMITED = 1_000_000  # columns of a file or a pipe, unless COLUMNS is set
-PROSE = 80  # maximum width of text
 MIN_PROSE = 40  # minimum width of a summary in a table
 FINDINGS_SHOWN = 3  # maximum of one kind that are printed with their lines
 _PLAIN = {
@@ -52,11 +51,6 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("plain", _plain)
 
 
-def _is_pipe() -> bool:
-    """Whether stdout is for a program or a file, which get whole lines without frames."""
-    return not (sys.stdout.isatty() or os.environ.get("COLUMNS"))
-
-
 def console() -> Console:
     """Stdout, as wide as the terminal; NO_COLOR and pipes get plain text, and pipes whole lines.
 
@@ -67,7 +61,7 @@ def console() -> Console:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="plain")
     return Console(
-        width=UNLIMITED if _is_pipe() else None, highlight=False, emoji=False, markup=False
+        width=UNLIMITED if is_pipe() else None, highlight=False, emoji=False, markup=False
     )
 
 
@@ -102,7 +96,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         return
     target = console()
     used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
-    if _is_pipe():
+    if is_pipe():
         target.print(Text(title), soft_wrap=True)
         _unframed([[row[i] for i in used] for row in (columns, *rows)])
         return
@@ -144,7 +138,7 @@ def catalogue(
         for name, *cells in zip(columns, *rows, strict=True)
     }
     target = console()
-    if _is_pipe():
+    if is_pipe():
         _unframed([columns, *rows])
         return
     needed = {name: min(w, MIN_PROSE) if name == "summary" else w for name, w in widths.items()}
@@ -181,7 +175,7 @@ def properties(title: str, values: Mapping[str, str | int | float]) -> None:
     texts = {
         label: value if isinstance(value, str) else f"{value:,}" for label, value in values.items()
     }
-    if _is_pipe():
+    if is_pipe():
         console().print(Text(title), soft_wrap=True)
         _unframed([*texts.items()])
         return
@@ -208,9 +202,9 @@ def cuda_source(text: str, headers: Sequence[str]) -> None:
 
 
 def explanation(title: str, parts: Iterable[Part]) -> None:
-    """Print a topic's page: text wrapped to the screen's width or PROSE, drawings unchanged."""
+    """Print a topic's page: text wrapped to the screen's width or MAX_WIDTH, drawings unchanged."""
     target = console()
-    width = min(target.width, PROSE)
+    width = min(target.width, MAX_WIDTH)
     for part in (Heading(title + "\n"), *parts):
         if isinstance(part, Columns):
             shown = Table(box=SIMPLE_HEAD, header_style="bold", show_edge=False)
@@ -259,7 +253,7 @@ def grid(results: Grid) -> None:
     target = console()
     columns, dropped = columns_that_fit(results, target.width)
     target.print(Text(fill(results.title, target.width, break_long_words=False), style="bold"))
-    if _is_pipe():
+    if is_pipe():
         titles = [column.title for column in results.columns]
         _unframed([titles, *results.rows], [column.right for column in results.columns])
     else:
@@ -404,7 +398,7 @@ class Finding(Protocol):
 def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
     """Print the findings of `sanitize`; those of a group share one number, reason and cure."""
     target = console()
-    width = target.width if _is_pipe() else min(target.width, PROSE + 10)
+    width = target.width if is_pipe() else min(target.width, MAX_WIDTH + 10)
 
     def print_filled(text: str, indent: str = "   ") -> None:
         layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": "   "}
@@ -451,7 +445,7 @@ def verdict(
     for mark, *words in rows:
         shown.add_row(Text(mark, style=styles.get(mark, "")), *map(Text, words))
     target.print(_wrapped_lines(head, target.width), style="bold")
-    _unframed(rows) if _is_pipe() else _unpadded(target, shown)
+    _unframed(rows) if is_pipe() else _unpadded(target, shown)
     for title, texts in explanations:
         target.print(Text(f"\n{title}", style="bold"))
         for text in texts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import zip_longest
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from cudalab.checker.verdicts import Report, Status
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
     from cudalab.watch.ladder import Place
 
-WIDTH = 80
 PRINTED = 10  # lines of a program
 
 
@@ -58,7 +56,7 @@ def was_observed(report: Report) -> bool:
 
 
 def lines(version: Version, before: Version | None) -> Iterator[tuple[str, str]]:
-    """The lines to print, each with its style: "bad", "good", "cost", "" or "dim"."""
+    """The lines to print, each with its style: "bad", "good", "cost", "", "dim" or "printed"."""
     known = {fact.identity: fact for fact in before.facts} if before else {}
     new = [fact for fact in version.facts if fact.identity not in known]
     still = [fact for fact in version.facts if fact.identity in known]
@@ -97,7 +95,7 @@ def _printed(version: Version, before: Version | None) -> Iterator[tuple[str, st
     if texts:
         yield "prints" if not known else "now prints", ""
     for text in texts[:PRINTED]:
-        yield f"  {text[: WIDTH - 12]}", "dim"
+        yield f"  {text}", "printed"
     if len(texts) > PRINTED:
         yield f"  and {len(texts) - PRINTED:,} more lines", "dim"
     if known and not version.printed:
@@ -108,8 +106,7 @@ def _told(fact: Fact) -> Iterator[tuple[str, str]]:
     """A fact in full."""
     yield fact.head, _style([fact])
     for text in (fact.text, *fact.details):
-        for line in wrap(text, WIDTH - 14, break_long_words=False, break_on_hyphens=False):
-            yield f"  {line}", ""
+        yield f"  {' '.join(text.splitlines())}", ""
 
 
 def _climbed(version: Version, before: Version | None) -> Iterator[tuple[str, str]]:
@@ -118,8 +115,7 @@ def _climbed(version: Version, before: Version | None) -> Iterator[tuple[str, st
     if place is None or (before is not None and before.place == place and before.right):
         return
     for text in place.words():
-        for number, line in enumerate(wrap(text, WIDTH - 14, break_on_hyphens=False)):
-            yield ("  " if number else "") + line, "good"
+        yield text, "good"
 
 
 def listed(facts: Iterable[Fact]) -> str:

@@ -89,6 +89,7 @@ def test_no_sandbox_has_its_reason(monkeypatch, bwrap, cure):
     row = doctor._sandbox()
     assert not row.ok
     assert "bwrap: namespaces are not allowed; user: only root can" in row.message
+    assert "cudalab doctor" not in row.message
     assert row.cure == cure if cure else row.cure != "sudo apt install bubblewrap"
 
 

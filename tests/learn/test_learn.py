@@ -25,8 +25,8 @@ ROOT = Path(labs.__file__).parents[2]
 END_S = 90.0
 
 
-def learn(folder, *words):
-    return command.cudalab("learn", *words, cwd=folder, text=True)
+def learn(folder, *words, **env):
+    return command.cudalab("learn", *words, cwd=folder, text=True, env={**os.environ, **env})
 
 
 def test_in_a_pipe_it_prints_the_task_and_one_verdict(tmp_path):
@@ -34,7 +34,7 @@ def test_in_a_pipe_it_prints_the_task_and_one_verdict(tmp_path):
     assert done.returncode == 3, done.stderr
     assert "Step 1 of 24: " in done.stdout
     assert "wrong answer" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert " ".join(steps()[0].text.task.split("\n\n")[0].split()) in done.stdout  # a whole line
     file = tmp_path / "cudalab-learn" / "01-first-kernel.cu"
     assert file.read_text() == steps()[0].start
 
@@ -50,6 +50,8 @@ def test_in_a_pipe_it_prints_the_task_and_one_verdict(tmp_path):
 def test_hints_and_the_answer(tmp_path):
     done = learn(tmp_path, "no-conflicts", "--hints", "2")
     assert "Hint 2 of 3" in done.stdout
+    wrapped = learn(tmp_path, "no-conflicts", "--hints", "3", COLUMNS="60").stdout
+    assert max(map(len, wrapped.splitlines())) <= 60
     assert "Hint 3 of 3" not in done.stdout
     assert learn(tmp_path, "6", "--solution").stdout == find("6").solution
     assert learn(tmp_path, "no-conflict").returncode == 2

@@ -6,11 +6,12 @@ import os
 import shlex
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
 
 from cudalab.errors import CudalabError
-from cudalab.output import terminal
+from cudalab.output import prose, terminal
 from cudalab.output.grid import Column, Grid
 
 HEADS = ("variant", "summary", "devices")
@@ -123,3 +124,14 @@ def test_a_terminal_gets_no_longer_lines_than_it_has_room_for(monkeypatch, capsy
     first = ("cudalab sanitize" + copied).partition("in.bin")[0] + "in.bin"
     assert first.count("\\\n") >= 1  # a shell reads on there
     assert shlex.split(first.replace("\\\n", ""))[-4:] == ["--seed", "1 --2", ">", "in.bin"]
+
+
+def test_sentences_are_wrapped_for_a_terminal_and_whole_in_a_pipe(monkeypatch):
+    text = "  a list: one, two, three\nand the next line"
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(sys, "stdout", StringIO())
+    assert prose.filled(text) == text
+    monkeypatch.setenv("COLUMNS", "17")
+    assert prose.filled(text, 2) == "  a list: one,\n    two, three\nand the next line"
+    monkeypatch.setenv("COLUMNS", "200")
+    assert prose.columns() == prose.MAX_WIDTH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import shutil
 import signal
@@ -196,7 +197,7 @@ def test_a_whole_program(watching, tmp_path):
 def test_a_program_once(tmp_path, change, status, said):
     (tmp_path / "my.cu").write_text(PROGRAM.replace(*change))
     words = ("watch", "my.cu", "-DN=64", "--once", "--kill-after", "0.5")
-    done = command.cudalab(*words, cwd=tmp_path, text=True)
+    done = command.cudalab(*words, cwd=tmp_path, text=True, env={**os.environ, "COLUMNS": "80"})
     assert said in done.stdout, done.stdout + done.stderr
     assert done.returncode == status
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -211,9 +212,18 @@ def test_a_file_that_ends_too_early_is_to_blame_itself(tmp_path, end):
     assert f"compile error, line {last}\n  the file ends here" in done.stdout, done.stdout
 
 
+def test_a_pipe_gets_whole_lines(tmp_path):
+    (tmp_path / "my.cu").write_text((BROKEN / "missing_barrier.cu").read_text())
+    done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True)
+    assert re.search(
+        "^  block 0, .* there is no __syncthreads.. between the two[.]$", done.stdout, re.MULTILINE
+    )
+
+
 def test_once_has_the_exit_status_of_check(tmp_path):
     (tmp_path / "my.cu").write_text((RUNGS / "sequential.cu").read_text())
-    done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True)
+    words = ("watch", "reduce", "my.cu", "--once")
+    done = command.cudalab(*words, cwd=tmp_path, text=True, env={**os.environ, "COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
     assert "8 of 8 tests" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80

@@ -52,7 +52,7 @@ def section(ctx: click.Context) -> str:
     title = ctx.command_path.removeprefix("cudalab ").upper()
     parts = [f'.SH "{roff(title)}"\n', f".B {roff(usage)}\n", paragraphs(command.help or "")]
     parts += [
-        f".TP\n.B {roff(names(option))}\n{roff(option.help or '')}\n"
+        f".TP\n.B {breakable(roff(names(option)))}\n{roff(option.help or '')}\n"
         for option in command.params
         if isinstance(option, click.Option) and not option.hidden
     ]
@@ -67,6 +67,11 @@ def names(option: click.Option) -> str:
     if isinstance(option.type, click.Choice):
         return f"{spelled} {'|'.join(map(str, option.type.choices))}"
     return f"{spelled} {option.metavar or option.type.name.upper()}"
+
+
+def breakable(choices: str) -> str:
+    """Choices that may be parted where a line ends."""
+    return choices.replace("|", r"|\:")
 
 
 def paragraphs(text: str) -> str:

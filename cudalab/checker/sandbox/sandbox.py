@@ -38,6 +38,7 @@ from cudalab.errors import NoDeviceError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+SEE_DOCTOR = ": `cudalab doctor` says what to install"
 WATCH = (  # imported, because Python would compile a script at each start
     f"import sys; sys.path.append({str(Path(__file__).parents[3])!r}); "
     "from cudalab.checker.sandbox import watch; watch.main()"
@@ -268,8 +269,7 @@ def choose(kind: str = "auto") -> Sandbox:
     none = choose("none")
     return replace(
         none,
-        words=f"{none.words}; no other works here ({'; '.join(reasons)}): "
-        "`cudalab doctor` says what to install",
+        words=f"{none.words}; no other works here ({'; '.join(reasons)}){SEE_DOCTOR}",
     )
 
 
