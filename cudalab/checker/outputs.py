@@ -177,14 +177,14 @@ def check50(report: Report) -> str:
         rationale = None if passed else headline_of(one)
         cause: dict[str, str | None] | None = None
         if not passed:
-            helped = [line for line in explained_to_all(one) if line]
+            helped = [line for line in explained(one) if line]
             cause = {"rationale": rationale, "help": "\n".join(helped) or None}
         results.append(
             {
                 "name": name,
                 "description": name,
                 "passed": passed,
-                "log": explained_to_all(one),
+                "log": explained(one),
                 "cause": cause,
                 "data": {},
                 "dependency": "compile" if name != "compile" else None,
@@ -214,7 +214,7 @@ def remarks(report: Report, file: str) -> list[Annotation]:
     `file` is the submission's; empty if it has none.
     """
     result = []
-    for name, one in _cases(report):
+    for name, one in _cases_of_all(report):
         if isinstance(one, Stage) and one.findings:
             annotations = of_findings(one.findings, file)
             if one.status is Status.PASSED:  # what the instructor calls a warning
@@ -231,7 +231,7 @@ def remarks(report: Report, file: str) -> list[Annotation]:
                 rule=rule_of(one),
                 title=name,
                 level="error",
-                text="\n".join([headline_of(one), *explained_to_all(one)]),
+                text="\n".join([headline_of(one), *explained(one)]),
                 file=at["file"] if at else file,
                 line=int(at["line"]) if at else 0,
             )
@@ -247,7 +247,7 @@ def _first_error(lines: Sequence[str]) -> re.Match[str] | None:
 def github(report: Report, file: str) -> str:
     """Workflow commands: an annotation for each failure, and a notice with the points."""
     notes = []
-    if report.tests:
+    if report.tests and not any(test.hidden for test in report.tests):
         notes = [Annotation(rule=POINTS, title=report.lab, level="note", text=_points(report))]
     return commands([*remarks(report, file), *notes])
 
@@ -308,11 +308,6 @@ def plain(text: str) -> str:
     text = "".join(letter for letter in text if letter.isprintable())
     text = re.sub(r"^(\s*):(?=:)", r"\1: ", text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
-
-
-def explained_to_all(one: Result | Stage) -> list[str]:
-    """The explanation for a form that everybody can read: none for a hidden test."""
-    return [] if isinstance(one, Result) and one.hidden else explained(one)
 
 
 def explained(one: Result | Stage) -> list[str]:

@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any, NamedTuple
 
-from cudalab.checker.outputs import explained_to_all, headline_of, speed_line
+from cudalab.checker.outputs import explained, headline_of, speed_line
 from cudalab.checker.verdicts import Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
 
@@ -63,7 +63,7 @@ def _counts(stage: Stage) -> bool:
 
 
 def _row(name: str, one: Result | Stage, points: float, max_points: float) -> Shown:
-    text = "\n".join([headline_of(one), *explained_to_all(one)])
+    text = "\n".join([headline_of(one), *explained(one)])
     return Shown(name, one.status is Status.PASSED, points, max_points, text)
 
 
