@@ -11,8 +11,9 @@ _NAMES = """
     cuda_surface_types.h cuda_texture_types.h curand.h curand_globals.h curand_kernel.h
     curand_normal.h curand_philox4x32_x.h curand_uniform.h device_atomic_functions.h
     device_functions.h device_launch_parameters.h driver_functions.h driver_types.h host_defines.h
-    library_types.h math_constants.h math_functions.h mma.h nvToolsExt.h nvToolsExtCudaRt.h
-    nvtx3/nvToolsExt.h nvtx3/nvToolsExtCudaRt.h nvtx3/nvtx3.hpp sm_20_atomic_functions.h
+    library_types.h math_constants.h math_functions.h mma.h nvToolsExt.h nvToolsExtCuda.h
+    nvToolsExtCudaRt.h nvtx3/nvToolsExt.h nvtx3/nvToolsExtCuda.h nvtx3/nvToolsExtCudaRt.h
+    nvtx3/nvtx3.hpp sm_20_atomic_functions.h
     sm_20_intrinsics.h sm_30_intrinsics.h sm_35_intrinsics.h surface_functions.h
     surface_indirect_functions.h surface_types.h texture_fetch_functions.h
     texture_indirect_functions.h texture_types.h vector_functions.h vector_types.h

@@ -2,6 +2,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #if __has_include(<nvtx3/nvtx3.hpp>)
+#include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 #include <nvtx3/nvtx3.hpp>
 #endif
@@ -33,6 +34,7 @@ static int annotate(cudaStream_t stream) {
     nvtx3::mark("a mark", nvtx3::category(3));
     nvtx3::end_range(nvtx3::start_range("a range"));
     nvtxNameCudaStreamA(stream, "stream");
+    nvtxNameCuStreamA(stream, "the same");
     nvtxEventAttributes_t attributes = {};
     attributes.version = NVTX_VERSION;
     attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
