@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from cudalab.errors import KernelCompileError
 from cudalab.program.wording import RUNTIME
+from cudalab.system import elf
 
 # In the words of GNU's linker and of LLVM's, which zig passes on as notes.
 _NOTE = r"(?:>>>|    note:) "
@@ -61,6 +62,18 @@ def explain(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompil
         return None
     return KernelCompileError(
         "\n".join([f"{label} does not link:", *errors]), hint="; ".join(hints)
+    )
+
+
+def not_loaded(message: str) -> KernelCompileError:
+    """The error for a program that the loader of shared libraries refuses with a message."""
+    symbol = message.partition("undefined symbol: ")[2]
+    if not symbol:
+        return KernelCompileError(f"the program does not link: {message}")
+    return KernelCompileError(
+        f"the program does not link: {elf.said(symbol)} is declared, but no file defines it",
+        hint="name the file that defines it, too, or let nvcc compile all files: in a program that "
+        "make has built, what another compiler has compiled is not known",
     )
 
 

@@ -24,8 +24,8 @@ from cudalab.backends.cpu import check, check_rows
 from cudalab.backends.cpu.check_module import Progress, load_runtime
 from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place
-from cudalab.errors import CudalabError, KernelCompileError
-from cudalab.program import order
+from cudalab.errors import CudalabError
+from cudalab.program import linking, order
 from cudalab.system import elf
 from cudalab.system.machine import available_memory, resident_memory
 
@@ -160,7 +160,7 @@ def observe(
             crash.seek(0)
             said = crash.read().decode(errors="replace")
     if refused:
-        raise KernelCompileError(f"the program cannot be linked: {refused}")
+        raise linking.not_loaded(refused)
     if not started:
         raise CudalabError("the instrument could not start: nothing was observed")
     seen.add_crash(said, library.labels)

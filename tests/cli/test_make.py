@@ -52,6 +52,29 @@ def test_a_program_that_make_has_built_under_the_instrument(project):
     assert "project/other.cu:15" in found.stderr.decode()
 
 
+def test_a_program_that_nvcc_has_linked_apart_under_the_instrument(tmp_path):
+    """What it is linked with is known from nvcc's last command line."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
+    text = "extern int own(); __global__ void k() {} int main() { k<<<1, 1>>>(); return own(); }"
+    (tmp_path / "main.cu").write_text(text, encoding="utf-8")
+    (tmp_path / "own.cpp").write_text("int own() { return 42; }", encoding="utf-8")
+    steps = (
+        ["g++", "-c", "-fPIC", "own.cpp"],
+        ["ar", "rcs", "libown.a", "own.o"],
+        ["nvcc", "-c", "main.cu"],
+        ["nvcc", "main.o", "-L", ".", "-lown", "-o", "library"],
+        ["nvcc", "main.o", "own.o", "-o", "object"],
+    )
+    for step in steps:
+        done = subprocess.run(step, env={**os.environ, **environment()}, cwd=tmp_path, check=False)
+        assert done.returncode == 0, step
+    assert cudalab("run", "--sanitize", "library", cwd=tmp_path).returncode == 42
+    refused = cudalab("run", "--sanitize", "object", cwd=tmp_path)
+    assert refused.returncode == 125
+    assert b"own is declared, but no file defines it" in refused.stderr
+
+
 SIZED = {
     "CMakeLists.txt": """cmake_minimum_required(VERSION 3.18)
 project(sized LANGUAGES CXX CUDA)

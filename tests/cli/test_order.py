@@ -166,7 +166,7 @@ def test_a_program_that_lacks_a_library_says_so(tmp_path):
     text = 'extern "C" int lacking(); __global__ void k() {} int main() { return lacking(); }'
     status, report = sanitize("lacks", text=text, folder=tmp_path)
     assert status == 125
-    assert "the program cannot be linked: undefined symbol: lacking" in report
+    assert "the program does not link: lacking is declared, but no file defines it" in report
     assert "Traceback" not in report
 
 

@@ -146,12 +146,25 @@ def _link(line: Line) -> None:
     """Link the inputs to a program, followed by the CPU device's runtime."""
     with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
         objects, made = _objects(line, Path(name)), Path(name, "program")
+        objects.append(_linked(line, Path(name)))
         inputs = (*objects, *for_host(line.options).link, str(toolkit() / "lib64" / "libcudart.so"))
         done = find_compiler().link(made, inputs, shared=False)
         if done.returncode:
             sources = gather(line.sources, folders_of(line.options), is_cuda=line.is_cuda)
             raise explain(done.stderr, sources) if sources else links(done.stderr, line.inputs[0])
         _move(made, Path(line.output or "a.out"))
+
+
+def _linked(line: Line, folder: Path) -> str:
+    """An object whose record says what is linked to the program."""
+    source, made = folder / "linked.cpp", folder / "linked.o"
+    options = [word for word in line.options if word.startswith(("-L", "-l", "-Xlinker"))]
+    record = records.Record(folder=str(Path.cwd()), source="", options=options, is_cuda=False)
+    source.write_text(records.statement(record), encoding="utf-8")
+    done = run((*find_compiler().compile, "-c", str(source), "-o", str(made)))
+    if done.returncode:
+        raise explain(done.stderr, [])
+    return str(made)
 
 
 def _objects(line: Line, folder: Path) -> list[str]:

@@ -25,7 +25,9 @@ def parts_of(files: Sequence[str], options: Sequence[str]) -> Sequence[Part]:
 
 def _parts_of_binary(program: str) -> Sequence[Part]:
     """The sources of a program, as they are now, with the options of their objects."""
-    parts = [_part(record) for record in recorded(Path(program))]
+    records = recorded(Path(program))
+    linked = [word for each in records if not each.source for word in _options(each)]
+    parts = [_part(record, linked) for record in records if record.source]
     if not parts:
         raise CudalabError(
             f"{program}: not built by cudalab's nvcc, so its sources are not known",
@@ -40,8 +42,12 @@ def _parts_of_binary(program: str) -> Sequence[Part]:
     return parts
 
 
-def _part(record: Record) -> Part:
-    options = [_placed(option, record.folder) for option in record.options]
+def _options(record: Record) -> list[str]:
+    return [_placed(option, record.folder) for option in record.options]
+
+
+def _part(record: Record, linked: Sequence[str]) -> Part:
+    options = [*_options(record), *linked]
     source = _near(record.source, record.folder)
     files = gather([source], folders_of(options), is_cuda=record.is_cuda)
     return Part(files=files, sources=1, options=options)

@@ -26,10 +26,10 @@ _SECTION = "cudalab_sources"
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A source file that nvcc has compiled."""
+    """A source file that nvcc has compiled, or what it has linked to a program."""
 
     folder: str  # where nvcc was called
-    source: str
+    source: str  # empty: the options are those of the whole program
     options: list[str]
     is_cuda: bool  # whatever its name says
 
@@ -39,11 +39,7 @@ def text(record: Record, files: Sequence[File]) -> str:
 
     A program that calls cuBLAS finds the host's BLAS without `cudalab run`, too.
     """
-    encoded = base64.b64encode(json.dumps(asdict(record)).encode()).decode()
-    lines = [
-        f'__asm__(".pushsection {_SECTION},\\"\\",%progbits\\n"',
-        f'        ".ascii \\"{encoded}\\\\n\\"\\n.popsection");',
-    ]
+    lines = [statement(record)]
     library = blas.find(sys.path)
     if library and "blas" in parts.used(file.text for file in files):
         lines += [
@@ -53,6 +49,15 @@ def text(record: Record, files: Sequence[File]) -> str:
             "}",
         ]
     return "\n".join([*lines, ""])
+
+
+def statement(record: Record) -> str:
+    """The record as code of C or C++."""
+    encoded = base64.b64encode(json.dumps(asdict(record)).encode()).decode()
+    return (
+        f'__asm__(".pushsection {_SECTION},\\"\\",%progbits\\n"\n'
+        f'        ".ascii \\"{encoded}\\\\n\\"\\n.popsection");'
+    )
 
 
 def recorded(program: Path) -> list[Record]:
