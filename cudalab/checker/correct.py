@@ -19,7 +19,7 @@ from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import Verdict, examine, without_text
 from cudalab.checker.sandbox.running import Limits, MiB, end_all
 from cudalab.checker.submit import commands
-from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.submit.kernel import RUNS, Kernel
 from cudalab.checker.submit.reports import input_name
 from cudalab.checker.submit.submission import Attempt, Submission, Trial
 from cudalab.checker.verdicts import (
@@ -288,13 +288,18 @@ class Tests:
     def limits(self, test: Test, path: Path) -> Limits:
         """The limits of a run on the input in `path`."""
         limits = self.settings.limits
+        input_bytes, elements = path.stat().st_size, commands.elements(test)
         output_bytes = max(
             limits.output_bytes,
-            8 * path.stat().st_size + OUTPUT_SLACK,
+            8 * input_bytes + OUTPUT_SLACK,
             # An input may be no more than a header that announces a long answer.
-            4 * commands.elements(test) + OUTPUT_SLACK,
+            4 * elements + OUTPUT_SLACK,
         )
-        limits = replace(limits, output_bytes=output_bytes)
+        # A kernel's box holds copies of two inputs, and the answer of each run.
+        own_bytes = 2 * input_bytes + (RUNS + 1) * max(input_bytes, 8 * elements)
+        limits = replace(
+            limits, output_bytes=output_bytes, disk_bytes=limits.disk_bytes + own_bytes
+        )
         if test.seconds is None:
             limits = replace(limits, seconds=limits.seconds * max(LEAST_TIME, 0.5**self._late))
         else:

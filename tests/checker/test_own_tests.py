@@ -11,6 +11,7 @@ from checking import ROOT, checked, cudalab, kernel
 from cudalab import labs
 from cudalab.checker import cases, draw, judge
 from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.verdicts import Status, Why
@@ -166,6 +167,20 @@ def test_a_mistake_of_the_worker_is_the_graders(tmp_path, monkeypatch, mode):
     assert broken.why is Why.GRADER
     assert mode == "compile" or broken.says == f"0 of {len(plan.tests)} tests"
     assert "cudalab itself failed: TypeError" in " ".join(broken.details)
+
+
+def test_the_disk_limit_leaves_out_what_the_grader_keeps(tmp_path):
+    """Copies of inputs, and the answers of several runs: of 64 MB each they were too much."""
+    lab = labs.get("transpose")
+    right = kernel(tmp_path, "transpose", "naive")
+    mine = Kernel(lab=lab, path=right, sandbox=sandbox.choose("auto"), device="cpu", label="my.cu")
+    path = tmp_path / "tests.toml"
+    path.write_text("[[test]]\nn = '1x1Mi'\n")
+    plan = cases.load(path, lab, {})
+    limits = Limits(disk_bytes=4 << 20)
+    settings = Settings(seed=3, sanitize=False, timing=False, limits=limits)
+    report = judge.check(lab, mine, plan, mine.sandbox, settings)
+    assert report.exit_code is ExitCode.OK
 
 
 def test_seeds(sort):
