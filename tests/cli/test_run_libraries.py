@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from whole_programs import OWN, cudalab, run
+from whole_programs import OWN, cudalab, run, with_lines
 
 from cudalab.backends.cpu import cccl
 
@@ -136,6 +136,7 @@ def test_programs_find_in_thrust_what_it_includes_in_cuda_13(tmp_path):
     assert done.stdout == b"3\n", done.stderr.decode()
 
 
+@with_lines  # of the program, from which Thrust's own code was called
 def test_a_forgotten_copy_is_caught_in_a_program_with_thrust():
     need_cccl("cpu")
     done = run("thrust.cu", "cpu", arguments=["touch"])

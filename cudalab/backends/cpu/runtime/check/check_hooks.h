@@ -386,7 +386,8 @@ EXPORT void cudalab_check_division() {
 }
 
 // assert() in a kernel ends it; observe.cpp calls this for those of whole programs.
-EXPORT void cudalab_fail_assertion(const char* condition, const char* file, unsigned line) {
+EXPORT void cudalab_fail_assertion(const char* condition, const char* file,
+                                   unsigned line) noexcept {
     unsigned depth, site = site_of_frame(HERE, current.thread, depth);
     if (site) run.event[current.thread].site = site;
     char what[sizeof(FindingRow::detail)];

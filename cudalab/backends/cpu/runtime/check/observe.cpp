@@ -17,7 +17,7 @@ void cudalab_grid_barrier();
 void cudalab_check_library(int begins);
 void cudalab_check_division();
 __attribute__((noreturn)) void cudalab_fail_assertion(const char* condition, const char* file,
-                                                      unsigned line);
+                                                      unsigned line) noexcept;
 }
 
 namespace cudalab {

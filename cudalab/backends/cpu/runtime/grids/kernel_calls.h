@@ -199,7 +199,8 @@ extern "C" long long cudalab_read_clock(const void* at) {
 }
 
 // assert() in a kernel of a lab; whole programs have a function of their own.
-extern "C" void cudalab_fail_assertion(const char* condition, const char* file, unsigned line) {
+extern "C" void cudalab_fail_assertion(const char* condition, const char* file,
+                                       unsigned line) noexcept {
     fail(*worker, "assertion `%s` failed at %s:%u", condition, file, line);
     __builtin_unreachable();
 }

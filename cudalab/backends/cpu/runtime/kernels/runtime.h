@@ -100,7 +100,7 @@ void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void cudalab_close_copies();
 void cudalab_wait_for_copies(unsigned under_way);
 __attribute__((noreturn)) void cudalab_fail_assertion(const char* condition, const char* file,
-                                                      unsigned line);
+                                                      unsigned line) noexcept;
 long long cudalab_clock();
 long long cudalab_read_clock(const void* at);  // by a kernel; null: at the place of this call
 // For kernels whose threads are loops: loops.h and regions.h.
