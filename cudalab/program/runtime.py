@@ -43,6 +43,12 @@ OBSERVED_PROGRAM = (
 _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")
 
 
+def libraries(sources: Iterable[Path]) -> Sequence[Path]:
+    """The libraries, of the cache `zig`, that a program may need: compiled once, with zig only."""
+    text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in sources)
+    return find_compiler().libraries(text)
+
+
 class Runtime:
     """Files of the runtime, which compilers make in parallel while the caller continues."""
 

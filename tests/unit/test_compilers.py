@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cudalab.backends.cpu import toolchain
 from cudalab.errors import NoDeviceError
 from cudalab.program import runtime
 
@@ -33,3 +34,23 @@ def test_the_messages_of_those_that_fail_are_whole():
 def test_a_compiler_that_cannot_be_started_is_named(tmp_path):
     with pytest.raises(NoDeviceError, match="missing cannot be started: No such file"):
         runtime.run_all([[str(tmp_path / "missing")]])
+
+
+def test_zig_s_library_is_compiled_once_and_only_for_programs_that_may_need_it(
+    monkeypatch, tmp_path
+):
+    """For `check`, which compiles each program with a cache of its own."""
+    archive, calls, program = tmp_path / "libc++.a", tmp_path / "calls", tmp_path / "zig"
+    archive.write_bytes(b"!<arch>\n")
+    program.write_text(f"#!/bin/sh\necho >> {calls}\necho lld a.o {archive} -o a >&2\n", "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr(toolchain, "cache_dir", lambda _: tmp_path)
+    zig = toolchain.Zig("zig c++", (str(program), "c++"), "a compiler")
+    assert zig.libraries('int main() { puts("no C++"); }') == ()
+    for text in ("std::vector<int> v;", "using namespace std;", "int *x = new int;"):
+        (kept,) = zig.libraries(text)
+        assert kept.read_bytes() == archive.read_bytes()
+        assert kept != archive
+    assert calls.read_text() == "\n"
+    other = toolchain.Zig("zig c++", (str(program), "c++"), "another compiler")
+    assert other.libraries("throw 1;") != [kept]

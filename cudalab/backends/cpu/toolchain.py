@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 import shlex
@@ -12,11 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from cudalab.errors import NoDeviceError, install_command
 from cudalab.output import progress
-from cudalab.system.cache import cache_dir
+from cudalab.system.cache import READ_ONLY, cache_dir
 
 if TYPE_CHECKING:
     import subprocess
@@ -28,6 +30,17 @@ if TYPE_CHECKING:
 # In ld's messages, in English: a place, or how they end; and an index that is too large.
 _PLACE = re.compile(r": in function `|^collect2: |additional relocation overflows omitted")
 _TOO_FAR = re.compile(r"relocation truncated to fit: R_X86_64_D?TPOFF32 ")
+
+# Zig: how it links, the symbols that it misses, in lld's words, and what providing them takes.
+_ZIG_LINKS = ("-z", "defs", "-fno-ubsan-rt", "-fno-compiler-rt", "-lc")
+_NEEDS_CXX = re.compile(
+    r"undefined symbol: .*(\bstd::|\boperator |__cxxabiv1|__cxa_|__gxx_|_Unwind_)"
+)
+_NEEDS_ARITHMETIC = re.compile(r"undefined symbol: __\w")
+_COMPILES_CXX = "zig compiles the C++ library, once: about a minute of processor time"
+_COMPILES_ARITHMETIC = "zig compiles the arithmetic that this processor lacks, once"
+_USES_CXX = re.compile(r"\bstd\s*::|\bnamespace\s+std\b|\bnew\b|\bthrow\b")
+_ARCHIVE = re.compile(r"\S+/lib[\w+]+\.a\b")
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,11 @@ class Compiler:
             done = run((*command, "-Wl,--noinhibit-exec"))
         return done
 
+    def libraries(self, text: str) -> Sequence[Path]:
+        """The libraries that a program of such a text may need and that are not installed."""
+        del text
+        return ()
+
 
 @cache
 def _version(compiler: tuple[str, ...]) -> str:
@@ -69,35 +87,49 @@ class Zig(Compiler):
     links with an empty one, which has the symbols and their versions.)
     """
 
-    # A missing symbol, in the words of lld; the option that provides it; what that takes.
-    _LIBRARIES = (
-        (
-            r"undefined symbol: .*(\bstd::|\boperator |__cxxabiv1|__cxa_|__gxx_|_Unwind_)",
-            "-lc++",
-            "zig compiles the C++ library, once: about a minute of processor time",
-        ),
-        (
-            r"undefined symbol: __\w",
-            "-fcompiler-rt",
-            "zig compiles the arithmetic that this processor lacks, once",
-        ),
-    )
-
     def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
         """Link a library or a program, first with the C library only."""
-        zig = self.compile[: self.compile.index("c++")]
         kind = ("build-lib", "-dynamic", "-fno-soname") if shared else ("build-exe",)
-        common = (*zig, *kind, *inputs, f"-femit-bin={to}", "-z", "defs", "-fno-ubsan-rt", "-lc")
-        options = ["-fno-compiler-rt"]
-        done = run((*common, *options))
-        if any(re.search(missing, done.stderr) for missing, *_ in self._LIBRARIES):
-            done = run((*common, *options, *_libraries_here()))
-        for missing, library, what in self._LIBRARIES:
-            if re.search(missing, done.stderr):
-                options.append(library)
-                with progress.stage(what, once=True):
-                    done = run((*common, *options))
+        common = (*self._zig, *kind, *inputs, f"-femit-bin={to}", *_ZIG_LINKS)
+        done = run(common)
+        if _NEEDS_CXX.search(done.stderr) or _NEEDS_ARITHMETIC.search(done.stderr):
+            done = run((*common, *_libraries_here()))
+        if _NEEDS_CXX.search(done.stderr):
+            common = (*common, *(map(str, self.libraries("std::")) or ["-lc++"]))
+            done = run(common)
+        if _NEEDS_ARITHMETIC.search(done.stderr):
+            with progress.stage(_COMPILES_ARITHMETIC, once=True):
+                done = run((*common, "-fcompiler-rt"))
         return done
+
+    def libraries(self, text: str) -> Sequence[Path]:
+        """The C++ library if a program of such a text may need it; it is compiled once."""
+        if not _USES_CXX.search(text):
+            return ()
+        key = hashlib.sha256(self.identity.encode()).hexdigest()[:16]
+        folder = cache_dir("zig") / f"c++-{key}"
+        if not folder.is_dir() and not os.environ.get(READ_ONLY):
+            with progress.stage(_COMPILES_CXX, once=True):
+                self._compile_library(folder)
+        return sorted(folder.glob("*.a"))
+
+    def _compile_library(self, folder: Path) -> None:
+        """Keep the parts of the C++ library that zig links an empty program with."""
+        with TemporaryDirectory(dir=folder.parent) as name:
+            program, kept = Path(name, "empty.c"), Path(name, "kept")
+            program.write_text("int main(void) { return 0; }\n", "utf-8")
+            kept.mkdir()
+            command = (*self._zig, "build-exe", str(program), f"-femit-bin={name}/empty", "-lc++")
+            done = run((*command, *_ZIG_LINKS, "--verbose-link"), ZIG_LOCAL_CACHE_DIR=name)
+            for part in _ARCHIVE.findall(done.stderr):
+                shutil.copy(part, kept)
+            if any(kept.iterdir()):
+                with suppress(OSError):  # another process was faster
+                    kept.rename(folder)
+
+    @property
+    def _zig(self) -> tuple[str, ...]:
+        return self.compile[: self.compile.index("c++")]
 
 
 def _counts_too_far(messages: str) -> bool:
@@ -165,13 +197,14 @@ def _identity(path: Path) -> str:
     return f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
 
 
-def run(command: Sequence[str]) -> Done:
+def run(command: Sequence[str], **variables: str) -> Done:
     """Run a compiler; its messages are in the result."""
     import subprocess  # noqa: PLC0415 - what is cached needs no compiler
 
     return subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False, env=environment()
-    )
+        command, capture_output=True, text=True, errors="replace", check=False,
+        env=environment() | variables,
+    )  # fmt: skip
 
 
 def environment() -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends import facts
@@ -30,7 +31,6 @@ from cudalab.microscope.findings import Findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from cudalab.checker.sandbox.box import Box
     from cudalab.checker.sandbox.running import Limits, Outcome
@@ -65,6 +65,8 @@ class Program(Compiled):
             from cudalab.program import runtime  # noqa: PLC0415 - not for a GPU
 
             copy_made(runtime.files(check=False), "programs", box.path / "cache")
+            copies = [box.path / "source" / name for name in sources]
+            copy_made(runtime.libraries(copies), "zig", box.path / "cache")
             (box.path / BUILDS).write_text(json.dumps(views.of_programs()), encoding="utf-8")
         command = ["cudalab.checker.submit.builder", self.device, *sources]
         outcome, _ = self.sandbox.capture(self._python(box, command), box, COMPILE_LIMITS)
@@ -117,6 +119,7 @@ class Program(Compiled):
         with made as box, private_copy(path) as file:
             copy_runtime(box.path / "cache", check=True)
             copy_made(runtime.files(check=True), "programs", box.path / "cache")
+            copy_made(runtime.libraries(map(Path, sources)), "zig", box.path / "cache")
             box.readable += (compiler.check_runtime_library(),)  # that library names its path
             words = self._python(box, command)
             outcome, answer = self.sandbox.capture(words, box, limits, stdin=file)
