@@ -44,6 +44,45 @@ def test_a_makefile_that_names_another_toolkit(project):
     assert cudalab("run", project / "program").stdout == ANSWER
 
 
+RULES = """SHELL := /bin/bash
+program: main.cu
+\t$(MAKE) -C deeper
+\t/usr/local/cuda/bin/nvcc -I/usr/local/cuda/include -c main.cu && [[ -f main.o ]] && echo "it's &"
+\tg++ main.o -L /usr/local/cuda/lib64 -lcudart -o program
+"""
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+def test_rules_that_name_another_toolkit(shell, tmp_path):
+    """In a makefile that make calls, too. NVIDIA's own would need its library or its driver."""
+    if shutil.which("make") is None or shutil.which("g++") is None:
+        pytest.skip("make or g++ is not installed")
+    text = "int main() { return cudaGetLastError() ? 1 : 42; }"
+    for folder in (tmp_path, tmp_path / "deeper"):
+        folder.mkdir(exist_ok=True)
+        (folder / "main.cu").write_text(text, encoding="utf-8")
+    rules = RULES if shell == "bash" else RULES.replace("[[ -f main.o ]]", "[ -f main.o ]")[18:]
+    (tmp_path / "Makefile").write_text(rules, encoding="utf-8")
+    deeper = "program: main.cu\n\t/opt/cuda-12.1/bin/nvcc main.cu -o program"
+    (tmp_path / "deeper" / "Makefile").write_text(deeper, encoding="utf-8")
+    done = cudalab("run", "--make", "-s", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"it's &\n"), done.stderr.decode()
+    for program in (tmp_path / "program", tmp_path / "deeper" / "program"):
+        assert subprocess.run([program], env={}, check=False).returncode == 42
+
+
+def test_a_file_of_c_with_cudas_headers_is_refused_in_words(tmp_path):
+    if shutil.which("make") is None or shutil.which("gcc") is None:
+        pytest.skip("make or gcc is not installed")
+    text = "#include <cuda_runtime.h>\nint main(void) { return 0; }\n"
+    (tmp_path / "main.c").write_text(text, encoding="utf-8")
+    (tmp_path / "Makefile").write_text("main: main.c\n", encoding="utf-8")
+    refused = cudalab("run", "--make", "CC=gcc", cwd=tmp_path)
+    assert refused.returncode != 0
+    assert b"error: #error on the CPU device CUDA's headers need C++" in refused.stderr
+    assert cudalab("run", "--make", "-s", "CC=g++", cwd=tmp_path).returncode == 0
+
+
 def test_a_program_that_make_has_built_under_the_instrument(project):
     clean = cudalab("run", "--sanitize", "./program", cwd=project)
     assert (clean.returncode, clean.stdout) == (0, ANSWER), clean.stderr.decode()

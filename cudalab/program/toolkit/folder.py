@@ -6,6 +6,7 @@ for the same archive: the runtime of whole programs.
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -23,8 +24,30 @@ from cudalab.program.files import TOOLKIT_VERSION
 from cudalab.program.runtime import plain
 from cudalab.system.cache import cache_dir, explain_full_disk
 
+SHELL = "bin/shell-of-make"
 _LIBRARIES = ("cudart", "cudadevrt", "cublas", "cublasLt", "curand", "nvToolsExt")
 _ARCHIVE = "libcudalab.a"
+_HEADER = """#pragma once
+#pragma GCC system_header
+#ifdef __cplusplus
+#include "{}"
+#else
+#error on the CPU device CUDA's headers need C++: compile this file by g++, as in make CC=g++
+#endif
+"""
+# The shell of makefiles, whose last argument is a command: NVIDIA's toolkit in it becomes this one.
+_SHELL = """#!/bin/sh
+for command; do :; done
+case $command in */cuda*) ;; *) exec "${{CUDALAB_SHELL:-/bin/sh}}" "$@" ;; esac
+command=$(printf '%s\\n' "$command" | sed -E 's#{named}#{own}#g')
+others=$(($# - 1))
+while [ $others -gt 0 ]; do set -- "$@" "$1"; shift; others=$((others - 1)); done
+shift
+exec "${{CUDALAB_SHELL:-/bin/sh}}" "$@" "$command"
+"""
+_NAMED = (
+    r"(^|[^[:alnum:]_.$)/-]|-[LI]|-isystem)/(usr/local|opt)/cuda(-[0-9.]+)?(/|[^[:alnum:]_./-]|$)"
+)
 # How makefiles and CMake call the folder.
 _VARIABLES = ("CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CUDA_DIR", "CUDAToolkit_ROOT")
 
@@ -80,6 +103,7 @@ def _make(folder: Path) -> None:
         for each in ("bin", "include", "lib64/stubs", "nvvm/libdevice"):
             (made / each).mkdir(parents=True)
         _write_nvcc(made / "bin" / "nvcc")
+        _write_shell(made / SHELL, folder)
         _write_headers(made / "include")
         _write_libraries(made / "lib64", str(folder / "lib64" / _ARCHIVE))
         (made / "lib").symlink_to("lib64")
@@ -101,6 +125,14 @@ def _write_nvcc(path: Path) -> None:
     path.chmod(0o755)
 
 
+def _write_shell(path: Path, folder: Path) -> None:
+    """Write the shell for makefiles."""
+    own = re.sub(r"([\\&#])", r"\\\1", str(folder)).replace("'", r"'\''")
+    text = _SHELL.format(named=_NAMED, own=rf"\1{own}\4")
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
 def _write_headers(folder: Path) -> None:
     """Write headers that include those of the CPU device, for other compilers."""
     for searched in map(Path, for_programs()[1::2]):
@@ -110,8 +142,7 @@ def _write_headers(folder: Path) -> None:
                 forwarding = folder / inside
                 forwarding.parent.mkdir(parents=True, exist_ok=True)
                 if not forwarding.exists():
-                    text = f'#pragma once\n#pragma GCC system_header\n#include "{header}"\n'
-                    forwarding.write_text(text, encoding="utf-8")
+                    forwarding.write_text(_HEADER.format(header), encoding="utf-8")
 
 
 def _write_libraries(folder: Path, archive: str) -> None:

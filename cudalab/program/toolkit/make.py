@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cudalab.errors import CudalabError
-from cudalab.output.notes import note
-from cudalab.program.toolkit.folder import environment, toolkit
+from cudalab.program.toolkit.folder import SHELL, environment, toolkit
 
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _ELSEWHERE = ("-C", "-f", "--directory", "--file", "--makefile")  # options that name the makefile
@@ -20,8 +19,6 @@ _CONFIGURING = ("-D", "-U", "-G")  # CMake's variables and its generator, also a
 _TOOLKIT = re.compile(
     r"(?:(?<=-[LI])|(?<=-isystem)|(?<![\w.$)/-]))/(?:usr/local|opt)/cuda(?:-[\d.]+)?(?![\w.-])"
 )
-# A command of it in a rule. Folders of headers and libraries do no harm: others are searched, too.
-_COMMAND = re.compile(rf"(?<![\w./-]){_TOOLKIT.pattern}/bin/\S+")
 _OF_MAKEFILE = re.compile(r"# makefile \(from .*\)$")
 _VARIABLE = re.compile(r"([\w.-]+) :{0,2}= (.*)$")
 
@@ -37,7 +34,12 @@ def make(arguments: Sequence[str]) -> int:
     has_makefile = any(Path(name).is_file() for name in _MAKEFILES)
     if has_makefile or any(word.startswith(_ELSEWHERE) for word in arguments):
         _need("make")
-        return _run(["make", *_moved(arguments, variables), *arguments], variables)
+        moved = _moved(arguments, variables)
+        variables["CUDALAB_SHELL"] = moved.pop("SHELL", "/bin/sh")
+        changed = {**moved, "SHELL": str(toolkit() / SHELL)}
+        return _run(
+            ["make", *(f"{each}={of}" for each, of in changed.items()), *arguments], variables
+        )
     if Path("CMakeLists.txt").is_file():
         _need("cmake")
         configuring, building = _of_cmake(arguments)
@@ -65,20 +67,23 @@ def _run(command: list[str], variables: Mapping[str, str]) -> int:
     return subprocess.run(command, env=variables, check=False).returncode
 
 
-def _moved(arguments: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """The variables of the makefile that name a folder of NVIDIA's toolkit, with ours instead."""
+def _moved(arguments: Sequence[str], variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the makefile that name a folder of NVIDIA's toolkit, with ours instead.
+
+    And its shell, if it names one.
+    """
     command = ["make", "-pnq", *arguments]
     done = subprocess.run(
         command, env=variables, capture_output=True, text=True, errors="replace", check=False
     )
     moved: dict[str, str] = {}
+    named = {word.partition("=")[0] for word in arguments}
     of_makefile = False
     for line in done.stdout.splitlines():
         match = _VARIABLE.match(line)
-        if match and of_makefile and _TOOLKIT.search(match[2]):
+        if not match or not of_makefile or match[1] in named:
+            pass
+        elif match[1] == "SHELL" or _TOOLKIT.search(match[2]):
             moved[match[1]] = _TOOLKIT.sub(str(toolkit()), match[2])
-        elif line.startswith("\t") and (path := _COMMAND.search(line)):
-            note(f"a rule names {path[0]}, which is not cudalab's: {line.strip()}")
         of_makefile = _OF_MAKEFILE.match(line) is not None
-    named = {word.partition("=")[0] for word in arguments}
-    return [f"{name}={value}" for name, value in moved.items() if name not in named]
+    return moved
