@@ -254,6 +254,15 @@ def test_inline_ptx_is_explained(device, tmp_path):
     assert "inline PTX" in raised.value.hint
 
 
+def test_a_misspelt_barrier_is_not_called_by_our_own_name(device, tmp_path):
+    file = tmp_path / "typo.cu"
+    file.write_text('extern "C" __global__ void k() { __syncthreds(); }\n')
+    with pytest.raises(KernelCompileError) as raised:
+        device.compile(source.load(file, "typo.cu"), {})
+    assert "__syncthreds" in raised.value.message
+    assert "__syncthreads_at" not in raised.value.message
+
+
 def test_only_the_first_errors_are_shown(device, tmp_path):
     file = tmp_path / "flood.cu"
     file.write_text("".join(f"undefined_{i} x{i};\n" for i in range(1000)))

@@ -518,6 +518,7 @@ def _compile_error(messages: str, compiler: Compiler, text: str) -> CudalabError
     elif "<<<" in text:
         hint = "a kernel file holds kernels only: cudalab launches them"
     errors = _at_the_end(text, messages) or _without_warnings(messages).strip()
+    errors = errors.replace("__syncthreads_at", "__syncthreads")  # our function behind the macro
     return KernelCompileError(f"{compiler.name} rejected the kernel:\n{errors}", hint)
 
 
