@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -196,12 +197,14 @@ def _compile(
 def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
     """Run the commands, which may read the precompiled header; the errors of those that fail."""
     from cudalab.backends.cpu.compiler import reads_damage, without_damaged
+    from cudalab.backends.cpu.gathers import carefully
     from cudalab.program.runtime import PRECOMPILED, run_all
 
-    failed = run_all(commands)
+    attempt = partial(carefully, commands, run_all)
+    failed = attempt()
     if reads_damage(failed):
         header = runtime / f"{PRECOMPILED}.gch"
-        failed = without_damaged([header], lambda: run_all(commands), str)
+        failed = without_damaged([header], attempt, str)
     if "internal compiler error" in failed:  # g++ 12.2 for ARM, at a maximum of doubles
         failed = run_all([[*each, "-fno-tree-loop-vectorize"] for each in commands])
     return failed

@@ -111,6 +111,7 @@ def test_every_lab_has_a_program():
         "textures",
         "streams",
         "tricky",
+        "truths",
     ],
 )
 def test_program_prints(program, device_name):

@@ -135,6 +135,29 @@ def test_numbers_that_do_not_fit(opened, tmp_path, dtype, meets):
     np.testing.assert_array_equal(opened.to_host(words), np.array(expected_words, np.uint32))
 
 
+TRUTHS = """
+extern "C" __global__ void load(const int* a, const int* b, const int* table, int* out) {
+    const int i = threadIdx.x;
+    out[4 * i] = table[!a[i]];
+    out[4 * i + 1] = table[a[i] == b[i]];
+    out[4 * i + 2] = table[(a[i] > 1) & (b[i] < 2)];
+    out[4 * i + 3] = table[8 + (a[i] < b[i])];
+}
+"""
+
+
+def test_a_truth_value_counts_as_one_in_an_address(opened, tmp_path):
+    path = tmp_path / "truths.cu"
+    path.write_text(TRUTHS, encoding="utf-8")
+    a, b = np.indices((8, 8), np.int32).reshape(2, -1) % 3
+    table, out = np.arange(100, 110, dtype=np.int32), np.zeros((64, 4), np.int32)
+    device_out = opened.to_device(out)
+    launch = opened.compile(load(path), {})["load"]
+    opened.launch(launch, 1, 64, *map(opened.to_device, (a, b, table)), device_out)
+    indices = np.stack([a == 0, a == b, (a > 1) & (b < 2), 8 + (a < b)], axis=1)
+    np.testing.assert_array_equal(opened.to_host(device_out), table[indices.astype(int)])
+
+
 FIELDS = """
 struct Narrow { int field : 7; };
 template <class S>

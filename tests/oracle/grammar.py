@@ -10,8 +10,8 @@ import random
 import re
 
 from tests.oracle.draws import INTEGERS, Scope, Variable
-from tests.oracle.loans import Loans
 from tests.oracle.meetings import ATOMICS
+from tests.oracle.vectors import Vectors
 
 BLOCKS = ((1,), (7,), (31,), (32,), (33,), (48,), (64,), (100,), (8, 4), (5, 3, 2))
 QUALIFIERS = (
@@ -32,6 +32,8 @@ MOSTLY_EDGES = (*["edges"] * 3, "micro", "micro", "scarce", "scarce")
 ALL_SHARP = ("edges", "edges", "micro", "scarce", "scarce", "scarce", "lanes", "lanes", "lanes")
 MOSTLY_ALONE = (*["alone"] * 6, "lanes", "edges", "scarce", "micro")
 MOSTLY_LENT = (*["lent"] * 8, "alone", "scarce")
+MOSTLY_VECTORS = (*["vectors"] * 9, "lent")
+WHOLE = ("edges", "alone", "lent", "vectors")  # sizes that are drawn in one piece
 GLOBAL_ATOMICS = (
     *ATOMICS,
     "atomicAdd((unsigned*)&{1}[8], (unsigned)({0}));", "atomicInc((unsigned*)&{1}[12], 9u);",
@@ -45,7 +47,7 @@ GLOBAL_ATOMICS = (
 )  # fmt: skip
 
 
-class Kernel(Loans):
+class Kernel(Vectors):
     """The random kernels of a seed as text for one side, and their launches."""
 
     def __init__(self, seed: int, side: str) -> None:
@@ -53,9 +55,9 @@ class Kernel(Loans):
         super().__init__(seed, side)
         sizes = MOSTLY_SCARCE if self.has_warps else SIZES[self.plain * 2 :]
         sharp = MOSTLY_ALONE if self.is_alone else ALL_SHARP if self.sharp else MOSTLY_EDGES
-        sharp = MOSTLY_LENT if self.lends else sharp
+        sharp = MOSTLY_VECTORS if self.in_vectors else MOSTLY_LENT if self.lends else sharp
         self.size = self.choice(sharp if self.has_edges else sizes)
-        self.is_small = self.size in ("micro", "scarce", "edges", "lanes", "alone", "lent")
+        self.is_small = self.size in ("micro", "scarce", "lanes", *WHOLE)
         self.namespace = self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
@@ -82,7 +84,7 @@ class Kernel(Loans):
         if self.size == "micro":
             self.scope = Scope([], [], [], [self.parameter], "data")
             self.micro()
-        elif self.size in ("edges", "alone", "lent"):
+        elif self.size in WHOLE:
             getattr(self, self.size)()
         else:
             self._body()

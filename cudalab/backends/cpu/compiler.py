@@ -32,6 +32,7 @@ from cudalab.backends.cpu.flags import (
     for_runtime,
     with_users,
 )
+from cudalab.backends.cpu.gathers import carefully
 from cudalab.backends.cpu.key import cached, key
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import (
@@ -456,13 +457,14 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
 
 def _run_compiler(command: Sequence[str]) -> Done:
     """Run a compiler, which may read a precompiled header in a folder that it searches."""
-    done = run(command)
+    attempt = partial(carefully, [command], lambda commands: run(*commands))
+    done = attempt()
     if not reads_damage(done.stderr):
         return done
     searched = [Path(word) for before, word in pairwise(command) if before == "-I"]
     own = [folder for folder in searched if folder.is_relative_to(cache_dir("cpu").parent)]
     headers = [header for folder in own for header in folder.glob("*.gch")]
-    return without_damaged(headers, partial(run, command), lambda done: done.stderr)
+    return without_damaged(headers, attempt, lambda done: done.stderr)
 
 
 def without_damaged(
