@@ -417,12 +417,21 @@ def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
             print_filled(row.what)
             for line, code in sorted({(row.line, row.code), _other_end(row)}):
                 if code:
-                    shown = Text(f"   {line:>6} | ", style="dim").append(code, "cyan")
-                    target.print(shown, soft_wrap=True)
+                    target.print(_quoted(line, code, target.width), soft_wrap=True)
         if len(different) > FINDINGS_SHOWN:
             print_filled(f"... and {len(different) - FINDINGS_SHOWN} more like these.")
         print_filled(f"Why: {one.why}")
         print_filled(f"Cure: {one.cure}")
+
+
+def _quoted(line: int, code: str, width: int) -> Text:
+    """A line of code with its number, continued below itself where the screen ends."""
+    head = f"   {line:>6} | "
+    layout: dict[str, Any] = {"initial_indent": head, "subsequent_indent": " " * (len(head) + 2)}
+    shown = Text(fill(code, width, break_long_words=False, break_on_hyphens=False, **layout))
+    shown.stylize("cyan", len(head))
+    shown.stylize("dim", 0, len(head))
+    return shown
 
 
 def _other_end(row: Finding) -> tuple[int, str]:

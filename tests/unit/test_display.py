@@ -135,3 +135,12 @@ def test_sentences_are_wrapped_for_a_terminal_and_whole_in_a_pipe(monkeypatch):
     assert prose.filled(text, 2) == "  a list: one,\n    two, three\nand the next line"
     monkeypatch.setenv("COLUMNS", "200")
     assert prose.columns() == prose.MAX_WIDTH
+
+
+def test_a_line_of_code_goes_on_below_itself():
+    code = "out[i] = in[i] + 1;  // a remark"
+    assert terminal._quoted(7, code, 1000).plain == f"        7 | {code}"
+    assert terminal._quoted(7, code, 32).plain.splitlines() == [
+        "        7 | out[i] = in[i] + 1;",
+        "              // a remark",
+    ]
