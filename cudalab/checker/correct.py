@@ -238,12 +238,20 @@ class Tests:
                 result.clues.append(Clue("keeps an answer", verdict.lines[0], cause))
         path.unlink(missing_ok=True)
 
+    def _asks_who_runs(self) -> list[Clue]:
+        """A word about a mask that a GPU may fill otherwise, if a kernel takes it from there."""
+        if not isinstance(self.submission, Kernel) or not self.submission.asks_who_runs:
+            return []
+        says = "here it is the calling thread's lane alone, which CUDA allows"
+        return [Clue("__activemask()", says, "name the lanes that take part by a mask of your own")]
+
     def _wrong(self, attempt: Attempt, verdict: Verdict, result: Result) -> None:
         if result.status is Status.PASSED:
             says = f"{verdict.wrong:,} of {verdict.total:,} elements" if verdict.total else ""
             _fail(result, Why.WRONG, says or verdict.lines[0])
         result.details += verdict.lines
         result.clues += [Clue(f.pattern, f.says, f.cause, f.look) for f in verdict.findings]
+        result.clues += self._asks_who_runs()
         if verdict.accuracy is not None:
             result.accuracy = _reported(verdict.accuracy)
         answers = set(attempt.answers)

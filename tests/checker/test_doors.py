@@ -278,6 +278,12 @@ def test_a_word_about_code_for_a_gpu_alone(tmp_path):
     assert "my.cu:16: a GPU gets other code here" in line
 
 
+def test_a_wrong_answer_by_a_mask_that_names_one_lane(tmp_path):
+    before = "const int lanes = __popc(__activemask());"
+    report, _ = judged(written(tmp_path, before, "(lanes > 1) * x[i]"), 3)
+    assert "__activemask()" in [clue["pattern"] for clue in report["tests"][0]["clues"]]
+
+
 @pytest.mark.parametrize("guard", ["exit(0);", LOOKS])
 def test_a_program_that_ends_where_the_sanitizer_looks(tmp_path, guard):
     above = "" if guard == LOOKS else "#if defined(CUDALAB_CHECK)\n#define GUARD exit(0);\n#else\n"

@@ -393,6 +393,12 @@ class Kernel(Compiled):
                 made.second_answer = read_regular(folder / reports.answer_name(1, 0), max_bytes)
         return made
 
+    @property
+    def asks_who_runs(self) -> bool:
+        """Whether it asks which lanes run together, where each is told of itself alone."""
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        return facts(self.device).on_host and "__activemask" in text
+
     def _other_types(self, report: CaseReport, trial: Trial) -> list[str]:
         """Messages about parameters of other types, or in another order, than the arguments."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
