@@ -23,6 +23,7 @@ from cudalab.backends.base import OnlyBuilds, build
 from cudalab.checker import cases, correct
 from cudalab.checker.submit import reports, worker
 from cudalab.checker.submit.guard import GuardedDevice
+from cudalab.checker.submit.kernel import RUNS
 from cudalab.checker.submit.looking import orders
 from cudalab.errors import CudalabError, InputError
 from cudalab.labs import registry
@@ -51,6 +52,7 @@ CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the varian
         {"dtype": "uint32", "bins": 1000},
         {"dtype": "uint32", "bins": 50_000},
     ),
+    "matmul": ({"product": "abt"},),
     "radixsort": ({"dtype": "float32"}, {"layout": "pairs"}),
     "reduce": (
         {"dtype": "float32", "op": "max"},
@@ -228,7 +230,7 @@ def made(lab: Lab, tests: Sequence[cases.Test]) -> Iterator[Given]:
             correct.make_input(lab, case, test, seed, path)
             inputs = lab.read_file(path, case).copy()
             refusal = correct.refusal(lab, case, path) if test.refuse else ""
-        yield Given(case, inputs, 1 if test.large else 2, refusal)
+        yield Given(case, inputs, 1 if test.large else RUNS, refusal)
 
 
 def wrong(lab: Lab, variant: Variant, device: Device, given: Given) -> bool:
