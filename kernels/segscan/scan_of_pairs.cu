@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) make_pairs(const
                                                                            const int* items,
                                                                            T* pairs, unsigned n) {
     const unsigned i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    if (i < n) pairs[i] = pair_of(keys, items, i);
+    if (i < n) pairs[i] = pair_at(keys, items, i);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) take_sums(const T* pairs, int* out,

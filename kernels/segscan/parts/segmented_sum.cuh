@@ -15,8 +15,11 @@ struct SegmentedSum {
     }
 };
 
+__device__ inline Pair pair_of(bool begins, int item) {
+    return (Pair)begins << 32 | (unsigned)item;
+}
+
 // A segment begins where a key differs from the one before.
-__device__ inline Pair pair_of(const int* keys, const int* items, unsigned i) {
-    const bool begins = i == 0 || keys[i] != keys[i - 1];
-    return (Pair)begins << 32 | (unsigned)items[i];
+__device__ inline Pair pair_at(const int* keys, const int* items, unsigned i) {
+    return pair_of(i == 0 || keys[i] != keys[i - 1], items[i]);
 }
