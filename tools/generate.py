@@ -41,6 +41,7 @@ from tools.studies.counters import JUDGED, agreeing
 from tools.suites import tables as judged_suites
 from tools.website import manual, schemas
 from tools.world import compare as world
+from tools.world import makefiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -410,6 +411,7 @@ PARTS = {
     "checks": checks.table,
     "watching": watching.table,
     "samples": samples,
+    "makefiles": makefiles.table,
     "world": world.compared,
     "oracle": oracle.compared,
     "inputs": inputs,

@@ -232,7 +232,7 @@ class _ObservedMemory(ctypes.Structure):
 # cudalab::MessageKind of internal.h
 MESSAGE_KINDS = (
     *("failed kernel", "unread error", "leak", "failed call", "overrun", "refusal"),
-    "errors read",
+    *("errors read", "unread call"),
 )
 _MessageCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
 _Visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)

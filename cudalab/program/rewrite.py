@@ -25,6 +25,7 @@ from cudalab.program import (
     removed,
     sides,
     tiles,
+    unchecked,
 )
 from cudalab.program.launches import Known, short_name
 from cudalab.program.parsed import Parsed, parse, read
@@ -69,6 +70,7 @@ def edited(
         _rewrite_variables(each)
         _rewrite_empty(each)
         _enlist_kernels(each, kernels)
+        unchecked.rewrite(each)
         assembly.rewrite(each, each.tokens, pasted)
         edits = [*shared.edits(each.root, each.words, each.file.text)]
         launches.rewrite(each, each.root, each.words, kernels)

@@ -1,14 +1,25 @@
 """Failed calls of the runtime API whose result the program ignores."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from cudalab.language.tokens import Lines, closing, opening, tokenize
 
-# What a program counts on: bytes that are copied or set, and memory that is made or given back.
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from cudalab.language.tokens import Token
+    from cudalab.program.parsed import Parsed
+
+# What a program counts on: bytes that are copied or set, memory that is made or given back, and
+# which device is used.
+_COUNTED_ON = re.compile(r"cuda(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|SetDevice\b)\w*")
+_API = re.compile(r"cuda[A-Z]")
 _NEEDED = re.compile(
     r"(?P<file>[^:\n]+):(?P<line>\d+): "
-    r"(?P<name>cuda(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister)\w*): "
+    rf"(?P<name>{_COUNTED_ON.pattern}): "
     r"cudaError(?!NotSupported)\w+: (?P<why>.*)",
     re.DOTALL,
 )
@@ -28,8 +39,8 @@ def unchecked(messages: Sequence[tuple[str, str]], texts: Mapping[str, Sequence[
         if kind == "errors read":
             waiting.clear()
         elif kind == "failed call" and (match := _NEEDED.match(text)):
-            lines = texts.get(match["file"], ())
-            if _is_thrown_away("\n".join(lines), match["name"], int(match["line"])):
+            source = "\n".join(texts.get(match["file"], ()))
+            if _is_thrown_away(source, match["name"], int(match["line"])):
                 waiting[text] = None
     return list(waiting)
 
@@ -46,25 +57,58 @@ def leaves_null(ignored: Sequence[str]) -> bool:
     return any(_MAKES.search(text) for text in ignored)
 
 
+def rewrite(parsed: Parsed) -> None:
+    """Tell the runtime before each such call that nobody looks at its result.
+
+    The call stays what it is, even where a macro has its name. A call among its arguments would be
+    taken for it.
+    """
+    tokens = parsed.tokens
+    of_device = {i for body in parsed.bodies for i in range(body.first, body.last)}
+    for first, last in thrown_away(tokens):
+        calls = [i for i in range(first, last) if tokens[i + 1].text == "("]
+        if first not in of_device and [i for i in calls if _API.match(tokens[i].text)] == [first]:
+            begin = first - (tokens[first - 1].text == "::")
+            at = tokens[begin].start
+            parsed.replace(at, at, "(::cudalab::cudalab_thrown_away(), ")
+            parsed.replace(tokens[last].end, tokens[last].end, ")")
+
+
 def _is_thrown_away(text: str, name: str, line: int) -> bool:
     """Whether a call of `name` on a line is a statement by itself."""
     tokens, lines = tokenize(text), Lines(text)
+    return any(
+        tokens[first].text == name
+        and lines[tokens[first].start] <= line <= lines[tokens[last].start]
+        for first, last in thrown_away(tokens)
+    )
+
+
+def thrown_away(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """The calls that are statements by themselves: the indices of name and closing parenthesis."""
     for i, token in enumerate(tokens[:-1]):
-        if token.text != name or tokens[i + 1].text != "(" or lines[token.start] > line:
+        if tokens[i + 1].text != "(" or not _COUNTED_ON.fullmatch(token.text):
             continue
         end = closing(tokens, i + 1)
-        if end is None or end + 1 >= len(tokens) or lines[tokens[end].start] < line:
+        if end is None or end + 1 >= len(tokens) or tokens[end + 1].text != ";":
             continue
-        words = ["", *(each.text for each in tokens[:i])]
-        if words[-1] == "::":
-            words.pop()
-        if words[-3:] == ["(", "void", ")"]:
-            del words[-3:]
-        if words[-1] == ")":
-            begin = opening(tokens, len(words) - 2)
-            is_statement = bool(begin) and tokens[(begin or 1) - 1].text in _CONDITIONAL
-        else:
-            is_statement = words[-1] in _BEFORE_STATEMENT
-        if is_statement and tokens[end + 1].text == ";":
-            return True
-    return False
+        if _begins_statement(tokens, i):
+            yield i, end
+
+
+def _begins_statement(tokens: Sequence[Token], i: int) -> bool:
+    """Whether token `i`, with a `::` or a `(void)` before it, is the first of a statement."""
+    if i and tokens[i - 1].text == "::":
+        i -= 1
+    if [each.text for each in tokens[max(i - 3, 0) : i]] == ["(", "void", ")"]:
+        i -= 3
+    before = tokens[i - 1].text if i else ""
+    if before == ")":
+        begin = opening(tokens, i - 1)
+        return bool(begin) and tokens[(begin or 1) - 1].text in _CONDITIONAL
+    if before == ":":  # of a label, or of `a ? b : c`
+        j = i - 1
+        while j and tokens[j - 1].text not in ("?", ";", "{", "}"):
+            j -= 1
+        return not j or tokens[j - 1].text != "?"
+    return before in _BEFORE_STATEMENT

@@ -1,4 +1,4 @@
-"""`cudalab run --sanitize`: calls of the API that failed, and that nobody looked at."""
+"""Calls of the API that failed, and that nobody looked at: `cudalab run --sanitize`, and plain."""
 
 from __future__ import annotations
 
@@ -47,3 +47,52 @@ def test_what_is_done_with_memory_that_was_never_made_follows_from_that(tmp_path
     filled = marked("never made")[0] + 1
     assert places(found["follows"]) == [filled, *marked("through null"), filled + 1]
     assert found["follows"][1].endswith(", through a null pointer.")
+
+
+NOTE = "cudalab: unchecked.cu:{}: {} failed and the program does not look at its result: {}"
+
+
+def run(part):
+    """The notes of an ordinary run."""
+    done = cudalab("run", "--device", "cpu", PROGRAM.name, "--", part, cwd=PROGRAM.parent)
+    assert done.returncode != 125
+    return done.stderr.decode().splitlines()
+
+
+def test_an_ordinary_run_tells_of_the_first_such_call():
+    first, *_, launch = marked("thrown away")
+    of_launch, of_call = run("0")
+    assert of_launch.startswith(f"cudalab: unchecked.cu:{launch}: the launch failed and the")
+    assert of_call.startswith(NOTE.format(first, "cudaMemcpy", "cudaErrorInvalidValue"))
+    assert run("1") == []
+    never_made = NOTE.format(*marked("never made"), "cudaMalloc", "cudaErrorMemoryAllocation")
+    assert any(note.startswith(never_made) for note in run("2"))
+
+
+FORMS = """#include <cstdio>
+#define FREE(p) cudaFree(p)
+template <class T>
+void copy(T* a, T* b, bool is_first) {
+    switch (is_first) {
+        case true: cudaMemcpy(a, b, sizeof(T), cudaMemcpyHostToHost);  // thrown away
+    }
+}
+int main(int count, char**) {
+    int *device, host = 0;
+    cudaMalloc(&device, 4), cudaMemset(device, 0, 4);
+    cudaError_t read = count ? cudaSuccess : cudaFree(&host);
+    read = count < 0 ? cudaSuccess : cudaFree(&host);
+    FREE(&host);
+    [&] { return cudaFree(&host); }();
+    copy(device, &host, read == cudaErrorInvalidValue);
+    FREE(device);
+}
+"""
+
+
+def test_what_is_a_statement_by_itself(tmp_path):
+    (tmp_path / "forms.cu").write_text(FORMS, encoding="utf-8")
+    done = cudalab("run", "--device", "cpu", "forms.cu", cwd=tmp_path)
+    said = done.stderr.decode().splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("cudalab: forms.cu:6: cudaMemcpy failed and the program")

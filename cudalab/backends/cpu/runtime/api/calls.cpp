@@ -20,12 +20,21 @@ static bool kernels_share_lock;
 static thread_local cudaError_t last_error = cudaSuccess;
 static cudaError_t for_good = cudaSuccess;
 
-// The last error of a launch until the program reads it. Other calls return their own errors.
+// The last error of a launch until the program reads it.
 static struct Unread {
     cudaError_t error;
     Place place;
     char why[400];
 } unread;
+// The first of the calls that failed though the program throws their results away.
+static struct {
+    unsigned count;
+    char text[700];
+} unread_calls;
+static thread_local bool next_is_thrown_away;
+void cudalab_thrown_away() {
+    next_is_thrown_away = true;
+}
 
 static bool is_forked;  // from a process that has used the device: a GPU's driver refuses that
 static void become_child() {
@@ -57,6 +66,7 @@ static void at_exit() {
                  cudaGetErrorString(unread.error), unread.why);
         report(MessageKind::UNREAD_ERROR, text);
     }
+    if (unread_calls.count) report(MessageKind::UNREAD_CALL, unread_calls.text);
     tell_leaks();
 }
 
@@ -91,13 +101,18 @@ bool runtime_is_used() {
 }
 
 Call::Call(const char* name_, Place place_, Where where_)
-    : name(name_), place(place_), of_kernel(cudalab_in_kernel()), where(where_) {
+    : name(name_),
+      place(place_),
+      of_kernel(cudalab_in_kernel()),
+      is_thrown_away(!of_kernel && next_is_thrown_away),
+      where(where_) {
     if (of_kernel) {
         pthread_mutex_lock(&lock_of_kernels);
         locks_both = kernels_share_lock;
         if (locks_both) pthread_mutex_lock(&lock);
         return;
     }
+    next_is_thrown_away = false;
     pthread_mutex_lock(&lock);
     ++times_locked;
     is_used |= !of_driver;
@@ -204,6 +219,11 @@ cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
         unread.place = place;
         memcpy(unread.why, text, sizeof text);
     }
+    if (is_thrown_away && error != cudaErrorNotSupported && !unread_calls.count++)
+        snprintf(unread_calls.text, sizeof unread_calls.text,
+                 "%s:%d: %s failed and the program does not look at its result: %s (%s): %s",
+                 shown.file, shown.line, name, cudaGetErrorName(error), cudaGetErrorString(error),
+                 text);
     return last_error = error;
 }
 cudaError_t Call::fail_for_good(cudaError_t error, const char* why) {
@@ -232,6 +252,7 @@ cudaError_t cudaPeekAtLastError() {
     Call call("cudaPeekAtLastError", {}, Call::ANYWHERE);
     if (call.of_kernel) return error_of_thread();
     unread.error = cudaSuccess;
+    unread_calls.count = 0;
     if (last_error) report(MessageKind::ERRORS_READ, "");
     return call.pending() ? for_good : last_error;
 }

@@ -43,7 +43,8 @@ class Call {
     bool is_asynchronous() const;  // the host does not wait for the work: launches, cuda…Async
     const char* const name;        // "launch", or the function's
     const Place place;
-    const bool of_kernel;  // a kernel makes the call
+    const bool of_kernel;       // a kernel makes the call
+    const bool is_thrown_away;  // nobody looks at the result
   private:
     void unlock();
     const Where where;
@@ -216,6 +217,7 @@ enum class MessageKind {
     OVERRUN,
     REFUSAL,
     ERRORS_READ,  // the program has asked for the error of the calls that failed
+    UNREAD_CALL,  // failed, its result was thrown away, and nobody has asked for the error
 };
 void report(MessageKind what, const char* text);
 // assert() in host code, as the C library ends it.

@@ -248,6 +248,7 @@ void report(MessageKind what, const char* text) {
     if (what == MessageKind::OVERRUN || what == MessageKind::ERRORS_READ) return;
     if (what == MessageKind::LEAK && !getenv("CUDALAB_LEAKS")) return;
     if (what == MessageKind::FAILED_CALL && !getenv("CUDALAB_ERRORS")) return;
+    if (what == MessageKind::UNREAD_CALL && getenv("CUDALAB_ERRORS")) return;
     fprintf(stderr, "cudalab: %s\n", text);
 }
 

@@ -22,6 +22,8 @@ struct cudaLaunchConfig_t {
 
 #pragma GCC visibility push(default)
 namespace cudalab {
+// Before a call whose result the program throws away; a rewritten program calls it.
+void cudalab_thrown_away();
 // A cudaError_t function of the device's side; messages use the program's name for it.
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* function, CUDALAB_HERE);
 cudaError_t set_function_attribute(const void* function, cudaFuncAttribute attribute, int value,
