@@ -57,6 +57,7 @@ def test_no_mistake_hides_another_one(names, does_not):
 SINGLE = tomllib.loads((MISTAKES / "single.toml").read_text(encoding="utf-8"))["mistakes"]
 
 
+@with_gcc  # whose words are asked for
 @pytest.mark.parametrize("mistake", SINGLE, ids=[each["of"][1].strip() for each in SINGLE])
 def test_a_mistake_is_told_in_one_line(mistake, tmp_path):
     """A misspelt word or a sign that is missing makes a compiler say more than one thing."""
