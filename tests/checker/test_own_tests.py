@@ -169,15 +169,22 @@ def test_a_mistake_of_the_worker_is_the_graders(tmp_path, monkeypatch, mode):
     assert "cudalab itself failed: TypeError" in " ".join(broken.details)
 
 
-def test_the_disk_limit_leaves_out_what_the_grader_keeps(tmp_path):
-    """Copies of inputs, and the answers of several runs: of 64 MB each they were too much."""
+@pytest.mark.parametrize(
+    "limits",
+    [
+        # Copies of inputs, and the answers of several runs: of 64 MB each they were too much.
+        Limits(disk_bytes=4 << 20),
+        # More than the worker has, as for an input of 128 MB: a child cannot raise it.
+        Limits(output_bytes=2 << 30),
+    ],
+)
+def test_limits_that_large_inputs_need(tmp_path, limits):
     lab = labs.get("transpose")
     right = kernel(tmp_path, "transpose", "naive")
     mine = Kernel(lab=lab, path=right, sandbox=sandbox.choose("auto"), device="cpu", label="my.cu")
     path = tmp_path / "tests.toml"
     path.write_text("[[test]]\nn = '1x1Mi'\n")
     plan = cases.load(path, lab, {})
-    limits = Limits(disk_bytes=4 << 20)
     settings = Settings(seed=3, sanitize=False, timing=False, limits=limits)
     report = judge.check(lab, mine, plan, mine.sandbox, settings)
     assert report.exit_code is ExitCode.OK
