@@ -111,6 +111,7 @@ def test_every_lab_has_a_program():
         "textures",
         "streams",
         "tricky",
+        "alike",
         "truths",
     ],
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.places import INTO
+from cudalab.backends.cpu.regions.strides import changed_elements
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
 from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
 
@@ -81,6 +82,11 @@ def steps_of(loop: Statement, facts: Facts, strides: Strides) -> Steps | None:
         return None
     strides.assume(index.name, 1)
     plain = all(_is_plain(each, facts) and strides.are_near(each) for each in loop.parts[0].inside)
+    words = loop.parts[0].words  # a sum in an element may be several threads', as in in_step.py
+    plain &= all(
+        not is_read or any(index.name in texts(part) for part in parts)
+        for is_read, parts in changed_elements(words)
+    )
     return Steps(index, step, loop) if plain else None
 
 

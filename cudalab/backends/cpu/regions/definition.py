@@ -38,7 +38,9 @@ def definition(body: Body) -> str:
     for parameter in function.parameters:
         _begin_parameter(body, parameter)
     if body.facts.in_step:
-        writer.add(f"if (CUDALAB_RAGGED) {{ {body.one_by_one} }}")
+        # Threads of several rows that know no row change the same elements.
+        alike = "|| !cudalab_B.flat()" if body.facts.unit.is_flat(function) else ""
+        writer.add(f"if (CUDALAB_RAGGED {alike}) {{ {body.one_by_one} }}")
     body.statements(body.facts.statements, last=True)
     writer.add("}\n")
     return writer.text()

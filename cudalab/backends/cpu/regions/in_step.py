@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Facts
-from cudalab.backends.cpu.regions.strides import Strides
+from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit, parsed
@@ -144,6 +146,14 @@ def _declaring(names: set[str], spec: Words, statement: Statement) -> Statement:
     return replace(statement, first=first, parts=parts)
 
 
+def _asks_for_row(words: Words) -> bool:
+    names = texts(words)
+    return any(
+        names[i : i + 3] in (["threadIdx", ".", "y"], ["threadIdx", ".", "z"])
+        for i in range(len(names))
+    )
+
+
 class _Kernel:
     """A kernel without barriers."""
 
@@ -161,7 +171,7 @@ class _Kernel:
         if "..." in texts(facts.function.template):
             return False
         bodies = [facts.function.body, *(function.body for function in called)]
-        if any(_LOOPS & set(texts(body)) for body in bodies[1:]):
+        if any(_LOOPS & set(texts(body)) or any(changed_elements(body)) for body in bodies[1:]):
             return False
         return all(map(self._is_pure, bodies)) and self._has_plain_loops()
 
@@ -173,6 +183,7 @@ class _Kernel:
         for statement in self._facts.statements:
             if statement.kind == "for":
                 suits = self._is_plain(statement) and strides.are_near(statement)
+                suits = suits and self._sums_apart(statement.words, strides)
             elif is_guard(statement):
                 suits = not begun
             else:
@@ -181,6 +192,44 @@ class _Kernel:
                 return False
             begun |= not (statement.declared or is_guard(statement))
         return True
+
+    def _sums_apart(self, words: Words, strides: Strides) -> bool:
+        """Whether no two threads of a block change the same element and read it, as sums do.
+
+        Threads that all sum up in one element find in it what they have written themselves, if
+        each goes through its rounds by itself, as the registers of a GPU have it.
+        """
+        return all(
+            any(strides.of(part) == 1 for part in parts)
+            and (self._is_flat or any(map(self._differs_by_row, parts)))
+            for is_read, parts in changed_elements(words)
+            if is_read
+        )
+
+    @cached_property
+    def _is_flat(self) -> bool:
+        return self._facts.unit.is_flat(self._facts.function)
+
+    @cached_property
+    def _rows(self) -> set[str]:
+        """The names of what is different from row to row."""
+        rows: set[str] = set()
+        for statement in self._facts.statements:
+            for each in statement.walk():
+                rows |= {
+                    local.name
+                    for local in each.declared
+                    if rows & set(texts(local.initializer)) or _asks_for_row(local.initializer)
+                }
+        return rows
+
+    def _differs_by_row(self, words: Words) -> bool:
+        names = {
+            word.text
+            for before, word in pairwise([None, *words])
+            if word and (before is None or before.text not in (".", "->"))
+        }
+        return bool(self._rows & names) or _asks_for_row(words)
 
     def _is_pure(self, body: Words) -> bool:
         """Whether a function only computes and assigns."""

@@ -23,6 +23,8 @@ _WEAKER = frozenset(  # operators that bind less than a sum does
     {"<<", ">>", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^", "&&", "||", "=", ","}
 )
 
+_ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
+
 
 class Strides:
     """How much values differ between neighbours along x; None if that is unclear."""
@@ -141,6 +143,23 @@ class Strides:
             return False
         is_last = texts(words[end + 1 : end + 2]) != ["["]
         return abs(stride + before) <= is_last
+
+
+def changed_elements(words: Words) -> Iterator[tuple[bool, list[Words]]]:
+    """The elements that a text changes: whether it reads them, too; their array, their indices."""
+    names = texts(words)
+    for i, word in enumerate(words):
+        if word.text != "[" or names[i - 1] == "]":
+            continue
+        brackets = [(i, close(words, i))]
+        while names[brackets[-1][1] + 1 :][:1] == ["["]:
+            opening = brackets[-1][1] + 1
+            brackets.append((opening, close(words, opening)))
+        after, before = names[brackets[-1][1] + 1 :][:1], names[max(i - 3, 0) : i - 1]
+        steps = after in (["++"], ["--"]) or before[-1:] in (["++"], ["--"])
+        if steps or before == ["cudalab_into", "("] or after in ([each] for each in _ASSIGNMENTS):
+            indices = [words[opening + 1 : closed] for opening, closed in brackets]
+            yield after != ["="] or names.count(names[i - 1]) > 1, [words[i - 1 : i], *indices]
 
 
 def _is_dereference(words: Words, i: int) -> bool:
