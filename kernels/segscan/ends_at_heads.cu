@@ -4,7 +4,7 @@
 // adds     = "tiles in which a segment begins are where a look-back ends"
 // dispatch = "one_pass"
 // default  = ["cuda", "cpu"]
-// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 8, STATUS_BYTES = 8 }
+// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 20, STATUS_BYTES = 8 }
 // ///
 //
 // Nothing of what comes before the beginning of a segment reaches beyond it. So a tile in which one
@@ -18,6 +18,9 @@
 // not needed.
 //
 // Limits: if all items are one segment, it is the scan of an array, and looks back as far.
+//
+// Items of a thread, measured on an H200 with 2^25 items: 4, 8, 12, 16 and 20 take 198, 157, 146, 149
+// and 138 us; CUB's InclusiveSumByKey took 144 us in the same minute.
 //
 // Macros from outside: THREADS_PER_BLOCK, ITEMS_PER_THREAD.
 #include "segscan/parts/segmented_sum.cuh"

@@ -3,7 +3,7 @@
 // order    = 2
 // adds     = "pairs live in registers: keys and items are read once"
 // dispatch = "one_pass"
-// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 8, STATUS_BYTES = 16 }
+// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 16, STATUS_BYTES = 16 }
 // ///
 //
 // The scan lab's `decoupled_lookback`, with the same operator: a block reads a tile of keys and
@@ -12,6 +12,9 @@
 //
 // Limits: a tile waits for the sums of all tiles before it, though only what comes before its first
 // segment's beginning depends on them. Each of these sums takes two words and a fence.
+//
+// Items of a thread, measured on an H200 with 2^25 items: 4, 8, 12, 16 and 20 take 374, 263, 241, 203
+// and 225 us.
 //
 // Macros from outside: THREADS_PER_BLOCK, ITEMS_PER_THREAD.
 #include "segscan/parts/segmented_sum.cuh"
