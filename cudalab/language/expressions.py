@@ -212,7 +212,7 @@ class Expressions:
                 member = words.texts[name]
                 node = Node("member", i, behind, [node], text=member, at=last, scope=scope)
             elif sign in ("++", "--"):
-                behind = last + 2
+                behind = last + words.width(last, sign)
                 node = Node("unary", i, behind, [node], text=f"_{sign}", at=last, scope=scope)
             elif sign == "<<" and words.texts[last + 2] == "<":
                 launch = self._launch(node, last, end, scope)

@@ -25,9 +25,10 @@ T = TypeVar("T")
 # operations of a warp on numbers of both signs, and arrays of a thread, and from the fifth on
 # mostly one change of a variable that is the same in all threads, and from the sixth on mostly
 # pointers and references to a thread's variables that are used beyond a barrier, and from the
-# seventh on mostly plain arithmetic that a compiler turns into vectors.
+# seventh on mostly plain arithmetic that a compiler turns into vectors. From the eighth on kinds of
+# kernels take turns, and a variable is stepped up or down before threads meet.
 PLAIN, BY_WARPS, EDGES, SHARP, ALONE = 1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000
-LENT, VECTORS = 6_000_000, 7_000_000
+LENT, VECTORS, STEPPED = 6_000_000, 7_000_000, 8_000_000
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Draws:
         self.seed, self.host = seed, side == "host"
         self.plain, self.has_warps, self.has_edges = seed >= PLAIN, seed >= BY_WARPS, seed >= EDGES
         self.sharp, self.is_alone, self.lends = seed >= SHARP, seed >= ALONE, seed >= LENT
-        self.in_vectors = seed >= VECTORS
+        self.in_vectors, self.steps = seed >= VECTORS, seed >= STEPPED
         self.scope = Scope()
         self.count = 0
         self.names = self.random.sample(NAMES, len(NAMES))

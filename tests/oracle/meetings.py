@@ -81,7 +81,13 @@ class Meetings(Functions):
 
     def barrier(self) -> None:
         """Write a barrier, directly or in a function."""
+        self.stepped()
         self.cuda(self.choice(PLAIN_BARRIERS if self.plain else BARRIERS))
+
+    def stepped(self) -> None:
+        """Step a variable up or down just before threads meet, perhaps."""
+        if self.steps and self.ints() and self.chance(0.4):
+            self.phase(f"{self.some_int()}{self.choice(['++', '--'])};")
 
     def fold(self, name: str, text: str) -> str:
         """Give the statement that folds an int into a variable."""

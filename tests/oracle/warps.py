@@ -36,6 +36,7 @@ class Warps(Meetings):
 
     def collective(self) -> None:
         """Write a vote, a shuffle or a reduction."""
+        self.stepped()
         full = self.threads % 32 == 0 and not self.leaving
         draws = [self.among_some, self.among_some, self.among_some, self.drain, self.leaders]
         if full:

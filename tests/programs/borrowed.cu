@@ -371,6 +371,44 @@ __global__ void bound_by_reference(const int* in, int* out) {
     out[t] = counter.value;
 }
 
+// Lambdas that refer to variables of a thread, called on both sides of barriers.
+__global__ void called_lambda(const int* in, int* out) {
+    const int t = threadIdx.x;
+    int x = 3 * t;
+    const auto add = [&](int by) { return x += by; };
+    overwrite(t);
+    __syncthreads();
+    add(in[t]);
+    overwrite(t);
+    __syncthreads();
+    out[t] = add(4) + x;
+}
+__global__ void lambda_in_lambda(const int* in, int* out) {
+    const int t = threadIdx.x;
+    int x = in[t];
+    const auto at = [&](int by) {
+        const int* place = &x;
+        return *place * by;
+    };
+    const auto both = [&] { return at(2) + at(3); };
+    __syncthreads();
+    x++;
+    __syncthreads();
+    overwrite(t);
+    out[t] = both();
+}
+__global__ void set_by_lambda(const int* in, int* out) {
+    const int t = threadIdx.x;
+    int x = in[t];
+    const int* place = nullptr;
+    const auto point = [&] { place = &x; };
+    point();
+    overwrite(t);
+    __syncthreads();
+    overwrite(t);
+    out[t] = *place;
+}
+
 static int in_h[128], out_h[64], wrong, kernels, *in_d, *out_d;
 
 template <class Expected>
@@ -426,5 +464,8 @@ int main() {
     CHECK(shifted_object, 8 + t + in_h[t]);
     CHECK(pointer_to_member, 2 * (t % 2 ? 1 : in_h[t]));
     CHECK(bound_by_reference, 7 + in_h[t]);
+    CHECK(called_lambda, 2 * (3 * t + in_h[t] + 4));
+    CHECK(lambda_in_lambda, 5 * (in_h[t] + 1));
+    CHECK(set_by_lambda, in_h[t]);
     printf("%d kernels, %d wrong\n", kernels, wrong);
 }

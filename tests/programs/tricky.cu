@@ -122,17 +122,20 @@ __global__ void falls_through(const int* in, int* out) {
     __shared__ int s[32];
     int v = in[threadIdx.x];
     switch (blockIdx.x) {
-    case 0: v += 3;
-    case 1:
-        s[threadIdx.x] = v;
-        __syncthreads();
-        v = s[31 - threadIdx.x] * 2;
-        __syncthreads();
-    case 2: v ^= 1; break;
-    default:
-        s[threadIdx.x] = -v;
-        __syncthreads();
-        v = s[(threadIdx.x + 1) % 32];
+        case 0:
+            v += 3;
+        case 1:
+            s[threadIdx.x] = v;
+            __syncthreads();
+            v = s[31 - threadIdx.x] * 2;
+            __syncthreads();
+        case 2:
+            v ^= 1;
+            break;
+        default:
+            s[threadIdx.x] = -v;
+            __syncthreads();
+            v = s[(threadIdx.x + 1) % 32];
     }
     out[blockIdx.x * 32 + threadIdx.x] = v;
 }
@@ -213,8 +216,8 @@ static void check_places() {
     places<<<dim3(2, 1, 3), dim3(5, 3, 2)>>>(out_d);
     for (int b = 0; b < 6; ++b)
         for (int t = 0; t < 30; ++t)
-            want[b * 30 + t] = (t / 15 * 10 + t / 5 % 3) * 10 + t % 5 + t * 1000 +
-                               (b / 2 * 4 + b % 2) * 100000;
+            want[b * 30 + t] =
+                (t / 15 * 10 + t / 5 % 3) * 10 + t % 5 + t * 1000 + (b / 2 * 4 + b % 2) * 100000;
 }
 
 // A tail without __syncwarp: each of its statements is one for all lanes.
@@ -481,6 +484,28 @@ static void check_leave() {
     }
 }
 
+// What a thread steps up or down is stepped before the lanes or the block meet.
+__global__ void stepped(const int* in, int* out) {
+    __shared__ int s[64];
+    const int t = threadIdx.x;
+    int up = in[t], down = in[t], found;
+    up++;
+    up = __shfl_xor_sync(~0u, up, 1);
+    down--;
+    found = __syncthreads_count(down > 0);
+    s[t] = found;
+    s[t]++;
+    found = __syncthreads_or(s[t] == 1);
+    out[t] = up * 1000 + s[63 - t] * 2 + found;
+}
+static void check_stepped() {
+    stepped<<<1, 64>>>(in_d, out_d);
+    int found = 0;
+    for (int i = 0; i < 64; ++i) found += in_h[i] - 1 > 0;
+    for (int i = 0; i < 64; ++i)
+        want[i] = (in_h[i ^ 1] + 1) * 1000 + (found + 1) * 2 + (found == 0);
+}
+
 #define CHECK(name) begin(kernels + 1), check_##name(), end(#name)
 int main() {
     cudaMalloc(&in_d, sizeof in_h);
@@ -488,7 +513,7 @@ int main() {
     CHECK(scan_of_eights), CHECK(elected), CHECK(two_votes), CHECK(some_sum), CHECK(by_goto);
     CHECK(falls_through), CHECK(until_still), CHECK(buffers), CHECK(places), CHECK(tail);
     CHECK(greatest), CHECK(tickets), CHECK(bytes), CHECK(state), CHECK(around);
-    CHECK(two_arrays), CHECK(narrow), CHECK(lent), CHECK(leave);
+    CHECK(two_arrays), CHECK(narrow), CHECK(lent), CHECK(leave), CHECK(stepped);
     begin(30), check_of_size<7>(), end("of_size<7>");
     begin(31), check_of_size<16>(), end("of_size<16>");
     printf("%d kernels, %d wrong\n", kernels, wrong);

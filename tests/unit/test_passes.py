@@ -44,6 +44,7 @@ def in_words(text):
         ("switch (x) { case 1: break; default: ; }", ["other"]),
         ("struct P { int x; }; const T<A<int>> q(1);", ["other", "simple"]),
         ("auto f = [&](int i) { return i; }; return f(1);", ["simple", "simple"]),
+        ("x++; y[i]--; ++z; p->n++; __syncthreads();", ["simple"] * 5),
     ],
 )
 def test_statements_are_those_of_the_tree(text, kinds):

@@ -6,6 +6,7 @@ computed anew in each region. Rather one variable too many is kept than one too 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.syntax import locals_of
@@ -104,7 +105,13 @@ def _lent_in(
             values = [each for each in values if each not in inside]
     if refers:
         lent |= _names(values)
-    return lent & facts.levels.names.keys()
+    return lent & facts.levels.names.keys() - _only_called(facts, words)
+
+
+def _only_called(facts: Facts, words: Words) -> set[str]:
+    """The lambdas that a text declares or calls, and does not hand on."""
+    named = {word.text for word, after in pairwise(words) if after.text not in ("(", "=")}
+    return facts.lambdas & _names(words) - named - _names(words[-1:])
 
 
 def _names(words: Words) -> set[str]:
