@@ -165,7 +165,7 @@ class Alone(Edges):
             f"{b} ^= [&](int by) {{ return {a} ^= by; }}({value});",
             f"{{ auto {q} = [&] {{ return [&] {{ {a} ^= {value}; }}; }}; {q}()(); }}",
             f"{{ auto {q} = [&, at = &{a}](int by) {{ *at ^= by; }}; {q}({value}); }}",
-            f"{{ auto {q} = [](auto&... given) {{ ((given ^= 9), ...); }}; {q}({a}, {b}); }}",
+            f"{{ auto {q} = [](auto&... all) {{ ((all ^= 9), ...); }}; {q}({a}, {b}); }}",
             f"{{ auto {q} = [{a}]() mutable {{ {a} ^= 5; return {a}; }}; {b} ^= {q}(); }}",
             f"apply_to({a}, [](int& it) {{ it ^= 3; }});",
             f"apply_to({a}, [&](int it) {{ {b} ^= it; }});",

@@ -21,7 +21,7 @@ class Forms(Values):
         """Give statements with types of their own."""
         return [
             (
-                f"{{ union {{ int joined; unsigned char few[4]; }} {q}; {q}.joined = {value};"
+                f"{{ union {{ int all; unsigned char few[4]; }} {q}; {q}.all = {value};"
                 f" {a} ^= {q}.few[{b} & 3]; }}"
             ),
             (

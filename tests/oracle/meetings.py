@@ -25,8 +25,8 @@ BARRIERS = (
     "SYNC;", "Meeting::all();", "Meeting().here();", "Meeting()();", "nested::meet();",
     "meet_of<int>();", "(void)__syncthreads_and(1);", "{ __syncthreads(); }",
     "do { meet(); } while (0);", "for (int once = 0; once < 1; ++once) __syncthreads();",
-    "[] { __syncthreads(); }();", "{ auto meeting = [&] { meet(); }; meeting(); }",
-    "{ Leaving here_; }", "Arriving();", "Meeting() + 1;", "meet_if<true>();",
+    "[] { __syncthreads(); }();", "{ auto all = [&] { meet(); }; all(); }",
+    "{ Leaving all; }", "Arriving();", "Meeting() + 1;", "meet_if<true>();",
     "switch (1) { default: SYNC; }", "if (true) __syncthreads();", "meet_all(1, 2);",
     "(void)__syncthreads_or(0);", "Meeting::Inner::all();", "(meet(), (void)0);",
 )  # fmt: skip
