@@ -75,6 +75,7 @@ BESIDES: Mapping[str, tuple[Defines, tuple[str, ...]]] = {
 ONE_INPUT = {"radixsort_report": "course"}  # each of its launches has a million threads
 # Programs of tests/programs that are reported, and why that is right.
 REPORTED = {
+    "alike": "threads sum up in the same element, each as if it were alone",
     "arrays": "a surface is written beyond its border, which ends the kernel",
     "atomics": "blocks meet in atomic operations of block scope",
     "background": "kernels wait for the host, which goes on when they have ended",

@@ -30,7 +30,7 @@ def learn(folder, *words, **env):
 
 
 def test_in_a_pipe_it_prints_the_task_and_one_verdict(tmp_path):
-    done = learn(tmp_path)
+    done = learn(tmp_path, COLUMNS="")
     assert done.returncode == 3, done.stderr
     assert "Step 1 of 24: " in done.stdout
     assert "wrong answer" in done.stdout

@@ -214,7 +214,8 @@ def test_a_file_that_ends_too_early_is_to_blame_itself(tmp_path, end):
 
 def test_a_pipe_gets_whole_lines(tmp_path):
     (tmp_path / "my.cu").write_text((BROKEN / "missing_barrier.cu").read_text())
-    done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True)
+    env = {**os.environ, "COLUMNS": ""}
+    done = command.cudalab("watch", "reduce", "my.cu", "--once", cwd=tmp_path, text=True, env=env)
     assert re.search(
         "^  block 0, .* there is no __syncthreads.. between the two[.]$", done.stdout, re.MULTILINE
     )
