@@ -1,11 +1,12 @@
 """Kernels that are named like the functions of the C++ library, one after another."""
 
+from pathlib import Path
+
 from command import cudalab
-from whole_programs import OWN
 
 # The functions of these headers after which nvcc 13.5 lets a kernel be named in a file that says
 # `using namespace std`: it refuses the names of classes.
-NAMES = (OWN / "std.txt").read_text(encoding="utf-8").split()
+NAMES = Path(__file__).with_name("std_names.txt").read_text(encoding="utf-8").split()
 HEADERS = ("algorithm", "numeric", "utility", "functional", "cmath", "cstdio")
 KERNEL = "__global__ void {}(int* total, int given) {{ *total += given; }}\n"
 MAIN = """int main() {{
