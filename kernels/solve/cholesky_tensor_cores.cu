@@ -10,8 +10,6 @@
 // [defines]
 // PANEL                 = 32      # columns that a strip is factored by
 // BLOCK                 = 256     # columns after which the rest is updated
-// MAX_THREADS_PER_BLOCK = 512     # of choose_pivots, which is not launched
-// ROWS_OF_THREAD        = 2       # of choose_pivots
 // TILE                  = 128     # rows and columns of a tile of subtract_below
 // BK                    = 64      # numbers along k that tensor cores sum
 // STAGES                = 6       # of 32 of them
@@ -40,10 +38,16 @@
 // A pivot whose sign differs from that of A's first element shows that A is not definite, and
 // `lu_look_ahead` takes over. It also does if A is not symmetric, which the residual shows.
 //
-// Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE, BK,
-// STAGES, SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES, DIAGONAL_THREADS, BELOW_THREADS, BELOW_ROWS.
-#include "solve/lu_tensor_cores.cu"
+// Macros from outside: T (float), PANEL, BLOCK, TILE, BK, STAGES, SPLIT_THREADS, UPDATE_THREADS,
+// SHARED_BYTES, DIAGONAL_THREADS, BELOW_THREADS, BELOW_ROWS.
+#include "solve/parts/reciprocal.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/right_hand_side.cuh"
+#include "solve/parts/solve_upper.cuh"
+#include "solve/parts/substitute_chain.cuh"
+#include "solve/parts/subtract_products.cuh"
 
+constexpr unsigned FULL = 0xffffffffu;
 constexpr unsigned GROUP = BLOCK / TILE;  // tile rows of a strip
 constexpr unsigned DIAGONAL_WARPS = DIAGONAL_THREADS / 32;
 constexpr unsigned CORNER_WARP = BLOCK / PANEL;  // the first one that has no rows below a triangle

@@ -21,6 +21,7 @@
 // Macros from outside: T (element type), SEARCH_THREADS.
 #include "solve/parts/gauss_jordan.cuh"
 #include "solve/parts/residual.cuh"
+#include "solve/parts/right_hand_side.cuh"
 #include "solve/parts/scaled_rows.cuh"
 
 static_assert(SEARCH_THREADS % 32 == 0, "whole warps");

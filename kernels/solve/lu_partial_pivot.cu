@@ -41,6 +41,7 @@
 #include "common/warp/warp_sum.cuh"
 #include "solve/parts/four.cuh"
 #include "solve/parts/residual.cuh"
+#include "solve/parts/right_hand_side.cuh"
 #include "solve/parts/scaled_rows.cuh"
 
 constexpr unsigned FULL = 0xffffffffu;

@@ -24,13 +24,3 @@
 // Macros from outside: T (element type), PANEL, PANEL_THREADS, ROWS_PER_WARP, TILE.
 #include "solve/lu_partial_pivot.cu"
 #include "solve/parts/substitute_chain.cuh"
-
-// `b` is the right-hand side, `between` the solution of L; see substitute_chain for the rest.
-extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_lower_chain(
-    const T* lu, const T* b, T* between, T* solution, unsigned* ticket, unsigned ld) {
-    substitute_chain<true>(lu, b, between, solution, ticket, ld);
-}
-extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_upper_chain(
-    const T* lu, T* between, T* solution, unsigned* ticket, unsigned ld) {
-    substitute_chain<false>(lu, between, solution, between, ticket, ld);
-}

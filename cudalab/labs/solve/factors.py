@@ -200,31 +200,43 @@ class ChainedFactors(Factors):
         self.chain.substitute()
 
 
-class BlockedFactors(Direct):
-    """L and U in place of the matrix, with two launches per panel and two per block."""
+class StripFactors(Direct):
+    """L and U in place of the matrix, strip by strip of BLOCK columns; substitutions in a chain."""
+
+    def __init__(self, job: Job) -> None:
+        # The kernels count in 16-byte pieces: half of everything in double.
+        item_words = np.dtype(job.case["dtype"]).itemsize // 4
+        self.strip = job.define("BLOCK", at_least=PANEL * item_words) // item_words
+        self.edge = job.define("TILE", at_least=item_words) // item_words
+        padded = blocks_for(job.params["n"], PANEL) * PANEL
+        super().__init__(job, padded, padded + self.edge - PANEL)
+        self.chain = SubstitutionChain(self)
+
+    def substitute(self) -> None:
+        """Solve L y = b, then U x = y, in one launch each."""
+        self.chain.substitute()
+
+
+class BlockedFactors(StripFactors):
+    """The same factors, with two launches per panel and two per block."""
 
     next_method = "lu_partial_pivot"  # which always takes the greatest pivot of the whole column
 
     def __init__(self, job: Job) -> None:
-        dtype = np.dtype(job.case["dtype"])
-        # The kernels count in 16-byte pieces: half of everything in double.
-        item_words = dtype.itemsize // 4
-        self.strip = job.define("BLOCK", at_least=PANEL * item_words) // item_words
-        self.edge = job.define("TILE", at_least=item_words) // item_words
+        super().__init__(job)
+        itemsize = np.dtype(job.case["dtype"]).itemsize
+        item_words = itemsize // 4
         self.max_threads = (
             job.define("MAX_THREADS_PER_BLOCK", at_least=32 * item_words) // item_words
         )
         self.rows_each = job.define("ROWS_OF_THREAD")
-        self.rows = 256 // dtype.itemsize  # per block of eliminate_rows
-        self.solve_threads = 2048 // dtype.itemsize
-        padded = blocks_for(job.params["n"], PANEL) * PANEL
-        self.finds_greatest = padded <= self.max_threads * self.rows_each
-        super().__init__(job, padded, padded + self.edge - PANEL)
+        self.rows = 256 // itemsize  # per block of eliminate_rows
+        self.solve_threads = 2048 // itemsize
+        self.finds_greatest = self.padded <= self.max_threads * self.rows_each
         empty = job.device.empty
-        self.pivots = empty(padded, np.uint32)
+        self.pivots = empty(self.padded, np.uint32)
         self.candidates = empty(self.ld, np.uint32)  # a panel's blocks have 32 rows or more
         self.arrived = job.device.to_device(np.zeros(1, np.uint32))
-        self.chain = SubstitutionChain(self)
 
     def election(self, rows: int) -> tuple[int, int]:
         """The numbers of blocks and threads that find the pivots among `rows` rows.
@@ -284,10 +296,6 @@ class BlockedFactors(Direct):
             lu=self.work, pivots=self.pivots, end=self.padded, ld=self.ld, start=start,
             strip_end=strip_end,
         )  # fmt: skip
-
-    def substitute(self) -> None:
-        """Solve L y = b, then U x = y, in one launch each."""
-        self.chain.substitute()
 
 
 class SubstitutionChain:

@@ -127,7 +127,8 @@ def dispatch_lu(job: Job) -> Step:
     choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower_chain,
     substitute_upper_chain
         as lu_blocked_panel.cu describes them, with its defines
-    Also: the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
+    Also: the kernels of parts/scaled_rows.cuh, parts/right_hand_side.cuh and
+    parts/residual.cuh.
     """
     _no_alpha(job)
     kernels = job.kernels.source.kernels
@@ -149,7 +150,8 @@ def dispatch_lu_graph(job: Job) -> Step:
         as lu_tensor_cores.cu describes them, with its defines
     or, if the file also defines exchange_strip,
     exchange_strip in addition, as lu_look_ahead.cu describes it, with its defines
-    Also: the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
+    Also: the kernels of parts/scaled_rows.cuh, parts/right_hand_side.cuh and
+    parts/residual.cuh.
     """
     _no_alpha(job)
     kernels = job.kernels.source.kernels
@@ -166,7 +168,7 @@ def dispatch_cholesky(job: Job) -> Step:
     find_diagonal_scales, load_symmetric, factor_diagonal, eliminate_below, subtract_below
         as cholesky_tensor_cores.cu describes them, with its defines
     Also: split_strip, subtract_products, substitute_lower_chain and substitute_upper_chain, as for
-    LU factors, and the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
+    LU factors, and the kernels of parts/right_hand_side.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
     return _refine(job, "cholesky_tensor_cores", tensor_factors.CholeskyFactors(job), as_graph=True)
@@ -185,7 +187,8 @@ def dispatch_gauss_jordan(job: Job) -> Step:
                         T *sizes, unsigned *columns, unsigned n, unsigned ld)
     choose_pivot(const T *work, const T *sizes, const unsigned *columns, unsigned char *taken,
                  … as above)
-    Also: the kernels of parts/gauss_jordan.cuh, parts/scaled_rows.cuh, parts/residual.cuh.
+    Also: the kernels of parts/gauss_jordan.cuh, parts/scaled_rows.cuh,
+    parts/right_hand_side.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
     complete = "find_row_candidates" in job.kernels.source.kernels

@@ -6,20 +6,20 @@ import numpy as np
 
 from cudalab.backends.base import stream
 from cudalab.labs.base import Job, blocks_for
-from cudalab.labs.solve.factors import PANEL, BlockedFactors, SingularError
+from cudalab.labs.solve.factors import PANEL, BlockedFactors, SingularError, StripFactors
 from cudalab.labs.solve.launches import THREADS, launch
 
 
-class TensorFactors(BlockedFactors):
-    """The same factors, with the updates on tensor cores."""
+class Products:
+    """Updates of the matrix by a strip's columns of L and rows of U, split into fp16 parts."""
 
-    def __init__(self, job: Job) -> None:
-        super().__init__(job)
+    def __init__(self, method: StripFactors) -> None:
+        self.method, job = method, method.job
         bk = job.define("BK")
-        self.blocks = self.strip // bk  # of a tile
-        count = blocks_for(self.padded, self.edge) * self.blocks
+        self.blocks = method.strip // bk  # of a tile
+        count = blocks_for(method.padded, method.edge) * self.blocks
         self.parts = {
-            **{name: job.device.empty((count, 2, self.edge, bk), np.uint16)
+            **{name: job.device.empty((count, 2, method.edge, bk), np.uint16)
                for name in ("l_parts", "u_parts")},
             **{name: job.device.empty(count, np.uint32)
                for name in ("l_exponents", "u_exponents")},
@@ -29,25 +29,35 @@ class TensorFactors(BlockedFactors):
         self.shared_bytes = job.define("SHARED_BYTES")
         self.cores = job.device.multiprocessors
 
-    def update(self, first: int, tiles: int) -> None:
-        """Split the strip's L and U, and subtract their product, on all multiprocessors."""
-        self.split(first, tiles)
-        self.subtract(first, tiles, 0, tiles, self.cores)
-
     def split(self, first: int, tiles: int) -> None:
         """Write the parts of the strip's L and U."""
+        method = self.method
         launch(
-            self.job, "split_strip", 2 * tiles * self.blocks, self.split_threads,
-            lu=self.work, **self.parts, ld=self.ld, start=first,
+            method.job, "split_strip", 2 * tiles * self.blocks, self.split_threads,
+            lu=method.work, **self.parts, ld=method.ld, start=first,
         )  # fmt: skip
 
     def subtract(self, first: int, tiles: int, first_column: int, columns: int, cores: int) -> None:
         """Update these tile columns in blocks that share the tiles, one per multiprocessor."""
+        method = self.method
         launch(
-            self.job, "subtract_products", min(tiles * columns, cores), self.update_threads,
-            self.shared_bytes, lu=self.work, **self.parts, tile_rows=tiles,
-            first_column=first_column, tile_columns=columns, ld=self.ld, start=first,
+            method.job, "subtract_products", min(tiles * columns, cores), self.update_threads,
+            self.shared_bytes, lu=method.work, **self.parts, tile_rows=tiles,
+            first_column=first_column, tile_columns=columns, ld=method.ld, start=first,
         )  # fmt: skip
+
+
+class TensorFactors(BlockedFactors):
+    """The same factors, with the updates on tensor cores."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.products = Products(self)
+
+    def update(self, first: int, tiles: int) -> None:
+        """Split the strip's L and U, and subtract their product, on all multiprocessors."""
+        self.products.split(first, tiles)
+        self.products.subtract(first, tiles, 0, tiles, self.products.cores)
 
 
 class LookAheadFactors(TensorFactors):
@@ -55,12 +65,13 @@ class LookAheadFactors(TensorFactors):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self.updating = self.cores - max(1, self.cores // job.define("PANEL_SHARE"))
+        cores = self.products.cores
+        self.updating = cores - max(1, cores // job.define("PANEL_SHARE"))
         self.streams = [stream(job.device) for _ in range(2)]
 
     def eliminate(self) -> None:
         """Eliminate the first strip; then update, and eliminate the next one meanwhile."""
-        strip = self.strip
+        strip, products = self.strip, self.products
         self.eliminate_strip(0)
         for first in range(0, self.padded, strip):
             strip_end = min(first + strip, self.padded)
@@ -68,14 +79,14 @@ class LookAheadFactors(TensorFactors):
             self.exchange(first, strip_end)
             self.solve_rows(first, rest)
             tiles = blocks_for(rest, self.edge)
-            self.split(first, tiles)
+            products.split(first, tiles)
             next_columns = min(tiles, strip // self.edge)
-            self.subtract(first, tiles, 0, next_columns, self.cores)
+            products.subtract(first, tiles, 0, next_columns, products.cores)
             eliminating, updating = self.streams
             with eliminating:
                 self.eliminate_strip(strip_end)
             with updating:
-                self.subtract(first, tiles, next_columns, tiles - next_columns, self.updating)
+                products.subtract(first, tiles, next_columns, tiles - next_columns, self.updating)
 
     def exchange(self, first: int, strip_end: int) -> None:
         """Exchange rows wherever the strip's elimination has not."""
@@ -92,14 +103,15 @@ class LookAheadFactors(TensorFactors):
             self.eliminate_rows(start, strip_end, exchanged=0)
 
 
-class CholeskyFactors(TensorFactors):
+class CholeskyFactors(StripFactors):
     """L and D L^T of a definite matrix in place of it, by tensor cores, without pivots."""
 
     next_method = "lu_look_ahead"
+    finds_greatest = False
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self.finds_greatest = False
+        self.products = Products(self)
         self.column_scales = self.scales
         self.diagonal_threads = job.define("DIAGONAL_THREADS")
         self.below_threads, self.below_rows = job.define("BELOW_THREADS"), job.define("BELOW_ROWS")
@@ -127,16 +139,17 @@ class CholeskyFactors(TensorFactors):
 
     def eliminate(self) -> None:
         """Factor the first strip's diagonal; then update, and factor the next one's meanwhile."""
+        products = self.products
         self.factor_diagonal(0)
         for first in range(0, self.padded - self.strip, self.strip):
             strip_end = first + self.strip
             tiles = blocks_for(self.padded - strip_end, self.edge)
             self.eliminate_below(first, self.padded - strip_end)
-            self.split(first, tiles)
+            products.split(first, tiles)
             corner = min(tiles, self.strip // self.edge)
             for_diagonal, for_updates = self.streams
             with for_diagonal:
-                self.subtract(first, corner, 0, corner, self.cores)
+                products.subtract(first, corner, 0, corner, products.cores)
                 self.factor_diagonal(strip_end)
             with for_updates:
                 self.subtract_below(first, tiles, (tiles - corner) * (tiles + corner + 1) // 2)
@@ -144,7 +157,8 @@ class CholeskyFactors(TensorFactors):
     def factor_diagonal(self, first: int) -> None:
         """Compute L and U of the strip's own rows, with the pivots as they come."""
         launch(
-            self.job, "factor_diagonal", 1, self.diagonal_threads, self.shared_bytes,
+            self.job, "factor_diagonal", 1, self.diagonal_threads,
+            self.products.shared_bytes,
             lu=self.work, status=self.status, threshold=self.threshold, ld=self.ld, start=first,
             strip_end=min(first + self.strip, self.padded),
         )  # fmt: skip
@@ -159,8 +173,9 @@ class CholeskyFactors(TensorFactors):
 
     def subtract_below(self, first: int, tiles: int, count: int) -> None:
         """Subtract the product of the strip's L and U from `count` tiles, those not yet updated."""
+        products = self.products
         launch(
-            self.job, "subtract_below", min(count, self.cores - 1),
-            self.update_threads, self.shared_bytes, lu=self.work, **self.parts, tile_rows=tiles,
+            self.job, "subtract_below", min(count, products.cores - 1), products.update_threads,
+            products.shared_bytes, lu=self.work, **products.parts, tile_rows=tiles,
             ld=self.ld, start=first,
         )  # fmt: skip

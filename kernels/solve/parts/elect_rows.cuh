@@ -12,6 +12,7 @@
 // always among the first eight, and the last ones hold multipliers that are finished.
 #pragma once
 #include "solve/parts/four.cuh"
+#include "solve/parts/reciprocal.cuh"
 #include "solve/parts/size_bits.cuh"
 
 constexpr unsigned FULL = 0xffffffffu;
@@ -73,14 +74,6 @@ struct Election {
     T sizes[PANEL];                           // of the pivots
     alignas(16) T factors[PANEL][PANEL + 4];  // L and U of the chosen rows, [column][row]
 };
-
-// 1 / x for a normal x below 2^126, rounded twice at most: without the branch that division has.
-__device__ inline float reciprocal(float x) {
-    return __fdividef(1.0f, x);
-}
-__device__ inline double reciprocal(double x) {
-    return 1 / x;
-}
 
 // `rows` are the thread's own or NONE. The greatest element wins; of equal ones, that of the lowest
 // thread, and of its rows the first. So the result does not depend on the order in which warps run.

@@ -9,6 +9,7 @@
 // The time is that of the chain: 32 dependent steps in a warp, a trip through memory, and again.
 // Meanwhile all blocks multiply their rows by the unknowns already known.
 #pragma once
+#include "common/warp/warp_sum.cuh"
 
 constexpr unsigned CHAIN_THREADS = 256;
 constexpr unsigned LINK = 32;  // unknowns of a block
@@ -99,4 +100,14 @@ __device__ inline void substitute_chain(const T* lu, const T* b, T* solution, T*
     }
     // Any NaN but the one that means EMPTY.
     ((volatile T*)solution)[row0 + lane] = value != value ? (T)NAN : value;
+}
+
+// `b` is the right-hand side, `between` the solution of L.
+extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_lower_chain(
+    const T* lu, const T* b, T* between, T* solution, unsigned* ticket, unsigned ld) {
+    substitute_chain<true>(lu, b, between, solution, ticket, ld);
+}
+extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_upper_chain(
+    const T* lu, T* between, T* solution, unsigned* ticket, unsigned ld) {
+    substitute_chain<false>(lu, between, solution, between, ticket, ld);
 }
