@@ -176,7 +176,7 @@ def add(
         ways.reasons[name] = f"launched in {places[name]} places, each to be compiled twice"
     ways.any_loops = bool(done - often)
     ways.places = _places(files, written.values(), often)
-    if ways.any_loops:
+    if ways.any_loops or any(each.alike for each in written.values()):
         lines = [*(each.text for each in _directives(files)), *by.options.splitlines()]
         own = {match[1] for line in lines if (match := _DEFINE.match(line))}
         _weave(files, written, own, often)
@@ -235,13 +235,14 @@ def _weave(
     head += ['#include "../kernels/regions.h"']
     templates: dict[str, Function] = {}
     for i, each in written.items():
-        if each.functions:
+        if each.functions or each.alike:
             others = [kernel for kernel in each.functions if kernel.template or kernel.numbers]
             plain = [kernel for kernel in each.functions if kernel not in others]
             templates |= {kernel.name: kernel for kernel in others if kernel.name not in often}
             groups = [f'#include "{_GROUPS}"'] if _USES_GROUPS.search(each.text) else []
-            known = qualified(files, {kernel.name for kernel in plain}, set())
+            known = qualified(files, {kernel.name for kernel in [*plain, *each.alike]}, set())
             added = [_registered(kernel, known) for kernel in plain]
+            added += [_registered_row(kernel, known) for kernel in each.alike]
             files[i].tail = "\n".join([*head, *groups, each.text, *added, ""])
     for file in files:
         for kernel in file.structure.kernels:
@@ -255,12 +256,24 @@ def _weave(
 
 def _registered(kernel: Function, expressions: dict[str, str]) -> str:
     """The object that registers a kernel's loops with the runtime."""
-    space = kernel.head[0].namespace.replace("{}", "").replace("::::", "::").strip(":")
-    name = f"{space}::{kernel.name}" if space else kernel.name
+    name = _name(kernel)
     loops = f"::cudalab::BlockLauncher<{name}_cudalab_all>::run"
     added = f"cudalab_add_{name.replace('::', '_')}"
     written = expressions.get(name, name)
     return f"static ::cudalab::AddLoops {added}({written}, {loops}, CUDALAB_IS_FLAT);"
+
+
+def _registered_row(kernel: Function, expressions: dict[str, str]) -> str:
+    """The object that tells the runtime that one row of the kernel's blocks does for all."""
+    name = _name(kernel)
+    row = f"cudalab_row_{name.replace('::', '_')}"
+    return f"static ::cudalab::OneRow {row}({expressions.get(name, name)});"
+
+
+def _name(kernel: Function) -> str:
+    """The kernel's name, with its namespace."""
+    space = kernel.head[0].namespace.replace("{}", "").replace("::::", "::").strip(":")
+    return f"{space}::{kernel.name}" if space else kernel.name
 
 
 def _has_few_instances(kernel: Function, launches: Iterable[Launch]) -> bool:

@@ -45,6 +45,27 @@ __global__ void steps(float* t, const float* a) {
     __syncthreads();
     t[blockIdx.x * 32 + x] = sums[31 - x];
 }
+// What is there before counts once, as where all rows go in step.
+__global__ void kept(float* t, const float* a) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x < N) {
+        for (int j = 0; j < N; j++) t[x] += a[j * N + x];
+    }
+}
+__global__ void kept_rows(float* t, const float* a) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x < N) {
+        for (int j = 0; j < N; j++) t[x] += a[x * N + j];
+    }
+}
+// Rows that do the same, and yet count.
+__device__ void add(float* t) {
+    atomicAdd(t, 1.0f);
+}
+__global__ void counted(float* t) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x < N) add(t + x);
+}
 
 float host[N * N], sums[N];
 float *a, *t, *other;
@@ -67,5 +88,8 @@ int main() {
     of_grid<<<dim3(N / 32, 2), block>>>(t, a, other), show("of_grid");
     one<<<8, 64>>>(t, a, other), show("one");
     apart<<<dim3(N / 32, N / 8), block>>>(t, a), show("apart");
+    kept<<<N / 32, block>>>(t, a), show("kept");
+    kept_rows<<<N / 32, block>>>(t, a), show("kept_rows");
+    counted<<<N / 32, block>>>(t), show("counted");
     steps<<<N / 32, block>>>(t, a), show("steps");
 }

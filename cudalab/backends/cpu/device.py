@@ -370,6 +370,7 @@ class KernelEntry(ctypes.Structure):
         ("flat", ctypes.c_bool),
         ("loops", ctypes.c_void_p),
         ("by_whole_warps", ctypes.c_bool),
+        ("alike", ctypes.c_bool),
     )
 
 

@@ -35,6 +35,7 @@ from cudalab.backends.cpu.regions.names import renamed
 from cudalab.backends.cpu.regions.parallel_regions import once, plain
 from cudalab.backends.cpu.regions.passes import Passes
 from cudalab.backends.cpu.regions.programs import never_waits, refuse_in_program
+from cudalab.backends.cpu.regions.rows import are_alike
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.waiting import refuse_waiting
 from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaces, texts
@@ -85,6 +86,7 @@ class Loops:
     places: dict[str, frozenset[Place]] = field(default_factory=dict)  # the lines that each reaches
     flat: bool = True  # no thread asks for its place but along the first dimension
     by_whole_warps: list[str] = field(default_factory=list)  # kernels for blocks of whole warps
+    alike: list[Function] = field(default_factory=list)  # kernels whose rows do the same
 
 
 def loops(
@@ -131,6 +133,7 @@ def _add(written: Loops, unit: Unit) -> None:
     for kernel in unit.kernels():
         try:
             functions = [parsed(each) for each in unit.check(kernel)]
+            written.alike += [kernel] * are_alike(unit, kernel)
             for refuse in PASSES.refuse:
                 refuse(unit, functions)
         except NotCoveredError as reason:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.in_step import one_by_one
 from cudalab.backends.cpu.regions.parts import Home, handed_over, nearby, widths, without_defaults
+from cudalab.backends.cpu.regions.rows import are_alike
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.body import Body
@@ -38,8 +39,10 @@ def definition(body: Body) -> str:
     for parameter in function.parameters:
         _begin_parameter(body, parameter)
     if body.facts.in_step:
-        # Threads of several rows that know no row change the same elements.
-        alike = "|| !cudalab_B.flat()" if body.facts.unit.is_flat(function) else ""
+        # Threads of several rows that know no row change the same elements; alike, they are one.
+        unit = body.facts.unit
+        several = unit.is_flat(function) and not are_alike(unit, function)
+        alike = "|| !cudalab_B.flat()" if several else ""
         writer.add(f"if (CUDALAB_RAGGED {alike}) {{ {body.one_by_one} }}")
     body.statements(body.facts.statements, last=True)
     writer.add("}\n")

@@ -7,13 +7,13 @@ elements, or the same ones. The threads of other kernels without barriers run on
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Facts
+from cudalab.backends.cpu.regions.rows import is_pure
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
@@ -32,12 +32,6 @@ LONG = 64  # rounds that the compiler does not unroll
 
 _LOOPS = frozenset({"for", "while", "do"})
 _LEAVING = frozenset({"break", "continue", "return"})
-# What stands before a bracket in code that only computes: functions without effects, and types.
-_PURE = re.compile(
-    r"if|for|return|sizeof|decltype|\w+_cast|unsigned|int|float|double|\w+_t|make_\w+[1-4]|__\w+_as_\w+"
-    r"|cudalab_fit|cudalab_into|abs|f?min|f?max|f(?:abs|min|max)f?|fmaf?|r?sqrtf?|__ldg|__f\w+_r[nzud]"
-)
-_NOT_PURE = frozenset({"asm", "__asm__", "volatile", "switch", "new", "delete", "->", "static"})
 
 
 def settle_loops(unit: Unit, functions: list[Function]) -> None:
@@ -173,7 +167,8 @@ class _Kernel:
         bodies = [facts.function.body, *(function.body for function in called)]
         if any(_LOOPS & set(texts(body)) or any(changed_elements(body)) for body in bodies[1:]):
             return False
-        return all(map(self._is_pure, bodies)) and self._has_plain_loops()
+        pure = all(is_pure(facts.unit, body) for body in bodies)
+        return pure and self._has_plain_loops()
 
     def _has_plain_loops(self) -> bool:
         if "threadIdx" not in texts(self._facts.function.body):  # a block is one thread
@@ -230,15 +225,6 @@ class _Kernel:
             if word and (before is None or before.text not in (".", "->"))
         }
         return bool(self._rows & names) or _asks_for_row(words)
-
-    def _is_pure(self, body: Words) -> bool:
-        """Whether a function only computes and assigns."""
-        known = self._facts.unit.by_name
-        return not _NOT_PURE & set(texts(body)) and all(
-            word.text in known or _PURE.fullmatch(word.text)
-            for i, word in enumerate(body[:-1])
-            if word.kind == "name" and body[i + 1].text == "("
-        )
 
     def _has_no_loops(self, statement: Statement) -> bool:
         return statement.kind != "other" and not (_LOOPS | _LEAVING) & set(texts(statement.words))

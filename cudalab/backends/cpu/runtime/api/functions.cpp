@@ -403,10 +403,11 @@ static cudaError_t launch(const Config& config, const Kernel& kernel, const void
 
 void run(const Config& config, const Kernel& kernel, const void* address, void* const* args) {
     const Function* function = kernel.loops || !address ? nullptr : find_function(address);
-    if (!function || !function->kernel.loops) return (void)launch(config, kernel, address, args);
+    if (!function) return (void)launch(config, kernel, address, args);
     Kernel both = kernel;
     both.loops = function->kernel.loops;
     both.flat = function->kernel.flat;
+    both.alike = function->kernel.alike;
     launch(config, both, address, args);
 }
 

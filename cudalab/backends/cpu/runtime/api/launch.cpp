@@ -277,7 +277,7 @@ static bool fits_loops(const Config& config, const Kernel& kernel) {
     const uint64_t most = INT_MAX - MAX_THREADS;
     const bool small =
         (uint64_t)g.x * b.x <= most && (uint64_t)g.y * b.y <= most && (uint64_t)g.z * b.z <= most;
-    return small && (!kernel.flat || (b.y == 1 && b.z == 1));
+    return small && (!kernel.flat || kernel.alike || (b.y == 1 && b.z == 1));
 }
 
 cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, void* const* args,
@@ -296,7 +296,9 @@ cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, v
     ++grid_barrier.launch;
     crash_error = cudaErrorLaunchFailure;
     const unsigned grid[] = {config.grid.x, config.grid.y, config.grid.z};
-    const unsigned block[] = {config.block.x, config.block.y, config.block.z};
+    const bool alike = kernel.alike;
+    const unsigned block[] = {config.block.x, alike ? 1 : config.block.y,
+                              alike ? 1 : config.block.z};
     static Kernel in_loops;
     watch = nullptr;
     fibers_of_loops = nullptr;
@@ -305,8 +307,7 @@ cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, v
         in_loops.thread = nullptr;
         in_loops.block = kernel.loops;
         fibers_of_loops = &kernel;
-        const bool is_short =
-            paces.promise(kernel.loops, blocks * config.block.x * config.block.y * config.block.z);
+        const bool is_short = paces.promise(kernel.loops, blocks * block[0] * block[1] * block[2]);
         if (is_short && !config.cooperative && can_run_here())
             return run_here(in_loops, grid, block, args, blocks), cudaSuccess;
     }

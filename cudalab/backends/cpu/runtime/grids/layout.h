@@ -22,7 +22,7 @@ struct Layout {
     void add_kernels() {
         add(&Kernel::name, &Kernel::thread, &Kernel::block, &Kernel::num_params,
             &Kernel::param_sizes, &Kernel::arg_bytes, &Kernel::flat, &Kernel::loops,
-            &Kernel::by_whole_warps);
+            &Kernel::by_whole_warps, &Kernel::alike);
         add(&Symbol::address, &Symbol::bytes);
         add(&Tally::barriers, &Tally::warp_barriers, &Tally::updates, &Tally::swaps, &Tally::asked);
     }

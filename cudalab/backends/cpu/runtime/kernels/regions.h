@@ -462,4 +462,5 @@ struct BlockLauncher<kernel> {
         nullptr,                                                    \
         CUDALAB_IS_FLAT,                                            \
         nullptr,                                                    \
-        by_whole_warps};
+        by_whole_warps,                                             \
+        false};

@@ -206,6 +206,7 @@ struct Kernel {
     bool flat;                         // loops for blocks of one dimension
     BlockFn loops;                     // in whole programs: all threads as loops, or null
     bool by_whole_warps;               // loops for blocks whose rows are whole warps
+    bool alike;                        // one row of a block does what all of them do
 };
 // Says that a program counts on lanes that move in step.
 void tell_of_steps(const char* file, int line);

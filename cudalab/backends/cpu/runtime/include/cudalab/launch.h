@@ -258,6 +258,14 @@ struct AddLoops {
     }
 };
 
+// The same for a kernel that does not tell the rows of a block apart.
+struct OneRow {
+    template <class... P>
+    OneRow(void (*kernel)(P...)) {
+        if (Function* function = find_function((const void*)kernel)) function->kernel.alike = true;
+    }
+};
+
 // The object that the rewriter adds after a kernel's definition.
 template <class... P>
 struct cudalab_kernel : Function {
