@@ -26,9 +26,10 @@ T = TypeVar("T")
 # mostly one change of a variable that is the same in all threads, and from the sixth on mostly
 # pointers and references to a thread's variables that are used beyond a barrier, and from the
 # seventh on mostly plain arithmetic that a compiler turns into vectors. From the eighth on kinds of
-# kernels take turns, and a variable is stepped up or down before threads meet.
+# kernels take turns, and a variable is stepped up or down before threads meet. From the ninth on
+# mostly objects of a small class are changed through something else before they do.
 PLAIN, BY_WARPS, EDGES, SHARP, ALONE = 1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000
-LENT, VECTORS, STEPPED = 6_000_000, 7_000_000, 8_000_000
+LENT, VECTORS, STEPPED, FEW = 6_000_000, 7_000_000, 8_000_000, 9_000_000
 
 
 @dataclass
@@ -61,7 +62,8 @@ class Draws:
         self.seed, self.host = seed, side == "host"
         self.plain, self.has_warps, self.has_edges = seed >= PLAIN, seed >= BY_WARPS, seed >= EDGES
         self.sharp, self.is_alone, self.lends = seed >= SHARP, seed >= ALONE, seed >= LENT
-        self.in_vectors, self.steps = seed >= VECTORS, seed >= STEPPED
+        self.in_vectors, self.has_few = seed >= VECTORS, seed >= FEW
+        self.steps = STEPPED <= seed < FEW
         self.scope = Scope()
         self.count = 0
         self.names = self.random.sample(NAMES, len(NAMES))

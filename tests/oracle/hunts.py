@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tests.oracle.draws import ALONE, BY_WARPS, LENT, SHARP, VERSION
+from tests.oracle.draws import ALONE, BY_WARPS, FEW, LENT, SHARP, VERSION
 from tests.oracle.runner import REPOSITORY, RESULTS, Package, batches, differences, measured
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Hunt:
 
 def programs() -> Iterator[list[int]]:
     """Give the programs of a hunt: of the smallest kernels, of warps and of all forms in turn."""
-    starts = (LENT, ALONE, SHARP, BY_WARPS, 0)
+    starts = (FEW, LENT, ALONE, SHARP, BY_WARPS, 0)
     yield from chain.from_iterable(zip(*(batches(s, BY_WARPS, SIZE) for s in starts), strict=True))
 
 

@@ -92,6 +92,39 @@ OF_CHANGES = (
     Loan("X.raise(5);", "X.one", "add(X, 8)"),
     Loan("auto P = [&] { X.one = add(X.one, 5); }; P();", "X.one", "add(X, 8)"),
 )
+# What raises the second of an object's two numbers by B: X is its value before.
+OF_FEW = (
+    "auto& [P_one, P] = X; P = add(P, B);",
+    "auto&& [P_one, P] = X; P = add(P, B);",
+    "auto [P_one, P] = X; X.two = add(P, B);",
+    "int Few::* P = &Few::two; raise_by(X.*P, B);",
+    "int Few::* P_at = &Few::two; int& P = X.*P_at; P = add(P, B);",
+    "int Few::* P = &Few::two; X.*P = add(X.*P, B);",
+    "int Few::* P_at = &Few::two; Few* P = &X; P->*P_at = add(P->*P_at, B);",
+    "X(B);",
+    "const int P = X(B); wiped(P);",
+    "wiped(X(B));",
+    "X += B;",
+    "X << B;",
+    "B >> X;",
+    "const int P = B >> X; wiped(P);",
+    "X.raise(B);",
+    "(&X)->raise(B);",
+    "raise_few(X, B);",
+    "raise_by(X.two, B);",
+    "auto P = [&] { X.two = add(X.two, B); }; P();",
+    "auto P = [&X](int P_by) { X.two = add(X.two, P_by); }; P(B);",
+    "[&] { X << B; }();",
+    "Few* P = &X; P->two = add(P->two, B);",
+    "Few& P = X; P.raise(B);",
+    "auto& P = X.two; P = add(P, B);",
+    "int* P = &X.two; *P = add(*P, B);",
+    "void (Few::*P)(int) = &Few::raise; (X.*P)(B);",
+    "void (*P)(Few&, int) = raise_few; P(X, B);",
+    "X = Few{X.one, add(X.two, B)};",
+    "Few P = X; P.raise(B); X = P;",
+)
+AMOUNTS = ("5", "5", "tid", "(tid & 1)")
 LOANS = {"int": OF_INTS, "array": OF_ARRAYS, "cells": OF_CELLS, "changed": OF_CHANGES}
 
 
@@ -127,6 +160,9 @@ class Loans(Alone):
         i = self.new("r")
         begins, ends = self.choice([("", ""), ("", ""), ("{", "}"),
                                     (f"for (int {i} = 0; {i} < 2; ++{i}) {{", "}")])  # fmt: skip
+        if self.has_few and self.chance(0.8):
+            cuda, host = self._raised(x, p, value)
+            return begins, cuda, ends, host
         const = self.choice(["const ", "const ", ""])
         kind = self.choice(list(LOANS))
         loan = self.choice(LOANS[kind])
@@ -149,3 +185,14 @@ class Loans(Alone):
         wipes = f"wiped({loan.reads});" if "met" not in loan.reads else ""
         cuda = named(f"{first} {wipes}"), named(loan.reads)
         return begins, cuda, ends, (named(host), named(loan.value))
+
+    def _raised(self, x: str, p: str, value: str) -> tuple[tuple[str, str], tuple[str, str]]:
+        """An object whose number is raised before the barrier, by some threads or by all."""
+        self.scope.variables.append(Variable(x, "int"))
+        by, some = self.choice(AMOUNTS), self.choice(["", "", "tid & 2", "tid < 3"])
+        words = {"X": x, "B": by, "P": p, "P_one": f"{p}_one", "P_at": f"{p}_at", "P_by": f"{p}_by"}
+        raised = re.sub(r"\b[XBP](_\w+)?\b", lambda word: words[word[0]], self.choice(OF_FEW))
+        made = self.choice([f"Few {x}{{3, {value}}};", f"Few {x} = {{3, {value}}};"])
+        cuda = f"{made} {f'if ({some}) {{ {raised} }}' if some else raised}"
+        after = f"({some} ? add({x}, {by}) : {x})" if some else f"add({x}, {by})"
+        return (cuda, f"{x}.two ^ {x}.one"), (f"{x} = {value};", f"{after} ^ 3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tests.oracle.draws import ALONE, LENT
+from tests.oracle.draws import ALONE, FEW, LENT
 from tests.oracle.grammar import Kernel
 
 TEXTS = Path(__file__).parent / "texts"
@@ -18,7 +18,7 @@ def _text(name: str) -> str:
 
 def _common(seeds: list[int]) -> str:
     """What the kernels of these seeds may use."""
-    more = [("alone.h", ALONE), ("loans.h", LENT)]
+    more = [("alone.h", ALONE), ("loans.h", LENT), ("few.h", FEW)]
     return _text("common.h") + "".join(_text(name) for name, first in more if seeds[-1] >= first)
 
 

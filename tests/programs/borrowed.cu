@@ -101,6 +101,13 @@ __global__ void member_argument(const int* in, int* out) {
     const int r = behind_box(taken.box);
     out[t] = r + overwrite(r) + taken.tile;
 }
+namespace other {
+// A class of the file leads to the function of the file, too.
+__global__ void member_argument_too(const int* in, int* out) {
+    const Taken taken = take(in);
+    out[threadIdx.x] = behind_box(taken.box) + 1;
+}
+}  // namespace other
 __global__ void member_argument_of_warp(const int* in, int* out) {
     const int t = threadIdx.x;
     __shared__ int sum;
@@ -438,6 +445,7 @@ int main() {
     CHECK(array_argument, in_h[t + 1]);
     CHECK(computed_argument, 4 * t + 2);
     CHECK(member_argument, 7 + t + 10 * (1000 + 5 * t) + 600 + 1000 + t);
+    CHECK(other::member_argument_too, 7 + t + 10 * (1000 + 5 * t) + 601);
     CHECK(member_argument_of_warp, 7 * 32 + 31 * 16 + 1000 + 1000 + t);
     CHECK(member_array, in_h[t] + 1);
     CHECK(member_of_constant, 1000 + 5 * t);

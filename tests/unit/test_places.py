@@ -9,6 +9,12 @@ from cudalab.backends.cpu.regions.words import read
 FILE = """
 struct Plain { int x; int v[2]; };
 struct Refers { int& r; };
+struct Keeps { int* p; __device__ Keeps(int& a) : p(&a) {} };
+struct Inside {
+    int n;
+    __device__ Inside(int a) : n(a) {}
+    __device__ int f(int a) { int& r = n; Refers q{r}; return n && a ? q.r : r; }
+};
 struct Shifted { int n; void operator<<(int& to) { to += n; } };
 __device__ int known(int a, const int& b, int& c) { return a + b + c; }
 __device__ int number;
@@ -41,6 +47,7 @@ def found(body):
         "auto f = [=](int c) { return a + c; };",
         "*p * a; o.x + v[a];",
         "Plain q{a, {b, n}}; int* q2 = new int[a];",
+        "Inside q(a); Inside o2{b};",
         "sizeof(a); decltype(a) c = 1;",
     ],
 )
@@ -78,6 +85,7 @@ def test_an_assignment_changes_a_variable(body, assigned):
         "same<int&>(a);",
         "(int&)a = 1;",
         "Unknown c(a);",
+        "Keeps c(a);",
         "Unknown && c = a;",
     ],
 )

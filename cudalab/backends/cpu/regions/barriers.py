@@ -80,7 +80,8 @@ def call(body: Body, part: Part) -> None:
     body.called.add((name, masked))
     called = words[0]._replace(text=body.analysis.name_for(function, masked))
     mask = f", {body.mask or '::cudalab::Mask(cudalab_B)'}" if masked else ""
-    body.writer.add(called, words[1:opening], f"( cudalab_B {mask}", result, ");")
+    # In brackets, so that the functions of the arguments' namespaces are not looked at.
+    body.writer.add("(", called, words[1:opening], f") ( cudalab_B {mask}", result, ");")
 
 
 def step(body: Body, part: Part) -> None:

@@ -81,17 +81,28 @@ class Given:
         self.operators: set[str] = set()  # that may change what they do not assign to
         self.trusts_const = True  # nothing is changed by a reference to const
         every = list(files)
-        for _, words in every:
-            self._read_types(words)
+        for root, words in every:
+            self._read_types(root, words)
         for root, words in every:
             self._read_operators(words)
             self._read_functions(root, words, is_class=False)
 
     # Types ----------------------------------------------------------------------------------------
 
-    def _read_types(self, words: Words) -> None:
-        """Find the types that may refer to what they are made of."""
+    def _read_types(self, root: Node, words: Words) -> None:
+        """Find the types that may refer to what they are made of.
+
+        A class does by its members, its bases and what its methods take and return; the bodies of
+        its methods keep nothing beyond that.
+        """
         named: list[tuple[str, Words]] = []
+        bodies = [
+            (each.first, each.last)
+            for function in root.walk()
+            if function.kind == "function" or "function" in function.words
+            for each in function.children
+            if each.kind == "block"
+        ]
         for i, word in enumerate(words[:-2]):
             if word.text in ("const_cast", "mutable"):
                 self.trusts_const = False
@@ -109,7 +120,9 @@ class Given:
                 start = _end(words, i + 2, "{;),=>")
                 if words[start].text == "{":
                     self.classes.add(name.text)
-                    named.append((name.text, words[i + 2 : closing(words, start)]))
+                    end = closing(words, start) or len(words)
+                    inside = [each for each in bodies if start < each[0] and each[1] <= end]
+                    named.append((name.text, _without(words, i + 2, end, inside)))
         before = None
         self.referring |= {name for name, inside in named if any(_mutable_references(inside))}
         while before != self.referring:
@@ -239,6 +252,15 @@ def _end(words: Words, i: int, signs: str) -> int:
     while i < len(words) - 1 and words[i].text not in signs:
         i += 1
     return i
+
+
+def _without(words: Words, start: int, end: int, spans: list[tuple[int, int]]) -> Words:
+    """The words from `start` up to `end` that are in none of the spans."""
+    kept: Words = []
+    for first, last in sorted(spans):
+        kept += words[start : max(first, start)]
+        start = max(start, last)
+    return kept + words[start:end]
 
 
 def _mutable_references(words: Words) -> Iterator[int]:
