@@ -102,8 +102,18 @@ def test_a_lost_item_exceeds_the_bound():
 def test_the_bound_grows_with_the_chain_of_additions():
     x = np.zeros((1, 2 * MAX_CHAIN), np.float32)
     _, expected, bound = next(expected_pieces(x))
-    share = float(bound[0, 0] / expected[0, 0])
+    share = float(bound[0] / expected[0])
     assert 6 * MAX_CHAIN * 2.0**-24 < share < 7 * MAX_CHAIN * 2.0**-24
+
+
+@pytest.mark.parametrize("dist", LAB.distributions)
+def test_a_row_of_several_pieces_has_the_bounds_of_a_whole_one(monkeypatch, dist):
+    x = drawn(LAB, CASE, (3, 1000), dist)
+    whole = LAB.bounds(x, CASE)
+    monkeypatch.setattr("cudalab.labs.softmax.lab.PIECE_ITEMS", 300)
+    for one, other in zip(whole, LAB.bounds(x, CASE), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=0)
+    assert LAB.compare(LAB.reference(x, CASE), x, CASE) is None
 
 
 def test_data_that_do_not_exist():

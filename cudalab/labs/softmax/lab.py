@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-PIECE_ITEMS = 1 << 20  # elements drawn or compared at a time
+PIECE_ITEMS = 1 << 15  # elements drawn or compared at a time: as many as a cache holds
 MAX_CHAIN = 4096  # additions, one after another, whose roundings an answer may have
 UNIT = 2.0**-24  # half the distance from 1 to the next float32
 FLUSHED = 2.0**-126  # below this, an exponential may become 0
@@ -102,17 +103,17 @@ class Softmax(Lab):
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """Each row in float64, rounded at the end."""
         x = inputs.arrays["x"]
-        answer = np.empty(x.shape, case["dtype"])
+        answer = np.empty(x.size, case["dtype"])
         for piece, expected, _ in expected_pieces(x):
             answer[piece] = expected
-        return answer
+        return answer.reshape(x.shape)
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Compare within the bound of `expected_pieces`; name the row of the first mistake."""
         del case
         x = inputs.arrays["x"]
-        got = got.reshape(x.shape)
-        cols, count = x.shape[1], 0
+        got = got.reshape(-1)
+        count = 0
         first: list[tuple[int, str, str]] = []
         for piece, expected, bound in expected_pieces(x):
             ours = got[piece].astype(np.float64)
@@ -121,12 +122,12 @@ class Softmax(Lab):
             wrong = np.flatnonzero(~(right | np.isnan(ours) & np.isnan(expected)))
             count += len(wrong)
             first += [
-                (piece.start * cols + int(i), show(expected.flat[i]), show(got[piece].flat[i]))
+                (piece.start + int(i), show(expected[i]), show(got[piece][i]))
                 for i in wrong[: SHOWN - len(first)]
             ]
         if count == 0:
             return None
-        row, col = divmod(first[0][0], cols)
+        row, col = divmod(first[0][0], x.shape[1])
         return Mismatches(count, x.size, first, [f"first in row {row}, column {col}"])
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
@@ -134,18 +135,19 @@ class Softmax(Lab):
         del case
         pieces = [(expected, bound) for _, expected, bound in expected_pieces(inputs.arrays["x"])]
         expected, bound = zip(*pieces, strict=True)
-        return np.concatenate(expected), np.concatenate(bound)
+        shape = inputs.arrays["x"].shape
+        return np.concatenate(expected).reshape(shape), np.concatenate(bound).reshape(shape)
 
     def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
         """How close the answer comes to its bounds; a piece at a time, which takes less memory."""
         del case
         x = inputs.arrays["x"]
-        got = got.reshape(x.shape)
+        got = got.reshape(-1)
         nearest: Accuracy | None = None
         for piece, expected, bound in expected_pieces(x):
             one = nearest_to_bound(got[piece], expected, bound)
             if one and (nearest is None or one.used > nearest.used):
-                nearest = replace(one, index=piece.start * x.shape[1] + (one.index or 0))
+                nearest = replace(one, index=piece.start + (one.index or 0))
         return nearest
 
 
@@ -153,7 +155,7 @@ LAB = Softmax()
 
 
 def expected_pieces(x: Array) -> Iterator[tuple[slice, Array, Array]]:
-    """The answer some rows at a time: their slice, the values in float64, and the error bounds.
+    """The answer piece by piece, in C order: the slice, the values in float64, the error bounds.
 
     u = 2^-24, d = m - x[c]. The difference is rounded, and an exponential is off by a few units in
     the last place, with intrinsics by one more for each unit of d: 4 (1 + d) u at most. Each term
@@ -164,14 +166,36 @@ def expected_pieces(x: Array) -> Iterator[tuple[slice, Array, Array]]:
     rows, cols = x.shape
     at_once = max(PIECE_ITEMS // max(cols, 1), 1)
     for start in range(0, rows, at_once):
-        piece = slice(start, min(start + at_once, rows))
-        with np.errstate(invalid="ignore", over="ignore"):
-            below = x[piece].astype(np.float64)
-            below = below.max(axis=1, keepdims=True) - below
-            terms = np.exp(-below)
-            expected = terms / terms.sum(axis=1, keepdims=True)
-            far = np.minimum(below, 200)  # beyond that, terms are 0
-            off = 4 * (1 + far)
-            of_sum = (expected * off).sum(axis=1, keepdims=True) + 6 * min(cols, MAX_CHAIN)
-            bound = expected * (off + of_sum + 2) * UNIT * 1.01 + FLUSHED
-        yield piece, expected, bound
+        yield from _expected_rows(x, slice(start, min(start + at_once, rows)))
+
+
+def _expected_rows(x: Array, rows: slice) -> Iterator[tuple[slice, Array, Array]]:
+    """Those of some whole rows; a row that is longer than a piece has several."""
+    cols = x.shape[1]
+    of_row = partial(_terms, x[rows], x[rows].max(axis=1, keepdims=True).astype(np.float64))
+    columns = [slice(c, min(c + PIECE_ITEMS, cols)) for c in range(0, cols, PIECE_ITEMS)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        kept = list(map(of_row, columns)) if len(columns) == 1 else None
+        total, off_total = np.zeros((2, len(x[rows]), 1))
+        for terms, off in kept or map(of_row, columns):
+            total += terms.sum(axis=1, keepdims=True)
+            off_total += (terms * off).sum(axis=1, keepdims=True)
+        of_sum = off_total / total + 6 * min(cols, MAX_CHAIN)
+        for column, (terms, off) in zip(columns, kept or map(of_row, columns), strict=True):
+            expected = terms / total
+            off += of_sum + 2
+            off *= expected
+            off *= UNIT * 1.01
+            off += FLUSHED
+            start = rows.start * cols + column.start
+            yield slice(start, start + expected.size), expected.reshape(-1), off.reshape(-1)
+
+
+def _terms(x: Array, greatest: Array, column: slice) -> tuple[Array, Array]:
+    """The exponentials of some columns, and how many units each may be off."""
+    below = greatest - x[:, column]
+    terms = np.exp(-below)
+    np.minimum(below, 200, out=below)  # beyond that, terms are 0
+    below += 1
+    below *= 4
+    return terms, below
