@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     Array = np.ndarray[Any, Any]
 
 SHOWN = 5  # mismatches listed one by one
@@ -95,3 +97,15 @@ def nearest_to_bound(got: Array, expected: Array, bound: Array) -> Accuracy | No
     shares = np.where(judged, errors / np.where(judged, bound, 1), -1)
     worst = int(np.argmax(shares))
     return Accuracy(float(errors[worst]), float(bound[worst]), worst)
+
+
+def nearest_of_pieces(
+    got: Array, pieces: Iterable[tuple[slice, Array, Array | None]]
+) -> Accuracy | None:
+    """The same of pieces in C order: their slice, the right values and the bounds, if any."""
+    nearest: Accuracy | None = None
+    for piece, expected, bound in pieces:
+        one = None if bound is None else nearest_to_bound(got[piece], expected, bound)
+        if one and (nearest is None or one.used > nearest.used):
+            nearest = replace(one, index=piece.start + (one.index or 0))
+    return nearest

@@ -18,7 +18,7 @@ from cudalab.errors import UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
-from cudalab.labs.scan.reference import PIECE_ITEMS, identity
+from cudalab.labs.scan.reference import DRAWN_ITEMS, identity
 from cudalab.language import source
 
 LAB = labs.get("scan")
@@ -117,7 +117,7 @@ def test_an_exclusive_scan_starts_at_the_identity(dtype):
 
 
 def test_the_reference_crosses_the_border_of_its_pieces():
-    items = drawn("uint32", PIECE_ITEMS + 5)
+    items = drawn("uint32", DRAWN_ITEMS + 5)
     np.testing.assert_array_equal(
         np.cumsum(items, dtype=np.uint32), scanned(items, kind="inclusive")
     )
@@ -294,8 +294,8 @@ def test_same_seed_same_bytes(dist, dtype, digest):
 
 
 def test_a_longer_stream_starts_like_a_shorter_one():
-    short, long = (drawn("float32", n) for n in (PIECE_ITEMS - 1, PIECE_ITEMS + 1))
-    np.testing.assert_array_equal(short, long[: PIECE_ITEMS - 1])
+    short, long = (drawn("float32", n) for n in (DRAWN_ITEMS - 1, DRAWN_ITEMS + 1))
+    np.testing.assert_array_equal(short, long[: DRAWN_ITEMS - 1])
 
 
 def test_data_that_do_not_exist():

@@ -9,10 +9,10 @@ import numpy as np
 from cudalab.backends.base import C_TYPES, Device
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab, blocks_for
-from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, ends, uniform, with_nans
 from cudalab.labs.scan import plans
-from cudalab.labs.scan.reference import PIECE_ITEMS, agree, expected_pieces
+from cudalab.labs.scan.reference import DRAWN_ITEMS, agree, expected_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,8 +76,8 @@ class Scan(ArrayLab):
         n = self.check_data(n, dist)
         yield np.array([n], "<i4").tobytes()
         raw = np.random.PCG64(seed)
-        for start in range(0, n, PIECE_ITEMS):
-            count = min(PIECE_ITEMS, n - start)
+        for start in range(0, n, DRAWN_ITEMS):
+            count = min(DRAWN_ITEMS, n - start)
             bits, dtype = raw.random_raw(count), np.dtype(case["dtype"])
             if dist in ("sorted", "reversed"):
                 items = _rising(np.arange(start, start + count), bits, n, dtype)
@@ -133,6 +133,10 @@ class Scan(ArrayLab):
         if not tolerances:
             return None
         return np.concatenate([expected for _, expected, _ in pieces]), np.concatenate(tolerances)
+
+    def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
+        """How close the answer comes to its bounds; a piece at a time, which takes less memory."""
+        return nearest_of_pieces(got, expected_pieces(inputs.arrays["items"], case))
 
 
 LAB = Scan()

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case
 
 OPERATORS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
-PIECE_ITEMS = 1 << 20  # items drawn and compared at a time, so that large n needs little memory
+DRAWN_ITEMS = 1 << 20  # drawn at a time, so that large n needs little memory
+PIECE_ITEMS = 1 << 15  # compared at a time: as many as a cache holds
 ROW_ITEMS = 1 << 10  # the reference's own chains of additions are at most this long
 
 
@@ -104,7 +105,7 @@ def tolerance_of(dtype: np.dtype[Any], n: int, magnitudes: Array, finest: float)
     the next float (Higham, Accuracy and Stability, 4.2). d ≤ n - 1 always. Our variants
     keep d ≤ 2·1024 + 2·n/2^20 + 8: the longest is reduce_then_scan_serial's, twice through a tile
     or the chunk sums (1024 each) and twice through a chunk's tiles (n / 2^20). The reference adds
-    ROW_ITEMS + 2^10 + n/2^20 additions in float64.
+    ROW_ITEMS + PIECE_ITEMS / ROW_ITEMS + n / PIECE_ITEMS additions in float64.
 
     If all items are multiples of some 2^q and Σ|x| ≤ 2^q/u, every partial sum is exact in any
     order, and the tolerance is 0. If Σ|x| exceeds the type's range, partial sums may overflow
@@ -112,7 +113,7 @@ def tolerance_of(dtype: np.dtype[Any], n: int, magnitudes: Array, finest: float)
     """
     unit = np.finfo(dtype).eps / 2
     chain = min(n, 2056 + n // 2**19)
-    own_chain = min(n, 2 * ROW_ITEMS + n // 2**20 + 1)
+    own_chain = min(n, ROW_ITEMS + PIECE_ITEMS // ROW_ITEMS + blocks_for(n, PIECE_ITEMS))
     bound = chain * unit / (1 - chain * unit) + own_chain * 2.0**-53
     with np.errstate(over="ignore", invalid="ignore"):
         tolerance = np.where(magnitudes <= finest / unit, 0.0, bound * magnitudes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab
-from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_to_bound, show
+from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces, show
 from cudalab.labs.inputs import (
     Array,
     Case,
@@ -141,14 +140,7 @@ class Softmax(Lab):
     def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
         """How close the answer comes to its bounds; a piece at a time, which takes less memory."""
         del case
-        x = inputs.arrays["x"]
-        got = got.reshape(-1)
-        nearest: Accuracy | None = None
-        for piece, expected, bound in expected_pieces(x):
-            one = nearest_to_bound(got[piece], expected, bound)
-            if one and (nearest is None or one.used > nearest.used):
-                nearest = replace(one, index=piece.start + (one.index or 0))
-        return nearest
+        return nearest_of_pieces(got.reshape(-1), expected_pieces(inputs.arrays["x"]))
 
 
 LAB = Softmax()
@@ -183,19 +175,12 @@ def _expected_rows(x: Array, rows: slice) -> Iterator[tuple[slice, Array, Array]
         of_sum = off_total / total + 6 * min(cols, MAX_CHAIN)
         for column, (terms, off) in zip(columns, kept or map(of_row, columns), strict=True):
             expected = terms / total
-            off += of_sum + 2
-            off *= expected
-            off *= UNIT * 1.01
-            off += FLUSHED
+            bound = expected * (off + of_sum + 2) * UNIT * 1.01 + FLUSHED
             start = rows.start * cols + column.start
-            yield slice(start, start + expected.size), expected.reshape(-1), off.reshape(-1)
+            yield slice(start, start + expected.size), expected.reshape(-1), bound.reshape(-1)
 
 
 def _terms(x: Array, greatest: Array, column: slice) -> tuple[Array, Array]:
     """The exponentials of some columns, and how many units each may be off."""
     below = greatest - x[:, column]
-    terms = np.exp(-below)
-    np.minimum(below, 200, out=below)  # beyond that, terms are 0
-    below += 1
-    below *= 4
-    return terms, below
+    return np.exp(-below), 4 * (1 + np.minimum(below, 200))  # beyond that, terms are 0

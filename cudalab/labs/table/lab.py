@@ -9,7 +9,7 @@ import numpy as np
 
 from cudalab.errors import InputError, UsageError
 from cudalab.labs.base import Lab
-from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 from cudalab.labs.table import plans
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cudalab.formats import InputStream
 
-PIECE_ITEMS = 1 << 20  # items compared at a time
+PIECE_ITEMS = 1 << 15  # items compared at a time: as many as a cache holds
 DEFAULT_STEP = 0.01
 UNIT = 2.0**-24  # half the distance from 1 to the next float32
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -76,43 +76,53 @@ class Table(Lab):
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """Evaluate in float64 and round once."""
-        n = inputs.params["n"]
-        answer = np.empty(n, case["dtype"])
-        for start in range(0, n, PIECE_ITEMS):
-            end = min(start + PIECE_ITEMS, n)
-            answer[start:end] = np.sin(_roots(inputs, start, end))
+        answer = np.empty(inputs.params["n"], case["dtype"])
+        for piece, expected, _ in expected_pieces(inputs, case):
+            answer[piece] = expected
         return answer
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Compare within `tolerance` of the value in float64; values must be sines."""
-        n = inputs.params["n"]
         count = 0
         first: list[tuple[int, str, str]] = []
-        for start in range(0, n, PIECE_ITEMS):
-            end = min(start + PIECE_ITEMS, n)
-            roots, ours = _roots(inputs, start, end), got[start:end].astype(np.float64)
-            expected, bound = np.sin(roots), tolerance(roots, case)
+        for piece, expected, bound in expected_pieces(inputs, case):
+            ours = got[piece].astype(np.float64)
             with np.errstate(invalid="ignore"):
                 right = (np.abs(ours - expected) <= bound) & (np.abs(ours) <= 1 + 2.0**-20.5)
             wrong = np.flatnonzero(~right)
             count += len(wrong)
             first += [
                 (
-                    start + int(i),
+                    piece.start + int(i),
                     f"{expected[i]:.9g} within {bound[i]:.2g}",
-                    show(got[start + i]),
+                    show(got[piece.start + i]),
                 )
                 for i in wrong[: SHOWN - len(first)]
             ]
-        return Mismatches(count, n, first) if count else None
+        return Mismatches(count, inputs.params["n"], first) if count else None
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """The sines in float64, and `tolerance`."""
-        roots = _roots(inputs, 0, inputs.params["n"])
-        return np.asarray(np.sin(roots)), np.broadcast_to(tolerance(roots, case), roots.shape)
+        pieces = [(expected, bound) for _, expected, bound in expected_pieces(inputs, case)]
+        expected, bound = zip(*pieces, strict=True)
+        return np.concatenate(expected), np.concatenate(bound)
+
+    def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
+        """How close the answer comes to its bounds; a piece at a time, which takes less memory."""
+        return nearest_of_pieces(got, expected_pieces(inputs, case))
 
 
 LAB = Table()
+
+
+def expected_pieces(inputs: HostInputs, case: Case) -> Iterator[tuple[slice, Array, Array]]:
+    """The answer piece by piece: its slice, the sines in float64, and `tolerance`."""
+    step, n = float(inputs.arrays["step"][0]), inputs.params["n"]
+    for start in range(0, n, PIECE_ITEMS):
+        piece = slice(start, min(start + PIECE_ITEMS, n))
+        # Exact before the root: a float32 times an int32.
+        roots = np.sqrt(np.arange(piece.start, piece.stop, dtype=np.float64) * step)
+        yield piece, np.sin(roots), tolerance(roots, case)
 
 
 def tolerance(roots: Array, case: Case) -> Array:
@@ -131,12 +141,6 @@ def tolerance(roots: Array, case: Case) -> Array:
         return np.asarray(2.0**-20.5 + 5 * UNIT * roots)
     # 1 + 2^-10 covers the products of rounding errors.
     return np.asarray((1 + 2.0**-10) * UNIT * (2 * roots + 4 * np.minimum(roots, 1)))
-
-
-def _roots(inputs: HostInputs, start: int, end: int) -> Array:
-    """The arguments of the sine in float64; float32 step times int32 i is exact there."""
-    step = inputs.arrays["step"]
-    return np.asarray(np.sqrt(np.arange(start, end, dtype=np.float64) * float(step[0])))
 
 
 def _step(parameter: str) -> float:
