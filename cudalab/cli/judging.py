@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,6 +45,14 @@ SECTIONS = {
 
 class JudgingCommand(CaseCommand):
     """A command with many options, which its help shows in sections."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Before NumPy is imported, give it one thread: tests run beside each other anyway.
+
+        Its own threads would spin while they wait for work.
+        """
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        return super().make_context(*args, **kwargs)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections of SECTIONS, those of the lab, and what is left."""

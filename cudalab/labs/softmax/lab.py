@@ -162,7 +162,7 @@ def expected_pieces(x: Array) -> Iterator[tuple[slice, Array, Array]]:
 
 
 def _expected_rows(x: Array, rows: slice) -> Iterator[tuple[slice, Array, Array]]:
-    """Those of some whole rows; a row that is longer than a piece has several."""
+    """The pieces of some whole rows: several of a row that is longer than a piece."""
     cols = x.shape[1]
     of_row = partial(_terms, x[rows], x[rows].max(axis=1, keepdims=True).astype(np.float64))
     columns = [slice(c, min(c + PIECE_ITEMS, cols)) for c in range(0, cols, PIECE_ITEMS)]
