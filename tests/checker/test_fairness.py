@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from checking import CHEATS, checked
 
+from cudalab.backends import open_device
 from cudalab.checker.cases import Speed
 from cudalab.checker.submit import host_code
+from cudalab.checker.submit.guard import COMPARED_BYTES, holds
 from cudalab.errors import ExitCode
 from cudalab.system import elf
 
@@ -84,3 +87,15 @@ def test_cheats_on_a_gpu(tmp_path):
             "--kill-after", 5, cwd=tmp_path,
         )  # fmt: skip
         assert report["exit_code"] in (ExitCode.WRONG_ANSWER, ExitCode.TIME_LIMIT), cheat
+
+
+@pytest.mark.parametrize("at", [None, 0, COMPARED_BYTES - 1, COMPARED_BYTES, 300_000])
+def test_one_changed_byte_of_an_input_is_seen(at):
+    data = np.arange(300_001, dtype=np.uint64).astype(np.uint8)
+    with open_device("cpu", 1) as device:
+        buffer = device.to_device(data)
+        if at is not None:
+            buffer.array[at] ^= 1
+        assert holds(device, buffer, data) == (at is None)
+        assert not holds(device, buffer, data[:-1])
+        assert holds(device, device.to_device(data[:0]), data[:0])

@@ -13,7 +13,7 @@ import numpy as np
 
 from cudalab.backends.base import Buffer, Device, Dim, Kernel, WrappedDevice, dim3, overwrite
 from cudalab.checker.explain.parameters import in_c
-from cudalab.formats import Payload
+from cudalab.formats import Payload, as_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ ZONE = 1024  # bytes on each side: enough for the words of a block that is off b
 POISON, NAN = 0xA5, 0xFF  # fill integers, and floats: a NaN cannot vanish in a sum
 HUGE = 0xFE  # fills floats in every second run: a NaN in such a run was computed
 MAX_LAUNCHES = 200
+COMPARED_BYTES = 1 << 18  # at a time: as many as a cache holds
 
 
 @dataclass(kw_only=True)
@@ -138,6 +139,19 @@ class GuardedDevice(WrappedDevice):
         self._device.copy(zone, one.after)
         self.buffers.append(one)
         return one
+
+
+def holds(device: Device, buffer: Buffer, array: np.ndarray[Any, Any]) -> bool:
+    """Whether a buffer has the bytes of an array; piece by piece, so that it takes no memory."""
+    theirs, at = np.frombuffer(as_bytes(np.ascontiguousarray(array)), np.uint8), 0
+    for chunk in device.chunks(buffer):
+        whole = np.frombuffer(chunk, np.uint8)
+        for start in range(0, len(whole), COMPARED_BYTES):
+            piece = whole[start : start + COMPARED_BYTES]
+            if not np.array_equal(piece, theirs[at : at + len(piece)]):
+                return False
+            at += len(piece)
+    return at == len(theirs)
 
 
 def untouched(array: np.ndarray[Any, Any], fill: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
