@@ -36,9 +36,8 @@
 // so that the keys of a tile belong to only a few groups, and splits each group by the bits that
 // follow.
 //
-// The order in which a tile's keys arrive in a bucket does not matter. So ranks come from atomics
-// in shared memory, and the tile reserves its part of a bucket with one more atomic: there are no
-// votes and no look-back.
+// The order within a bucket does not matter. So a tile's ranks come from atomics in shared memory,
+// and it reserves its part of a bucket with one more atomic: no votes and no look-back.
 //
 // Buckets have about the same size only if the top bits of the keys are random. A bucket that is
 // too large for a block is copied if all its keys are equal, since it is then already sorted. If
@@ -67,8 +66,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
     count_keys_of_buckets(keys, buckets, n, TopBits{top_bits});
 }
 
-// The first split: into groups, by the top GROUP_BITS bits. From here on keys are bit patterns,
-// whose order as unsigned numbers is the order of the keys.
+// The first split: into groups, by the top GROUP_BITS bits.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SPLITS<KEYS_PER_THREAD>)
 split_into_groups(const T* in, Bits* out, Buckets* buckets, unsigned n, int top_bits) {
     __shared__ __align__(16) Bins memory;
@@ -80,10 +78,7 @@ split_into_groups(const T* in, Bits* out, Buckets* buckets, unsigned n, int top_
     const auto reserve = [&](unsigned group, unsigned count) {
         return atomicAdd(&buckets->group_next[group], count);  // shared by all blocks
     };
-    const auto put = [&](const Bits* staged, unsigned i, unsigned place) {
-        out[place] = staged[i];
-    };
-    split_tile(bits, n, group_of, GROUPS, reserve, put, memory);
+    split_tile(bits, n, group_of, GROUPS, reserve, put_into(out), memory);
 }
 
 // The second split: the bins of a tile are the buckets of the groups that its keys belong to.
@@ -106,10 +101,7 @@ split_groups(const Bits* in, Bits* out, Buckets* buckets, unsigned n, int top_bi
         const auto reserve = [&](unsigned bin, unsigned count) {
             return atomicAdd(&buckets->next[first_bucket + bin], count);  // shared by all blocks
         };
-        const auto put = [&](const Bits* staged, unsigned i, unsigned place) {
-            out[place] = staged[i];
-        };
-        split_tile(bits, n, bin_of, bins, reserve, put, memory);
+        split_tile(bits, n, bin_of, bins, reserve, put_into(out), memory);
         return;
     }
     // Many small groups: key by key.
@@ -126,8 +118,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     // Other blocks may write the word meanwhile: all threads agree on what they have read.
     if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (bucket >= num_buckets) {
-        copy_large_buckets(in, out, buckets, bucket_of, bucket - num_buckets,
-                           gridDim.x - num_buckets);
+        copy_large_buckets(in, out, buckets, bucket_of, num_buckets);
         return;
     }
     const unsigned start = buckets->starts[bucket], items = buckets->starts[bucket + 1] - start;

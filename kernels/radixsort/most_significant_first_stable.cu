@@ -47,6 +47,7 @@
 // MAX_BIN_BITS, COUNT_THREADS, RADIX_BITS, TILES_AHEAD.
 #include "common/thread/async_copy.cuh"
 #include "radixsort/parts/buckets.cuh"
+#include "radixsort/parts/take_tile.cuh"
 
 constexpr unsigned FULL_BIN = 32;  // more words than this are not compared with each other
 constexpr unsigned BUCKET_WARPS = BUCKET_THREADS / 32;
@@ -166,8 +167,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     // Other blocks may write the word meanwhile: all threads agree on what they have read.
     if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (blockIdx.x >= num_buckets) {
-        copy_large_buckets(in, out, buckets, TopBits{top_bits}, blockIdx.x - num_buckets,
-                           gridDim.x - num_buckets);
+        copy_large_buckets(in, out, buckets, TopBits{top_bits}, num_buckets);
         return;
     }
     const unsigned start = buckets->starts[blockIdx.x];

@@ -1,14 +1,9 @@
-// Buckets of any size: one read counts their keys, so that it is known where each begins.
-//
-// The launches of a sort share a few words in memory. The count says where buckets begin, and
-// whether each of them fits into a block. A bucket too large for a block needs no sorting if all
-// its keys are equal: blocks beyond those of the buckets copy it. If anything else does not fit,
-// the last launch sorts the input, which no launch has changed, by sweeps; otherwise it returns at
-// once.
+// Buckets of any size: one read counts their keys, so that it is known where each begins, and
+// whether each of them fits into a block.
 #pragma once
-#include "radixsort/parts/copy_equal_keys.cuh"
 #include "radixsort/parts/scan_shared.cuh"
 #include "radixsort/parts/sweep_all_passes.cuh"
+#include "radixsort/parts/top_bits.cuh"
 
 constexpr int MAX_TOP_BITS = 15;
 constexpr unsigned MAX_BUCKETS = 1u << MAX_TOP_BITS;
@@ -120,12 +115,12 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
 }
 
 // Copies the keys of large buckets, with their values, and gives up if the keys of one are not all
-// equal. Blocks 0 to blocks - 1 share the work; this is block `block`.
+// equal. The blocks from `first_block` on share the work.
 template <class Key, class BucketOf>
 __device__ inline void copy_large_buckets(const Key* in, T* out, Buckets* buckets,
-                                          const BucketOf& bucket_of, unsigned block,
-                                          unsigned blocks) {
+                                          const BucketOf& bucket_of, unsigned first_block) {
     constexpr unsigned COPY_ROWS = BucketOf::COPY_ROWS;
+    const unsigned block = blockIdx.x - first_block, blocks = gridDim.x - first_block;
     if (buckets->largest <= BUCKET_ITEMS) return;
     const unsigned n = buckets->starts[bucket_of.buckets()];
     const unsigned tile_items = COPY_ROWS * BUCKET_THREADS;

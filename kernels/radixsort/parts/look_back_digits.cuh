@@ -87,34 +87,6 @@ __device__ inline void add_counters(const unsigned* counters, unsigned* counts) 
     }
 }
 
-// counts[pass * RADIX + digit] += the occurrences of the digit: the whole grid calls it, in blocks
-// of THREADS. Takes 4 * PASSES * RADIX * COPIES bytes of dynamic shared memory.
-template <unsigned THREADS, unsigned COPIES, unsigned LOADS>
-__device__ inline void count_all_keys(const T* keys, unsigned* counts, unsigned n) {
-    extern __shared__ unsigned long long digit_memory[];
-    unsigned* const counters = reinterpret_cast<unsigned*>(digit_memory);
-    clear_counters<COPIES, THREADS>(counters);
-    __syncthreads();  // no thread counts before all counters are zero
-    count_keys<COPIES, LOADS>(keys, n, blockIdx.x * THREADS + threadIdx.x, gridDim.x * THREADS,
-                              counters);
-    __syncthreads();  // all have counted
-    add_counters<COPIES, THREADS>(counters, counts);
-}
-
-// Takes the next tile of a launch that has a block for each. Returns the launch's number, from 0,
-// in the high half, and the tile in the low half; the ticket holds the same two numbers. The block
-// that takes the last tile sets the ticket for the next launch, since no other block will look at
-// it again. The whole block calls it.
-__device__ inline Word take_tile(Word* ticket) {
-    __shared__ Word taken;
-    if (threadIdx.x == 0) {
-        taken = atomicAdd(ticket, 1ull);
-        if ((unsigned)taken == gridDim.x - 1) store(ticket, ((taken >> 32) + 1) << 32);
-    }
-    __syncthreads();  // all threads can read the tile
-    return taken;
-}
-
 // A status: bits 63 to 33 are the sweep's number, bit 32 says whether the count includes the tiles
 // before, bits 31 to 0 are the count. AT_ONCE statuses are read together.
 template <unsigned AT_ONCE>

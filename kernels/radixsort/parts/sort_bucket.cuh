@@ -5,9 +5,9 @@
 // a bin that is full because a few values are frequent, that would take too long: its keys have to
 // be equal.
 #pragma once
-#include "radixsort/parts/copy_equal_keys.cuh"
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scan_shared.cuh"
+#include "radixsort/parts/top_bits.cuh"
 
 constexpr unsigned FULL_BIN = 24;  // more keys than this are not compared with each other
 // The keys of a bucket, its bins, and some words for scans.

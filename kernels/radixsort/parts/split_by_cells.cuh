@@ -21,11 +21,6 @@ __device__ inline void with_plan(const Cells* cells, int sampled, int top_bits, 
     if (plan == BY_CELLS) use(CellBuckets(*cells));
 }
 
-// Writes keys to `out` as bit patterns, whose order as unsigned numbers is the order of the keys.
-__device__ inline auto put_into(Bits* out) {
-    return [=](const Bits* staged, unsigned i, unsigned place) { out[place] = staged[i]; };
-}
-
 // The first of two splits, into groups of buckets.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SPLITS<KEYS_PER_THREAD>)
 split_into_groups(const T* in, Bits* out, Buckets* buckets, const Cells* cells, unsigned n,
@@ -85,8 +80,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (blockIdx.x >= blocks) {
         with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
-            copy_large_buckets(in, out, buckets, bucket_of, blockIdx.x - blocks,
-                               gridDim.x - blocks);
+            copy_large_buckets(in, out, buckets, bucket_of, blocks);
         });
         return;
     }

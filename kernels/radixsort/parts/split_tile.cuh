@@ -2,7 +2,7 @@
 // shared memory give each key its place among those of the tile; one atomic in global memory for
 // each bin reserves the places that the tile needs in it.
 #pragma once
-#include "radixsort/parts/load_tile.cuh"
+#include "common/thread/prefetch.cuh"
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scan_shared.cuh"
 
@@ -19,9 +19,29 @@ template <unsigned ROWS>
 constexpr unsigned RESIDENT_SPLITS = resident_blocks(
     BLOCKS_PER_SM, THREADS_PER_BLOCK, ROWS * THREADS_PER_BLOCK * sizeof(Bits) + sizeof(Bins) + 256);
 
+// Loads a tile's keys into registers, in rows of THREADS_PER_BLOCK neighbours.
+template <unsigned ROWS, class Key>
+__device__ inline void load_tile(const Key* in, unsigned n, Bits (&bits)[ROWS]) {
+    constexpr unsigned TILE_ITEMS = ROWS * THREADS_PER_BLOCK;
+    const unsigned start = blockIdx.x * TILE_ITEMS, left = n - start;
+    if (threadIdx.x == 0 && TILES_AHEAD > 0 && left > (TILES_AHEAD + 1) * TILE_ITEMS)
+        prefetch_to_l2(in + start + TILES_AHEAD * TILE_ITEMS, TILE_ITEMS * sizeof(Key));
+    const Key* const first = in + start + threadIdx.x;
+    const auto load_row = [&](unsigned row) {
+        bits[row] = ordered_bits(first[row * THREADS_PER_BLOCK]);
+    };
+    if (left >= TILE_ITEMS) {  // no conditions: the loads overlap
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row) load_row(row);
+    } else {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row)
+            if (row * THREADS_PER_BLOCK + threadIdx.x < left) load_row(row);
+    }
+}
+
 // Splits the tile whose keys load_tile() has read. reserve(bin, count) returns where the first of
-// `count` keys goes; put(staged, i, place) writes staged[i] to that place. The whole block calls
-// it.
+// `count` keys goes; put(staged, i, place) writes staged[i] there. The whole block calls it.
 template <unsigned ROWS, class BinOf, class Reserve, class Put>
 __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const BinOf& bin_of,
                                   unsigned bins, const Reserve& reserve, const Put& put,
@@ -84,4 +104,9 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const Bi
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < left; i += THREADS_PER_BLOCK) write(i);
     }
+}
+
+// Writes keys to `out` as bit patterns, whose order as unsigned numbers is the order of the keys.
+__device__ inline auto put_into(Bits* out) {
+    return [=](const Bits* staged, unsigned i, unsigned place) { out[place] = staged[i]; };
 }

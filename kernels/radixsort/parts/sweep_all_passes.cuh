@@ -1,11 +1,10 @@
 // A whole sort in one launch: a count of all digits, then a sweep for each, in which every key is
 // read and written once.
 //
-// A launch for each step costs microseconds in which the device has nothing to do. Here the blocks
-// stay and draw tickets: first for shares of the keys to count, then for the tiles of one sweep
-// after the other. A block waits only for work with lower tickets: for the counts, for the tiles of
-// the sweep before, and for the tiles before its own. Running blocks hold all of these tickets, so
-// at least one block always makes progress, however many run at once.
+// The blocks stay and draw tickets: first for shares of the keys to count, then for the tiles of
+// one sweep after the other. A block waits only for work with lower tickets: for the counts, for
+// the tiles of the sweep before, and for the tiles before its own. Running blocks hold all of these
+// tickets, so at least one block always makes progress, however many run at once.
 //
 // A digit that all keys share would move nothing, so it gets no sweep: keys that differ in one byte
 // take one sweep.
@@ -38,8 +37,7 @@ __device__ inline Word take_ticket(Progress* progress) {
     return ticket;
 }
 
-// Waits until ready(). Everything that was written before is visible then. The whole block calls
-// it.
+// Waits until ready(); what was written before is visible then. The whole block calls it.
 template <class Ready>
 __device__ inline void wait_until(Ready ready) {
     if (threadIdx.x == 0) {

@@ -1,9 +1,23 @@
 // A sweep over the keys for each digit, each in a launch of its own, after a count of all digits.
 #pragma once
 #include "common/thread/prefetch.cuh"
-#include "radixsort/parts/look_back_digits.cuh"
+#include "radixsort/parts/take_tile.cuh"
 
 constexpr unsigned COPIES = 64 / sizeof(T);  // 64 KB of counters, for any type
+
+// counts[pass * RADIX + digit] += the occurrences of the digit: the whole grid calls it, in blocks
+// of THREADS. Takes 4 * PASSES * RADIX * COPIES bytes of dynamic shared memory.
+template <unsigned THREADS, unsigned COPIES, unsigned LOADS>
+__device__ inline void count_all_keys(const T* keys, unsigned* counts, unsigned n) {
+    extern __shared__ unsigned long long digit_memory[];
+    unsigned* const counters = reinterpret_cast<unsigned*>(digit_memory);
+    clear_counters<COPIES, THREADS>(counters);
+    __syncthreads();  // no thread counts before all counters are zero
+    count_keys<COPIES, LOADS>(keys, n, blockIdx.x * THREADS + threadIdx.x, gridDim.x * THREADS,
+                              counters);
+    __syncthreads();  // all have counted
+    add_counters<COPIES, THREADS>(counters, counts);
+}
 
 // The counts are zero before the first launch.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_all_digits(const T* keys,
