@@ -1,8 +1,8 @@
 // /// cudalab
-// summary  = "LU factors: a panel's pivots found in one launch, the matrix updated once per block"
+// summary  = "LU factors: the rest of the matrix is updated once per block of 256 columns"
 // order    = 8
 // ladder   = "direct methods"
-// adds     = "a panel's pivots in one launch, the matrix updated once per block"
+// adds     = "the matrix updated once per block of columns"
 // dispatch = "lu"
 //
 // [defines]
@@ -13,26 +13,15 @@
 // TILE                  = 128   # of update_trailing, in float; half in double
 // ///
 //
-// `lu_substitution_chain` launches a kernel for each column, and most of its time is the cost of
-// the launches. Here a panel of 32 columns takes two launches, and its pivots are found before
-// anything is eliminated:
-//   choose_pivots    an election: each block finds the 32 best rows among its own, by eliminating
-//                    them in registers, two per thread; the last block to finish finds the 32 best
-//                    among those, brings them to the top of the panel and computes their rows of U
-//   eliminate_rows   all rows below: their part of L by substitution with the panel's triangle,
-//                    and the update of the strip's other columns; other blocks exchange the rows
-//                    in the columns left and right of the strip
-// After a strip of BLOCK columns:
+// `lu_elected_panel` reads and writes the rest of the matrix after each panel of 32 columns. Here
+// it does so once per strip of BLOCK columns, by a product with as many numbers along k. A panel
+// updates only the rest of its strip, for the next panels:
+//   choose_pivots    also computes the pivot rows' part of U in the strip's other columns
+//   eliminate_rows   also updates the strip's other columns; further blocks exchange the rows in
+//                    the columns left and right of the strip
+// After a strip:
 //   solve_rows       the strip's rows of U to the right
 //   update_trailing  the rest of the matrix minus a product: read and written once per strip
-//   substitute_lower_chain, substitute_upper_chain   one launch each
-//
-// Up to twice MAX_THREADS_PER_BLOCK rows fit into one block, whose pivots are those of
-// `lu_partial_pivot`. Beyond that it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot
-// is the greatest among the rows that their blocks have elected, not in the whole column, so
-// multipliers may exceed 1. In practice they stay small; if they do not, the residual shows it and
-// `lu_partial_pivot` takes over. No block waits for another in the election: the last one to arrive
-// goes on alone.
 //
 // Matrices are padded as in `lu_partial_pivot`, so the kernels have no special cases at the edges.
 // Limits: a block's registers hold 32 columns and no more; while a panel is eliminated, most of the

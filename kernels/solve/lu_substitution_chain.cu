@@ -19,7 +19,7 @@
 // waits for them without a fence, and never for a block that cannot run.
 //
 // A solution and a refinement are four substitutions, n / 8 launches that become 4.
-// Limits: the factorization still launches a kernel for each column: `lu_blocked_panel`.
+// Limits: the factorization still launches a kernel for each column: `lu_elected_panel`.
 //
 // Macros from outside: T (element type), PANEL, PANEL_THREADS, ROWS_PER_WARP, TILE.
 #include "solve/lu_partial_pivot.cu"

@@ -28,8 +28,8 @@ VARIANTS = registry.variants(LAB)
 
 
 DIRECT = (
-    "gauss_jordan", "lu_partial_pivot", "lu_substitution_chain", "lu_blocked_panel",
-    "lu_graph", "complete_pivot",
+    "gauss_jordan", "lu_partial_pivot", "lu_substitution_chain", "lu_elected_panel",
+    "lu_blocked_panel", "lu_graph", "complete_pivot",
 )  # fmt: skip
 
 

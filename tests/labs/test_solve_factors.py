@@ -28,6 +28,7 @@ from cudalab.labs import registry
 from cudalab.labs.solve.factors import (
     UNIT,
     BlockedFactors,
+    ElectedFactors,
     Factors,
 )
 from cudalab.labs.solve.lab import CHOLESKY_N, LOOK_AHEAD_N, TENSOR_CORES_N, large_factors
@@ -54,14 +55,21 @@ def scaled_rows(device, found, inputs):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("defines", [{}, SMALL, {**SMALL, "BLOCK": 128}], ids=str)
-def test_factors_multiply_to_the_matrix(device, dtype, defines):
+@pytest.mark.parametrize(
+    ("name", "method", "defines"),
+    [
+        ("lu_elected_panel", ElectedFactors, {}),
+        ("lu_elected_panel", ElectedFactors, {"MAX_THREADS_PER_BLOCK": 64}),
+        ("lu_blocked_panel", BlockedFactors, {}),
+        ("lu_blocked_panel", BlockedFactors, SMALL),
+        ("lu_blocked_panel", BlockedFactors, {**SMALL, "BLOCK": 128}),
+    ],
+)
+def test_factors_multiply_to_the_matrix(device, dtype, name, method, defines):
     """Also where pivots are found in several rounds, and panels in several blocks."""
     for n, dist in [(1, "random"), (33, "pivot"), (130, "random"), (257, "pivot"), (400, "random")]:
         inputs = make(n, dist, dtype, seed=n)
-        found = factorize(
-            device, "lu_blocked_panel", BlockedFactors, inputs, case(dtype), **defines
-        )
+        found = factorize(device, name, method, inputs, case(dtype), **defines)
         work = device.to_host(found.work).astype(np.float64)
         factors = work[: found.padded, : found.padded]
         assert not work[found.padded :].any()
@@ -174,14 +182,16 @@ def test_large_systems_are_for_tensor_cores():
 def test_one_block_finds_the_pivots_that_a_search_of_the_column_finds(device, dtype):
     for n, dist in [(40, "pivot"), (100, "random"), (300, "random")]:
         inputs = make(n, dist, dtype, seed=n)
-        one, other = (
+        one, two, other = (
             device.to_host(factorize(device, name, method, inputs, case(dtype)).row_of)
             for name, method in [
+                ("lu_elected_panel", ElectedFactors),
                 ("lu_blocked_panel", BlockedFactors),
                 ("lu_partial_pivot", Factors),
             ]
         )
         np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(two, other)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -117,6 +117,6 @@ def test_a_step_can_be_repeated(device, variant):
 def test_every_row_of_the_ladder_is_there():
     assert [variant.name for variant in VARIANTS] == [
         *ITERATIONS, "gauss_jordan", "lu_partial_pivot", "lu_substitution_chain",
-        "lu_blocked_panel", "lu_graph", *ON_TENSOR_CORES, "complete_pivot",
+        "lu_elected_panel", "lu_blocked_panel", "lu_graph", *ON_TENSOR_CORES, "complete_pivot",
     ]  # fmt: skip
     assert all(one.order < two.order for one, two in pairwise(VARIANTS))

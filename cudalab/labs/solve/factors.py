@@ -201,12 +201,16 @@ class ChainedFactors(Factors):
 
 
 class StripFactors(Direct):
-    """L and U in place of the matrix, strip by strip of BLOCK columns; substitutions in a chain."""
+    """L and U in place of the matrix, strip by strip of BLOCK columns; substitutions in a chain.
+
+    A file without BLOCK has strips of one panel.
+    """
 
     def __init__(self, job: Job) -> None:
         # The kernels count in 16-byte pieces: half of everything in double.
         item_words = np.dtype(job.case["dtype"]).itemsize // 4
-        self.strip = job.define("BLOCK", at_least=PANEL * item_words) // item_words
+        panel = PANEL * item_words
+        self.strip = job.define("BLOCK", panel, at_least=panel) // item_words
         self.edge = job.define("TILE", at_least=item_words) // item_words
         padded = blocks_for(job.params["n"], PANEL) * PANEL
         super().__init__(job, padded, padded + self.edge - PANEL)
@@ -295,6 +299,17 @@ class BlockedFactors(StripFactors):
             self.job, "eliminate_rows", tiles + exchanged // 32, 256,
             lu=self.work, pivots=self.pivots, end=self.padded, ld=self.ld, start=start,
             strip_end=strip_end,
+        )  # fmt: skip
+
+
+class ElectedFactors(BlockedFactors):
+    """The same factors, with the whole matrix updated after each panel."""
+
+    def solve_rows(self, first: int, rest: int) -> None:
+        """Compute the panel's rows of U in the `rest` columns right of it."""
+        launch(
+            self.job, "solve_rows", blocks_for(rest, 128), 128,
+            lu=self.work, ld=self.ld, start=first,
         )  # fmt: skip
 
 

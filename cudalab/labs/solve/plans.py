@@ -126,12 +126,15 @@ def dispatch_lu(job: Job) -> Step:
     or, if the file also defines choose_pivots,
     choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower_chain,
     substitute_upper_chain
-        as lu_blocked_panel.cu describes them, with its defines
+        as lu_blocked_panel.cu describes them, with its defines; or, if BLOCK is not among these,
+        as lu_elected_panel.cu does
     Also: the kernels of parts/scaled_rows.cuh, parts/right_hand_side.cuh and
     parts/residual.cuh.
     """
     _no_alpha(job)
     kernels = job.kernels.source.kernels
+    if "choose_pivots" in kernels and not job.define("BLOCK", 0, at_least=0):
+        return _refine(job, "lu_elected_panel", factors.ElectedFactors(job))
     if "choose_pivots" in kernels:
         return _refine(job, "lu_blocked_panel", factors.BlockedFactors(job))
     if "substitute_lower_chain" in kernels:
