@@ -46,6 +46,10 @@
 // An array of up to 2^21 keys is sorted as in `bucket_slots`, a longer one that is too short for a
 // sample as in `most_significant_first`.
 //
+// The default for keys, it is built of more than the rungs before it: besides their buckets it has
+// the slots of `bucket_slots` and the launches of `onesweep`, since one variant has to be fast for
+// arrays of any length and for any keys.
+//
 // Limits: if the sample misses a crowd of keys, a block finds it when the keys are in their
 // buckets, and everything is sorted again. More than 2^28 keys, or more than 2^27 if a block cannot
 // have 128 KB of shared memory to count in, are sorted by sweeps.

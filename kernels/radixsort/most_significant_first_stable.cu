@@ -38,6 +38,10 @@
 // lies, which waits in shared memory meanwhile. A bucket whose bins are too full for this is sorted
 // by sweeps within shared memory, six bits at a time.
 //
+// The default for pairs, it is built of more than the rungs before it: besides the buckets and the
+// safe path of `most_significant_first` it has the look-back of `onesweep`, without which splits
+// are not stable, and copies that are on their way while keys are ranked.
+//
 // Limits: if a bucket is too large for a block and its keys are not equal, everything is sorted by
 // sweeps. The places in a bucket take 13 bits, so short arrays are split into far more buckets than
 // they need.

@@ -29,6 +29,10 @@
 // rounding errors of others; infinite ones make the residual infinite, and `lu_partial_pivot` takes
 // over. So no range is examined.
 //
+// The default for large systems, it is built of more than the rungs before it: besides the panels
+// of `lu_blocked_panel` it has all that tensor cores need. The ladders of the lab matmul take that
+// in steps: bulk copies, wgmma, a float as two fp16 parts.
+//
 // Limits: while a panel is eliminated, most of the GPU is idle. Small systems are slower than with
 // `lu_graph`, since they have more launches and little to update: see the times at 1,024.
 //

@@ -121,6 +121,50 @@ def test_a_rung_s_lines_are_its_own_and_its_headers():
     assert own < 100 < 4 * own < whole
 
 
+MOST_ADDED, MOST_BEHIND = 300, 1_200  # lines
+# What a plain run takes may be built of more than the rungs before it; its file says what and why.
+MORE_THAN_IS_TAUGHT = {
+    "radixsort": ("most_significant_first_heavy", "most_significant_first_stable"),
+    "solve": ("lu_tensor_cores", "lu_look_ahead"),
+}
+# Steps that are still too high: the lines added and those behind the rung, which must not grow.
+TOO_HIGH = {
+    "bucket_slots": (417, 1_079),
+    "most_significant_first_sampled": (382, 1_582),
+}
+
+
+@pytest.mark.parametrize("name", labs.names())
+def test_no_rung_adds_or_stands_on_too_many_lines(name):
+    """All lines of its files, comments too, beside those of the rung that it is built on."""
+    for rung in registry.variants(labs.get(name)):
+        added, behind = rungs.added_lines(rung), rungs.lines_of(rung)[1]
+        if rung.name in MORE_THAN_IS_TAUGHT.get(name, ()):
+            text = " ".join(rung.path.read_text("utf-8").replace("//", " ").split())
+            assert "built of more than the rungs before" in text, rung.label
+        else:
+            most_added, most_behind = TOO_HIGH.get(rung.name, (MOST_ADDED, MOST_BEHIND))
+            assert added <= most_added, f"{rung.label} adds {added} to {rungs.built_on(rung)}"
+            assert behind <= most_behind, f"{rung.label} stands on {behind}"
+
+
+def test_what_is_built_of_more_than_is_taught_is_what_a_plain_run_takes():
+    for name, rungs_ in MORE_THAN_IS_TAUGHT.items():
+        lab = labs.get(name)
+        for rung in rungs_:
+            assert rung in lab.taken or registry.find(lab, rung).default, rung
+
+
+def test_a_rung_s_lines_are_compared_with_those_of_the_rung_that_it_is_built_on():
+    find = registry.find
+    lab = labs.get("radixsort")
+    assert rungs.built_on(find(lab, "most_significant_first")) == find(lab, "bucket_slots")
+    assert rungs.built_on(find(lab, "split_1bit")).lab == "scan"
+    lab = labs.get("solve")
+    assert rungs.built_on(find(lab, "lu_graph")) == find(lab, "lu_blocked_panel")
+    assert rungs.added_lines(find(lab, "lu_graph")) == rungs.lines_of(find(lab, "lu_graph"))[0]
+
+
 def test_times_stand_beside_the_rungs_that_were_measured(tmp_path, monkeypatch):
     stored = document(
         table([row("global", 2.0), row("shared", 0.5)], lab="bitonic", dtype="int32"),

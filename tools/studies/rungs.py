@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from cudalab import explain, labs
@@ -225,6 +226,51 @@ def in_figures(ms: float | None) -> str:
 
 def lines_of(rung: Variant) -> tuple[int, int]:
     """The number of lines of the variant's file, and of all the files that it is made of."""
+    lines = _lines_by_file(rung)
+    return lines[rung.path.resolve()], sum(lines.values())
+
+
+def built_on(rung: Variant) -> Variant | None:
+    """The rung that a reader knows before this one and that has most in common with it.
+
+    It stands before it in its ladder; or it is shorter and stands in another ladder of its lab; or,
+    for the first rung of a lab, it is shorter and of another lab.
+    """
+    own, whole = _lines_by_file(rung), lines_of(rung)[1]
+    lab = registry.variants(labs.get(rung.lab))
+    others = [each for each in labs.names() if each != rung.lab]
+    candidates = [
+        one
+        for one in lab
+        if (one.order < rung.order if one.ladder == rung.ladder else lines_of(one)[1] < whole)
+    ]
+    if rung == lab[0]:
+        candidates = [
+            one
+            for each in others
+            for one in registry.variants(labs.get(each))
+            if lines_of(one)[1] < whole
+        ]
+
+    def in_common(one: Variant) -> float:
+        lines = _lines_by_file(one)
+        return sum(lines[file] for file in own.keys() & lines) / sum((own | lines).values())
+
+    best = max(candidates, key=in_common, default=None)
+    return best if best and in_common(best) else None
+
+
+def added_lines(rung: Variant) -> int:
+    """How many lines more a rung stands on than the one that it is built on."""
+    before = built_on(rung)
+    return lines_of(rung)[1] - (lines_of(before)[1] if before else 0)
+
+
+@cache
+def _lines_of_file(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
+
+
+def _lines_by_file(rung: Variant) -> dict[Path, int]:
     files = source.load(rung.path, rung.label).files
-    own, *included = (len(file.read_text("utf-8").splitlines()) for file in files)
-    return own, own + sum(included)
+    return {file.resolve(): _lines_of_file(file) for file in files}

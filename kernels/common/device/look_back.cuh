@@ -18,6 +18,7 @@
 //
 // Limits: a chain of one hop for every 1024 tiles remains.
 #pragma once
+#include "common/thread/operators.cuh"
 #include "common/warp/warp_scan.cuh"
 
 using Op = OP<T>;
