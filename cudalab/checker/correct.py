@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 STDERR_LINES = 12
 OUTPUT_SLACK = 1 * MiB
+PIECE_BYTES = 1 << 18  # of a file that is read: as many as a cache holds
 LEAST_TIME = 0.1  # of its limit, for a test behind others that have not ended in time
 
 
@@ -378,7 +379,9 @@ def digest(paths: Sequence[Path]) -> str:
     """A hash of the bytes of a submission's files."""
     state = hashlib.blake2b(digest_size=16)
     for path in sorted(paths):
-        state.update(path.read_bytes())
+        with path.open("rb") as file:
+            while piece := file.read(PIECE_BYTES):
+                state.update(piece)
     return state.hexdigest()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cudalab.labs.inputs import Array, Case, HostInputs, Size
 
-PIECE_ITEMS = 1 << 20  # items drawn at a time
+PIECE_ITEMS = 1 << 16  # items drawn at a time: as many as a cache holds
 RUN_BITS = 7  # 2^7 items of a run are all kept, or none
 
 # Of 64 items, how many are 0 on average.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cudalab.formats import InputStream
     from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 
-PIECE_ITEMS = 1 << 20  # items drawn at a time
+PIECE_ITEMS = 1 << 16  # drawn or added up at a time: as many as a cache holds
 MIXED_RUN = 1 << 12  # items between which the lengths of segments change
 RETURNING_KEYS = 3
 
@@ -76,16 +76,22 @@ class SegmentedScan(ArrayLab):
             yield as_bytes(uniform(bits, dtype))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """Sums of all items so far, less those before the segment, modulo 2^32."""
+        """Sums of all items of a piece so far, less those before the segment, modulo 2^32."""
         del case
         keys, items = inputs.arrays["keys"], inputs.arrays["items"]
-        sums = np.cumsum(items.view(np.uint32), dtype=np.uint32)
-        first = np.arange(len(keys))  # of each item's segment
-        first[1:][keys[1:] == keys[:-1]] = 0
-        first = np.maximum.accumulate(first)
-        before = np.where(first > 0, sums[first - 1], np.uint32(0))
-        answer: Array = (sums - before).view(items.dtype)
-        return answer
+        answer = np.empty(len(keys), np.uint32)
+        begins = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=begins[1:])
+        carry = np.uint32(0)  # the sum of the segment so far, at the end of the piece before
+        for start in range(0, len(keys), PIECE_ITEMS):
+            piece = slice(start, min(start + PIECE_ITEMS, len(keys)))
+            sums = np.cumsum(items[piece].view(np.uint32), dtype=np.uint32)
+            first = np.where(begins[piece], np.arange(len(sums)), -1)  # of each item's segment
+            first = np.maximum.accumulate(first)
+            sums -= np.where(first > 0, sums[np.maximum(first - 1, 0)], np.uint32(0))
+            sums[first < 0] += carry
+            answer[piece], carry = sums, sums[-1]
+        return answer.view(items.dtype)
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Compare exactly."""
