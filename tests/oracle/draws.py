@@ -27,7 +27,8 @@ T = TypeVar("T")
 # pointers and references to a thread's variables that are used beyond a barrier, and from the
 # seventh on mostly plain arithmetic that a compiler turns into vectors. From the eighth on kinds of
 # kernels take turns, and a variable is stepped up or down before threads meet. From the ninth on
-# mostly objects of a small class are changed through something else before they do.
+# objects of a small class are changed through something else before they do; there is little else
+# in a file, since one operator that may change anything makes a compiler careful everywhere.
 PLAIN, BY_WARPS, EDGES, SHARP, ALONE = 1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000
 LENT, VECTORS, STEPPED, FEW = 6_000_000, 7_000_000, 8_000_000, 9_000_000
 

@@ -57,7 +57,7 @@ class Kernel(Vectors):
         sizes = MOSTLY_SCARCE if self.has_warps else SIZES[self.plain * 2 :]
         sharp = MOSTLY_ALONE if self.is_alone else ALL_SHARP if self.sharp else MOSTLY_EDGES
         sharp = MOSTLY_VECTORS if self.in_vectors else MOSTLY_LENT if self.lends else sharp
-        sharp = MOSTLY_LENT if self.has_few else STEPPED_TOO if self.steps else sharp
+        sharp = ("lent",) if self.has_few else STEPPED_TOO if self.steps else sharp
         self.size = self.choice(sharp if self.has_edges else sizes)
         self.is_small = self.size in ("micro", "scarce", "lanes", *WHOLE)
         self.namespace = self.chance(0.08)

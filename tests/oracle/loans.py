@@ -160,7 +160,7 @@ class Loans(Alone):
         i = self.new("r")
         begins, ends = self.choice([("", ""), ("", ""), ("{", "}"),
                                     (f"for (int {i} = 0; {i} < 2; ++{i}) {{", "}")])  # fmt: skip
-        if self.has_few and self.chance(0.8):
+        if self.has_few:
             cuda, host = self._raised(x, p, value)
             return begins, cuda, ends, host
         const = self.choice(["const ", "const ", ""])

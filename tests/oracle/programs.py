@@ -18,7 +18,9 @@ def _text(name: str) -> str:
 
 def _common(seeds: list[int]) -> str:
     """What the kernels of these seeds may use."""
-    more = [("alone.h", ALONE), ("loans.h", LENT), ("few.h", FEW)]
+    if seeds[0] >= FEW:
+        return _text("common.h") + _text("few.h")
+    more = [("alone.h", ALONE), ("loans.h", LENT)]
     return _text("common.h") + "".join(_text(name) for name, first in more if seeds[-1] >= first)
 
 
@@ -32,7 +34,7 @@ def cuda_program(seeds: list[int]) -> str:
         f" cudaMemcpyDeviceToHost); print({k.seed}, error);\n"
         for k in kernels
     )
-    met = _text("met.h") if seeds[-1] >= LENT else ""
+    met = _text("met.h") if seeds[-1] >= LENT and seeds[0] < FEW else ""
     return (_text("cuda.h") + _common(seeds) + met + "".join(k.text() for k in kernels)
             + _text("main.h") + "int main() {\n    int *d, *o, error; float* r;\n"
             "    cudaMalloc(&d, sizeof data); cudaMalloc(&o, sizeof out);\n"

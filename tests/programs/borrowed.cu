@@ -95,6 +95,11 @@ __global__ void computed_argument(const int* in, int* out) {
     const int r = behind(v);
     out[t] = r + v;
 }
+__global__ void made_arguments(const int* in, int* out) {
+    const unsigned t = threadIdx.x;
+    const int r = behind_box(Box{{1, in[t], 2}, (int)t}) + behind((short)t) + behind(in[t] - 1);
+    out[t] = r + behind(in[t]) + overwrite(r);
+}
 __global__ void member_argument(const int* in, int* out) {
     const int t = threadIdx.x;
     const Taken taken = take(in);
@@ -444,6 +449,7 @@ int main() {
     CHECK(argument, in_h[t + 8] * 3);
     CHECK(array_argument, in_h[t + 1]);
     CHECK(computed_argument, 4 * t + 2);
+    CHECK(made_arguments, 2 * t + 12 * in_h[t] + 199);
     CHECK(member_argument, 7 + t + 10 * (1000 + 5 * t) + 600 + 1000 + t);
     CHECK(other::member_argument_too, 7 + t + 10 * (1000 + 5 * t) + 601);
     CHECK(member_argument_of_warp, 7 * 32 + 31 * 16 + 1000 + 1000 + t);

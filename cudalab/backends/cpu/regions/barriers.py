@@ -127,6 +127,21 @@ def _temporary(body: Body, argument: Words, kind: str, temporary: str) -> list[P
     return [f"&{temporary}[0]"]
 
 
+def _lasting(
+    body: Body, function: Function, parameter: Parameter, argument: Words, temporary: str
+) -> list[Piece]:
+    """What a reference to const is made of; a value without a place gets one for the call."""
+    kind = f"::std::remove_cv_t<::std::remove_pointer_t<{type_of(parameter)}>>"
+    if function.template_names & set(texts(parameter.words)):
+        kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
+    body.writer.add(f"CUDALAB_VALUES({temporary}_v, {body.max_threads}, {kind});")
+    body.writer.add(f"CUDALAB_VALUES({temporary}, {body.max_threads}, const {kind}*);")
+    lasts = f"{temporary}[cudalab_t] = ::cudalab::lasting({temporary}_v + cudalab_t,"
+    body.region.add(lasts, *body.unit.handing_over(argument), ");")
+    body.region.names |= set(texts(argument))
+    return [f"&{temporary}[0]"]
+
+
 def _argument(
     body: Body, function: Function, parameter: Parameter, argument: Words, temporary: str
 ) -> list[Piece]:
@@ -143,6 +158,8 @@ def _argument(
         raise NotCoveredError(f"{argument[0].place}: a lambda for a function with barriers")
     if parameter.is_reference:
         value = spaced(body.unit.handing_over(argument))
+        if parameter.is_constant and len(argument) > 1 and "(" not in texts(parameter.words):
+            return _lasting(body, function, parameter, argument, temporary)
         const = "const " if "const" in texts(parameter.words) else ""
         kind = f"{const}::std::remove_reference_t<decltype(({value}))>*"
         body.writer.add(f"CUDALAB_VALUES({temporary}, {body.max_threads}, {kind});")

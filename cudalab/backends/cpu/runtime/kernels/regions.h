@@ -238,6 +238,17 @@ template <class T>
 CUDALAB_INLINE void construct(T* at, const volatile T& value) {
     *at = value;
 }
+// What a reference to const refers to: a variable, or a value that is put at `place`.
+template <class T, class V>
+CUDALAB_INLINE const T* lasting(T* place, V&& value) {
+    if constexpr (::std::is_lvalue_reference_v<V> &&
+                  ::std::is_convertible_v<::std::remove_reference_t<V>*, const T*>) {
+        return &value;
+    } else {
+        static_assert(::std::is_trivially_destructible_v<T>, "a destructor behind a barrier");
+        return ::new ((void*)place) T(static_cast<V&&>(value));
+    }
+}
 // A variable that is declared without a value: its class may say how it begins.
 template <class T>
 CUDALAB_INLINE void begin(T& object) {
