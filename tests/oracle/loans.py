@@ -110,6 +110,7 @@ OF_FEW = (
     "const int P = B >> X; wiped(P);",
     "X.raise(B);",
     "(&X)->raise(B);",
+    "Few P{0, B}; P <<= X;",
     "raise_few(X, B);",
     "raise_by(X.two, B);",
     "auto P = [&] { X.two = add(X.two, B); }; P();",

@@ -14,6 +14,9 @@ FN void operator<<(Few& few, int by) {
 FN int operator>>(int by, Few& few) {
     return few.two = add(few.two, by);
 }
+FN void operator<<=(Few& few, Few& by) {
+    by.two = add(by.two, few.two);
+}
 FN void raise_few(Few& few, int by) {
     few.two = add(few.two, by);
 }
