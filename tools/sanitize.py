@@ -67,6 +67,7 @@ MANY_PASSES = {"split_1bit": 5001}  # the largest array that is worth its time
 SAMPLED: Defines = {"MIN_SAMPLED": 1, "SAMPLE_BLOCKS": 16}
 # What a variant does with long arrays or with some distributions only.
 BESIDES: Mapping[str, tuple[Defines, tuple[str, ...]]] = {
+    "one_block": ({}, ("equal", "half-equal", "bounded")),
     "bucket_slots": ({}, ("equal", "half-equal")),  # slots without room for their keys
     "most_significant_first": ({}, ("few", "half-equal")),
     "most_significant_first_sampled": (SAMPLED, ("half-equal", "bounded", "top-byte")),

@@ -21,18 +21,17 @@
 // ///
 //
 // `single_launch` moves every key four times, and its blocks wait for each other between the
-// sweeps. If the sort begins with the top bits instead, two launches are enough for a short array.
-// A split by the top bits puts keys into buckets; when a bucket fits into the shared memory of a
-// block, the block does the rest there. The order within a bucket does not matter, so ranks come
-// from atomics instead of votes, and the blocks of the split need not know about each other: a tile
-// reserves its part of a bucket with one atomic.
+// sweeps; `one_block` sorts no more than a block can hold. Two launches are enough for more: a
+// split by the top bits puts keys into buckets, and when a bucket fits into the shared memory of a
+// block, the block sorts it as `one_block` sorts an array. The order within a bucket does not
+// matter, so ranks come from atomics instead of votes, and the blocks of the split need not know
+// about each other: a tile reserves its part of a bucket with one atomic.
 //
 // The sizes of the buckets are not known before the split, and a count would take another read. So
 // each bucket has a slot with room for as many keys as a block can sort. For up to 2^21 keys, 2^8
 // slots are enough.
 //
-// Within a bucket, a counting sort by the bits below the top ones leaves bins of about one key
-// each, and the keys of a bin count how many others in it are smaller. Buckets of equal keys are
+// The counting sort within a bucket is by the bits below the top ones. Buckets of equal keys are
 // copied, whatever their size.
 //
 // Keys may spread unevenly over the slots. If a bucket of different keys does not fit into its

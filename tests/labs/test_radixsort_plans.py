@@ -42,6 +42,7 @@ class Without:
             self._device.launch(kernel, *args, **options)
 
 
+ONE_BLOCK = "one_block"
 SLOTS = "bucket_slots"
 FIRST = "most_significant_first"
 BY_SAMPLE = "most_significant_first_sampled"
@@ -128,6 +129,21 @@ def test_buckets_sort_spread_out_keys_alone(device, variant, dist, n, dtype, def
 def test_buckets_of_the_lower_rungs_sort_spread_out_keys_alone(device, variant, dist, n):
     """Of any number, in two splits: but for slots, which take one."""
     assert without_sweeps(device, keys_of(n, dist), {}, variant) is None
+
+
+@pytest.mark.parametrize("n", [1, 511, BUCKET_ITEMS - 1, BUCKET_ITEMS])
+def test_one_block_sorts_spread_out_keys_alone(device, n):
+    for dist in ("uniform", "sorted", "reversed", "equal"):
+        keys = keys_of(n, dist)
+        assert sort(Without(device, "sweep_all_left"), ONE_BLOCK, keys, times=1) is None, dist
+
+
+def test_sweeps_sort_what_one_block_leaves(device):
+    """Again and again: the word that says so is cleared."""
+    crowd = keys_of(BUCKET_ITEMS, "uniform") % np.uint32(1000)
+    assert sort(Without(device, "sweep_all_left"), ONE_BLOCK, crowd, times=1) is not None
+    for keys in (crowd, crowd.astype(np.float32), keys_of(BUCKET_ITEMS + 1, "uniform")):
+        assert sort(device, ONE_BLOCK, keys, times=3) is None
 
 
 def values_of(count, n):
@@ -509,7 +525,7 @@ def test_all_ways_in_turns(device, variant, defines):
         np.testing.assert_array_equal(device.to_host(step.out), np.sort(turn))
 
 
-@pytest.mark.parametrize("variant", ["single_launch", SLOTS, FIRST, HEAVY, STABLE])
+@pytest.mark.parametrize("variant", ["single_launch", ONE_BLOCK, SLOTS, FIRST, HEAVY, STABLE])
 @pytest.mark.parametrize("mask", [0xFF, 0xFF00, 0xFF00FF, 0xFF00FF00, 0xFFFFFF, 0xFFFFFF00])
 def test_digits_that_all_keys_share(device, variant, mask):
     """One, two and three sweeps: the last one writes the answer."""
@@ -517,7 +533,7 @@ def test_digits_that_all_keys_share(device, variant, mask):
     assert sort(device, variant, keys) is None
 
 
-@pytest.mark.parametrize("variant", ["single_launch", SLOTS, FIRST, HEAVY, STABLE])
+@pytest.mark.parametrize("variant", ["single_launch", ONE_BLOCK, SLOTS, FIRST, HEAVY, STABLE])
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8193])
 def test_equal_keys_are_copied(device, variant, n):
     assert sort(device, variant, np.full(n, -1.5, np.float32)) is None

@@ -165,6 +165,33 @@ def dispatch_single_launch(job: Job) -> Step:
     return Step(sweep_all(job, spare, out, statuses), out)
 
 
+def dispatch_one_block(job: Job) -> Step:
+    """An array that a block can sort is sorted in one, others as in the plan `single_launch`.
+
+    A block can sort BUCKET_THREADS * BUCKET_KEYS_PER_THREAD keys.
+
+    sort_block(const T *in, T *out, unsigned *failed, unsigned n, int bin_bits)
+        one block of BUCKET_THREADS threads; dynamic shared memory for as many keys as it can sort
+        and for 2^bin_bits bins of 2 bytes, at most 2^MAX_BIN_BITS
+    sweep_all_left(unsigned *failed, ...)
+        the other parameters, tiles and blocks as for `sweep_all`; returns at once if *failed is 0,
+        and leaves it 0
+    clear_words, sweep_all: as in the plan `single_launch`
+    """
+    n, bucket_items = job.params["n"], bucket_items_of(job)
+    if not 0 < n <= bucket_items:
+        return dispatch_single_launch(job)
+    spare, out = two_buffers(job)
+    failed, bin_bits = cleared(job, 1), bin_bits_of(job, 0)
+    sort = partial(
+        job.device.launch, job.kernels["sort_block"], 1, job.define("BUCKET_THREADS"),
+        input_of(job), out, failed, np.uint32(n), np.int32(bin_bits),
+        shared_bytes=4 * bucket_items + (2 << bin_bits),
+    )  # fmt: skip
+    sweep = sweep_all(job, spare, out, _tile_statuses(job), failed, kernel="sweep_all_left")
+    return Step(in_order(sort, sweep), out)
+
+
 def dispatch_bucket_slots(job: Job) -> Step:
     """Short arrays are split into a slot per bucket, which a block sorts; longer ones take sweeps.
 

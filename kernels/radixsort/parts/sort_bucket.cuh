@@ -17,8 +17,8 @@ constexpr unsigned BUCKET_BYTES =
 // Sorts `items` keys whose differences from `lowest` have the same bits from bit `width` on. Bins
 // are counted in 16 bits, two to a word. Calls give_up() if a full bin has different keys. SMALL: a
 // bucket may have few keys, so rows without any are skipped. The whole block calls it.
-template <bool SMALL, class GiveUp>
-__device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsigned lowest,
+template <bool SMALL, class Key, class GiveUp>
+__device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsigned lowest,
                                    int width, int bin_bits, const GiveUp& give_up) {
     extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
     Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
@@ -38,11 +38,11 @@ __device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsig
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
         if (is_past(row)) break;
         const unsigned i = row * BUCKET_THREADS + threadIdx.x;
-        bits[row] = i < items ? in[i] : 0;
+        bits[row] = i < items ? ordered_bits(in[i]) : 0;
     }
     for (unsigned i = threadIdx.x; i < bin_words; i += BUCKET_THREADS) bins[i] = 0;
     // No thread counts before all counters are zero. Equal keys would queue for one counter.
-    if (__syncthreads_and(threadIdx.x >= items || bits[0] == in[0]) &&
+    if (__syncthreads_and(threadIdx.x >= items || bits[0] == ordered_bits(in[0])) &&
         copy_if_equal(in, out, items))
         return;
 #pragma unroll
