@@ -26,6 +26,13 @@ static inline uint64_t now_ns() {
     return (uint64_t)cudalab_clock();
 }
 
+// Sets threadIdx of each thread of a block, if the block before had other extents.
+static void set_indices(Worker& w, const uint3& b) {
+    if (w.indexed.x == b.x && w.indexed.y == b.y && w.indexed.z == b.z) return;
+    w.indexed = b;
+    for (unsigned t = 0; t < w.threads; ++t) w.index[t] = {t % b.x, t / b.x % b.y, t / (b.x * b.y)};
+}
+
 static void work_on(Worker& w) {
     Launch& launch = pool.launch;
     const uint64_t began = now_ns();
@@ -34,7 +41,7 @@ static void work_on(Worker& w) {
     w.args = launch.args;
     w.threads = b.x * b.y * b.z;
     w.warps = (w.threads + 31) / 32;
-    for (unsigned t = 0; t < w.threads; ++t) w.index[t] = {t % b.x, t / b.x % b.y, t / (b.x * b.y)};
+    set_indices(w, b);
     current.block_dim = b;
     current.grid_dim = launch.grid;
     current.tally = {};

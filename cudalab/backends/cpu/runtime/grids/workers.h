@@ -83,6 +83,7 @@ struct Worker {  // an OS thread and the block it runs
     bool any_copies;  // since they were last cleared
 
     uint3 index[MAX_THREADS];  // threadIdx by linear index
+    uint3 indexed;             // the extents of the block that they are of
     Context context[MAX_THREADS], parked, main_context, block_context;
     unsigned prepared;  // fibers that have a context
     char* block_stack;
