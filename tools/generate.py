@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ from tools.studies.counters import JUDGED, agreeing
 from tools.suites import tables as judged_suites
 from tools.website import manual, schemas
 from tools.world import compare as world
-from tools.world import makefiles
+from tools.world import makefiles, speed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -421,6 +422,8 @@ PARTS = {
     "small-kernels": loops.beside_pocl,
     "program-loops": program_loops.compared,
     "launch-cost": launch_cost.measured,
+    "speed-polybench": partial(speed.table, "polybench-gpu"),
+    "speed-rodinia": partial(speed.table, "rodinia"),
     "tiers": tiers.counted,
     "checkouts": checkouts.compared,
     "predict-constants": predict_tables.constants,

@@ -57,6 +57,19 @@ def test_a_difference_that_the_table_explains_is_no_agreement():
     assert judged(varying, outcome("4\n"), outcome("4\n")) == ("same", "")
 
 
+def test_times_hide_no_wrong_answer():
+    """A program that prints something else each time is judged by what it says of its answer."""
+    timed = Program(set="a", folder="b", files=("c.cu",), varies="times", says="Percent: 0$")
+    right, wrong = outcome("1.5\nPercent: 0\n"), outcome("1.7\nPercent: 8190\n")
+    assert judged(timed, right, outcome("2.5\nPercent: 0\n")) == ("passed", "")
+    assert judged(timed, wrong, right)[0] == "failed"
+    assert judged(timed, outcome("1.5\n"), right)[0] == "failed"
+    plain = Program(set="a", folder="b", files=("c.cu",), varies="times")
+    assert judged(plain, outcome("3\nFAILED\n"), outcome("4\nPASSED\n"))[0] == "failed"
+    assert judged(plain, outcome("3\nFAILED\n"), outcome("4\nFAILED\n"))[0] == "varies"
+    assert judged(plain, outcome("3\nPASSED\n"), outcome("4\nFAILED\n"))[0] == "passed"
+
+
 def test_masks_keep_what_a_program_computes():
     assert masked("Hello from the GPU, thread 3\n") == "Hello from the GPU, thread 3\n"
     assert masked("Using Device 0: NVIDIA H100\nresult = 3.5\n") == "result = 3.5\n"

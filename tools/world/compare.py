@@ -95,7 +95,7 @@ def _row(program: Program, ours: Json, theirs: Json | None, stored: str) -> Json
         is_same = ours["status"] == 0 and stored == _hash(program, ours)
         verdict, reason = ("same", "") if is_same else ("unjudged", _OTHER_HASH)
         if program.varies and not is_same:
-            verdict, reason = "varies", program.varies
+            verdict, reason = _varying(program, ours, None)
     return {
         "set": program.set,
         "program": program.name,
@@ -146,10 +146,25 @@ def _compared(program: Program, ours: Json, theirs: Json) -> tuple[str, str]:
     elif ours["status"] == 0 and close(one, other, program.tolerance):
         found = "close"
     elif program.varies:
-        return "varies", program.varies
+        return _varying(program, ours, theirs)
     if found == "different":
         return found, program.differs
     return found, "" if other else "prints nothing that can be compared"
+
+
+def _varying(program: Program, ours: Json, theirs: Json | None) -> tuple[str, str]:
+    """The verdict on a program that prints something else on every device: its own, if it has one.
+
+    What it says on a GPU, too, is no fault of the CPU device.
+    """
+    if program.says:
+        is_right = ours["status"] == 0 and re.search(program.says, ours["printed"], re.MULTILINE)
+        said = "passed" if is_right else "failed"
+    else:
+        said = _by_itself(ours)
+    if said == "unjudged" or (theirs and said == "failed" == _by_itself(theirs)):
+        return "varies", program.varies
+    return said, "" if said == "passed" else program.varies
 
 
 def _by_itself(ours: Json) -> str:

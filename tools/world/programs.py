@@ -33,6 +33,7 @@ class Program:
     writes: tuple[str, ...] = ()
     tolerance: float = 1e-5
     varies: str = ""  # why it prints something else on every device
+    says: str = ""  # an expression for what it prints if its own check passes
     differs: str = ""  # what is known of a difference that nobody has explained
 
     @property
@@ -62,6 +63,7 @@ def programs() -> list[Program]:
             writes=tuple(row.get("writes", ())),
             tolerance=row.get("tolerance", Program.tolerance),
             varies=row.get("varies", ""),
+            says=row.get("says", each.get("says", "")),
             differs=row.get("differs", ""),
         )
         for name, each in table.items()
