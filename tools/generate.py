@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import partial
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
@@ -422,8 +421,8 @@ PARTS = {
     "small-kernels": loops.beside_pocl,
     "program-loops": program_loops.compared,
     "launch-cost": launch_cost.measured,
-    "speed-polybench": partial(speed.table, "polybench-gpu"),
-    "speed-rodinia": partial(speed.table, "rodinia"),
+    "speed-polybench": speed.of_polybench,
+    "speed-rodinia": speed.of_rodinia,
     "tiers": tiers.counted,
     "checkouts": checkouts.compared,
     "predict-constants": predict_tables.constants,

@@ -221,8 +221,17 @@ def draw_inputs(folder: Path, rodinia: Path) -> None:
     (data / "image.pgm").write_bytes(image.read_bytes())
 
 
-def table(name: str) -> str:
-    """The table of a set for docs/performance/cpu.md."""
+def of_polybench() -> str:
+    """The table of PolyBench-GPU for docs/performance/cpu.md."""
+    return _table("polybench-gpu", "host, one thread, s")
+
+
+def of_rodinia() -> str:
+    """The table of Rodinia for docs/performance/cpu.md."""
+    return _table("rodinia", "OpenMP, s")
+
+
+def _table(name: str, other: str) -> str:
     if not STORED.exists():
         return "No run is stored yet.\n"
     stored = results.read(STORED)
@@ -239,7 +248,6 @@ def table(name: str) -> str:
         ]
         for row in timed
     ]
-    other = "OpenMP, s" if name == "rodinia" else "host, one thread, s"
     left = "; ".join(f"`{row['program']}` ({row['problem']})" for row in rows if "problem" in row)
     return (
         f"{stored['device']}, {stored['date']}, load {stored['load']}: {len(timed)} programs, "
