@@ -25,7 +25,7 @@ class Teaching(SortTeaching):
     tests = (
         *TESTS,
         PublicTest("only the top byte differs", 5000, "top-byte"),
-        PublicTest("small numbers", 20_031, "bounded"),
+        PublicTest("small numbers", 31_743, "bounded"),
         PublicTest("whole tiles, half of the keys equal", 65_536, "half-equal"),
         PublicTest("many blocks", 73_729, "uniform"),
         PublicTest("more than 20 bits count", (1 << 20) + 70_001, "uniform", large=True),

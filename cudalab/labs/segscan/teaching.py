@@ -58,6 +58,7 @@ class Teaching(Base):
         PublicTest("a whole block", 512, "one-segment"),
         PublicTest("a block and one", 513, "one-segment"),
         PublicTest("one less than whole warps", 5055, "short"),
+        PublicTest("a tile and 63 items", 5183, "short"),
         PublicTest("segments of one item", 20_000, "each-alone"),
         PublicTest("keys that return", 5000, "returning"),
         PublicTest("segments of many blocks", 60_001, "long"),
