@@ -338,3 +338,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) merge_heavy_valu
         }
     }
 }
+
+// Source: Dong, Dhulipala, Gu and Sun, Parallel Integer Sort: Theory and Practice. PPoPP, 2024.

@@ -39,3 +39,6 @@
 #include "solve/parts/scaled_rows.cuh"
 #include "solve/parts/substitute_chain.cuh"
 #include "solve/parts/update_by_panel.cuh"
+
+// Source: Grigori, Demmel and Xiang, CALU: A Communication Optimal LU Factorization Algorithm. SIAM
+// Journal on Matrix Analysis and Applications 32(4), 2011.

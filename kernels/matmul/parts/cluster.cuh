@@ -1,5 +1,6 @@
 // Clusters: neighbouring blocks of a grid that run at the same time and may use each other's shared
-// memory (compute capability 9.0). A kernel says with __cluster_dims__ how many form one.
+// memory, which is then called distributed (compute capability 9.0). A kernel says with
+// __cluster_dims__ how many form one.
 #pragma once
 
 // A barrier of the cluster in two halves: no thread passes the second before all threads of all
