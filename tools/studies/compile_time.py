@@ -34,7 +34,7 @@ def main() -> None:
             options = [f"-DCUDALAB_MEASURED={Path(inputs).name}"]  # no cached program has it
             before = _cpu_s()
             executable(program.files, "cpu", [*program.options, *options])
-            folder = "/".join(Path(program.files[0]).parts[-3:-1])
+            folder = "/".join(Path(program.files[0]).relative_to(results.ROOT).parts[:2])
             taken = round(_cpu_s() - before, 2)
             rows.append({"folder": folder, "program": program.name, "cpu_s": taken})
             print(rows[-1], flush=True)
