@@ -43,6 +43,7 @@ VERDICTS = {  # those of a program that ends on both devices come first
 }
 REFUSED = 125
 _OTHER_HASH = "not what the GPU printed, whose hash alone is stored"
+_NOTHING = hashlib.sha256(b"").hexdigest()[:16]  # printed
 _WITHOUT_ANSWER = {
     "not compiled": "nvcc does not compile it",
     "stopped": "stopped at the limit on the GPU",
@@ -92,7 +93,7 @@ def _record(path: Path) -> tuple[Json, dict[tuple[str, str], Json]]:
 def _row(program: Program, ours: Json, theirs: Json | None, stored: str) -> Json:
     verdict, reason = judged(program, ours, theirs)
     if theirs is None and stored and verdict not in {"refused", "error", "slow"}:
-        is_same = ours["status"] == 0 and stored == _hash(program, ours)
+        is_same = ours["status"] == 0 and stored == _hash(program, ours) != _NOTHING
         verdict, reason = ("same", "") if is_same else ("unjudged", _OTHER_HASH)
         if program.varies and not is_same:
             verdict, reason = _varying(program, ours, None)
