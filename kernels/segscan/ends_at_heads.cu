@@ -49,7 +49,7 @@ __device__ inline unsigned sum_before(const Word* statuses, unsigned tile, unsig
             continue;
         }
         const unsigned value = needed >> lane & 1 ? (unsigned)status : 0;
-        sum += __shfl_sync(FULL_WARP, inclusive_scan_warp(value), 31);
+        sum += __shfl_sync(FULL_WARP, inclusive_sum_warp(value), 31);
         if (ends) return sum;
         tile -= 32;
     }

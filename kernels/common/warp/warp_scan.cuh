@@ -15,8 +15,15 @@ __device__ inline V inclusive_scan_warp(V value, Op op) {
     return value;
 }
 
-// The same, summed.
+struct Plus {
+    template <class V>
+    __device__ inline V operator()(V left, V right) const {
+        return left + right;
+    }
+};
+
+// Their sums.
 template <class V>
-__device__ inline V inclusive_scan_warp(V value) {
-    return inclusive_scan_warp(value, [](V left, V right) { return left + right; });
+__device__ inline V inclusive_sum_warp(V value) {
+    return inclusive_scan_warp(value, Plus());
 }

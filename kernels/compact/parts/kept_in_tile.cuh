@@ -40,7 +40,7 @@ __device__ inline unsigned kept_by_earlier_warps(unsigned count, unsigned& total
     if (lane == 0) counts[warp] = count;
     __syncthreads();  // the counts of all warps are in place
     const unsigned own = lane < WARPS_OF_BLOCK ? counts[lane] : 0;
-    const unsigned through = inclusive_scan_warp(own);
+    const unsigned through = inclusive_sum_warp(own);
     total = __shfl_sync(FULL_WARP, through, WARPS_OF_BLOCK - 1);
     return __shfl_sync(FULL_WARP, through - own, warp);
 }
