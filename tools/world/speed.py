@@ -192,7 +192,7 @@ def _shown(row: Json) -> Json:
 
 
 def draw_inputs(folder: Path, rodinia: Path) -> None:
-    """Write the inputs that Rodinia's repository does not ship, as its programs read them."""
+    """Write the inputs that Rodinia's programs read: drawn, but for srad_v1's picture."""
     inputs = folder / "inputs"
     inputs.mkdir()
     draw = random.Random(1)  # noqa: S311
