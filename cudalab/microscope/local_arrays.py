@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from cudalab.microscope.profile import VariantProfile
 
 
+SPILL = "spill"  # see predict/local_memory.py
+
+
 def note(
     variant: VariantProfile,
     used: Iterable[Place],
@@ -21,30 +24,45 @@ def note(
     *,
     by_gcc: bool,
 ) -> str:
-    """A sentence about the lines that index local arrays; "" where all are counted, or none does.
+    """What there is to say of lines that index local arrays, and of spills; "" if there is nothing.
 
     `used` are the lines that have used memory of their own thread. `in_memory` are the accesses
-    that nvcc makes in local memory, which are counted; None if there was no nvcc to say so. They
-    have hooks if g++ has compiled the instrumented build (`by_gcc`).
+    that nvcc makes in local memory, which are counted, and the lines where functions begin that
+    spill; None if there was no nvcc to say so. Accesses have hooks if g++ has compiled the
+    instrumented build (`by_gcc`).
     """
-    if in_memory and not by_gcc:
-        at = ", ".join(sorted({f"{file}:{line}" for file, line, _ in in_memory}))
+    known = in_memory or ()
+    counted = {(file, line) for file, line, kind in known if kind != SPILL}
+    spilling = {(file, line) for file, line, kind in known if kind == SPILL}
+    if counted and not by_gcc:
+        at = ", ".join(f"{file}:{line}" for file, line in sorted(counted))
         return f"{variant.name}: local memory is not counted ({at}): it takes g++, here is clang"
-    counted = {(file, line) for file, line, _ in in_memory or ()}
-    lines = [one for one in used if (one.file, one.line) not in counted]
-    at = ", ".join(
-        str(one.line) if one.file == variant.label else f"{one.file}:{one.line}"
-        for one in sorted(lines, key=lambda one: (one.file != variant.label, one.file, one.line))
-        if _indexes(variant.texts.get(one.file, ""), one.line)
+    uncounted = {(one.file, one.line) for one in used} - counted
+    at = _listed(
+        variant, (one for one in uncounted if _indexes(variant.texts.get(one[0], ""), one[1]))
     )
-    if not at:
-        return ""
-    if in_memory is None:
-        return (
-            f"{variant.name}: local arrays are not counted (lines {at}): nvcc decides whether they "
-            "are in registers or in local memory, and it is not here or refuses the file"
+    said = []
+    if at and in_memory is None:
+        said.append(
+            f"local arrays are not counted (lines {at}): nvcc decides whether they are in "
+            "registers or in local memory, and it is not here or refuses the file"
         )
-    return f"{variant.name}: nvcc keeps local arrays in registers, or leaves them out (lines {at})"
+    elif at:
+        said.append(f"nvcc keeps local arrays in registers, or leaves them out (lines {at})")
+    if spilling:
+        said.append(
+            "nvcc has too few registers, and spills to local memory, which is not counted, in the "
+            f"functions that begin at lines {_listed(variant, spilling)}"
+        )
+    return f"{variant.name}: {'; '.join(said)}" if said else ""
+
+
+def _listed(variant: VariantProfile, lines: Iterable[tuple[str, int]]) -> str:
+    """Lines in words, first those of the variant's own file."""
+    ordered = sorted(lines, key=lambda one: (one[0] != variant.label, one))
+    return ", ".join(
+        str(line) if file == variant.label else f"{file}:{line}" for file, line in ordered
+    )
 
 
 def _indexes(text: str, number: int) -> bool:

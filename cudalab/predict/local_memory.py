@@ -1,7 +1,8 @@
 """Which loads and stores nvcc makes in local memory: those of arrays that no register can hold.
 
 PTX names their lines, and the assembler says how many bytes of stack a function needs: 0 if it has
-found registers for what PTX has in local memory.
+found registers for what PTX has in local memory. It also says which functions spill, that is, keep
+in local memory what registers do not suffice for; PTX does not have these accesses.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 
     from cudalab.language.source import Source
 
-    LocalAccess = tuple[str, int, str]  # file, line, "load" or "store"
+    LocalAccess = tuple[str, int, str]  # file, line, "load", "store" or "spill"
 
 ARCH = "sm_90"
 _ACCESS = re.compile(
     r"\s*(?:@!?%\w+\s+)?(ld|st)(?:\.volatile)?\.(local\.|(?:v[248]\.)?[busf]\d+\s)"
 )
-_FUNCTION = re.compile(r"^(?:\.\w+ )*\.(?:entry (?P<kernel>\w+)|func\b)")
-_FRAME = re.compile(r"properties for (\w+)\s+(\d+) bytes stack frame")
+_FUNCTION = re.compile(r"^(?:\.\w+ )*\.(?P<kind>entry|func)\b.*?(?P<name>\w+)\(")
+_FRAME = re.compile(r"properties for (\w+)\s+(\d+) bytes stack frame, (.*)")
 _KINDS = {"ld": "load", "st": "store"}
 
 
@@ -85,15 +86,22 @@ def in_listing(ptx: str, log: str, files: Mapping[int, str]) -> Iterator[LocalAc
     """The accesses of PTX, by the source's own lines; `files` are its names by their number there.
 
     An access that names no memory may be one, if any function has a stack, and so may that of a
-    function to the array of its caller.
+    function to the array of its caller. A function that spills has a "spill" at its first line.
     """
-    frames = {name: int(frame) for name, frame in _FRAME.findall(log)}
+    said = _FRAME.findall(log)
+    frames = {name: int(frame) for name, frame, _ in said}
+    spilling = {name for name, _, spilled in said if re.search("[1-9]", spilled)}
     most = max(frames.values(), default=0)
-    place, frame = ("", 0), 0
+    place, frame, spills = ("", 0), 0, False
     for line in ptx.splitlines():
-        place = code.place(line, files) or place
+        at = code.place(line, files)
+        place = at or place
         if begins := _FUNCTION.match(line):
-            frame = frames.get(begins["kernel"], most)
+            frame = frames.get(begins["name"], most) if begins["kind"] == "entry" else most
+            spills = begins["name"] in spilling
+        if at and spills:
+            yield (*at, "spill")
+            spills = False
         match = _ACCESS.match(line)
         if match and (frame if match[2] == "local." else most):
             yield (*place, _KINDS[match[1]])

@@ -82,6 +82,21 @@ def test_lines_with_accesses_to_local_memory_are_read_from_ptx():
     assert set(local_memory.in_listing(PTX, "", {1: LABEL})) == set()
 
 
+def test_a_function_that_spills_is_named_by_its_first_line():
+    log = """
+ptxas info : Function properties for ranks
+    256 bytes stack frame, 12 bytes spill stores, 0 bytes spill loads
+ptxas info : Function properties for kept
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info : Function properties for _Z7largestPKii
+    8 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads
+"""
+    found = set(local_memory.in_listing(PTX, log, {1: LABEL}))
+    spills = {access for access in found if access[2] == "spill"}
+    assert spills == {(LABEL, 3, "spill"), (LABEL, 11, "spill")}
+    assert not {each for each in local_memory.in_listing(PTX, LOG, {1: LABEL}) if "spill" in each}
+
+
 def test_nvcc_compiles_a_program_once(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(nvcc, "find_nvcc", lambda _: Path("nvcc"))
@@ -116,6 +131,9 @@ def test_a_profile_says_where_local_arrays_are():
     assert "(lines 4)" in said({("a.cu", 3, "store")})
     assert said({("a.cu", line, "load") for line in (3, 4)}) == ""
     assert "it takes g++" in said({("a.cu", 3, "store")}, by_gcc=False)
+    spilling = said({("a.cu", 2, "spill")}, by_gcc=False)
+    assert "(lines 3, 4); nvcc has too few registers" in spilling
+    assert "functions that begin at lines 2" in spilling
 
 
 def test_a_program_s_profile_counts_what_nvcc_has_in_local_memory(tmp_path):

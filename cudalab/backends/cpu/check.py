@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from cudalab.formats import Payload
     from cudalab.language.source import Source
 
-    LocalAccess = tuple[str, int, str]  # file, line, "load" or "store"
+    LocalAccess = tuple[str, int, str]  # file, line, "load", "store" or "spill"
     WhereLocal = Callable[[Source, Mapping[str, str | int]], frozenset[LocalAccess] | None]
 
 GUARD_BYTES = 64 << 10  # around each buffer, so that a small overrun hits no other one
