@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 
 from cudalab.backends.cpu import cccl
-from cudalab.backends.cpu.flags import PROGRAM, with_users
+from cudalab.backends.cpu.flags import PROGRAM, for_programs, with_users
 from cudalab.errors import CudalabError
 from cudalab.program.options import HostOptions, for_host
 from cudalab.program.refusals import is_cuda_header
@@ -22,6 +22,10 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MUL
 _VERSION_MACRO = re.compile(r"\b__(?:NVCC|CUDACC_VER_\w+)__")
 TOOLKIT_VERSION = "13.0.0"  # of the toolkit that the CPU device follows
 _FOR_HOST = (".c", ".cpp", ".cc", ".cxx", ".C")  # nvcc hands these to the host's compiler
+# What files in C may include: these headers give them the runtime API in C. Such a file with a
+# kernel, which nvcc would refuse, is taken for one of CUDA.
+_IN_C = re.compile(r"(cuda_runtime(_api)?|cuda_profiler_api|(driver|vector|builtin)_types)\.h")
+_KERNEL = re.compile(r"\b__global__\b|<<<")
 
 
 @dataclass
@@ -71,16 +75,22 @@ def gather(
 
 
 def is_for_host(files: Sequence[File], index: int) -> bool:
-    """Whether a file is plain C or C++: neither it nor its headers include a header of CUDA."""
+    """Whether a file is plain C or C++: neither it nor its headers include a header of CUDA.
+
+    C may include those of the runtime API.
+    """
     if files[index].is_cuda or not files[index].path.endswith(_FOR_HOST):
         return False
+    in_c = files[index].path.endswith(".c") and not _KERNEL.search(files[index].text)
     reached = {index}
     todo = [index]
     while todo:
         file = files[todo.pop()]
         resolved = {start for start, _ in file.includes}
         for match in _INCLUDE.finditer(file.text):
-            if match.start(1) not in resolved and is_cuda_header(match[2]):
+            if match.start(1) in resolved or (in_c and _IN_C.fullmatch(match[2])):
+                continue
+            if is_cuda_header(match[2]):
                 return False
         new = set(file.includes.values()) - reached
         reached |= new
@@ -149,7 +159,8 @@ class Part:
         flags = [*with_users(PROGRAM), *self.host.compile, *self.host.folders, *macros]
         flags += ["-fPIC", "-fno-semantic-interposition"]
         if path.endswith(".c"):
-            flags = [flag for flag in flags if not flag.startswith("-std=")] + ["-x", "c"]
+            flags = [flag for flag in flags if not flag.startswith("-std=")]
+            flags += [*for_programs(), "-x", "c"]
         return [*find_compiler().compile, *flags, "-c", path, "-o", compiled]
 
 

@@ -9,6 +9,8 @@ import time
 import pytest
 from whole_programs import IS_EMULATED, MIXED, OWN, PROGRAMS, ROOT, SAMPLES, cudalab, natively, run
 
+from cudalab.backends.cpu.flags import RUNTIME
+
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 
 
@@ -148,6 +150,33 @@ def test_program_of_several_languages_with_a_line_for_nvcc(instrument):
     if b"OpenMP with this compiler" in done.stderr or b"'omp.h' file not found" in done.stderr:
         pytest.skip("the compiler has no OpenMP")
     assert (done.returncode, done.stdout) == (0, b"41664 41664\n"), done.stderr.decode()
+
+
+IN_C = [str(OWN / "in_c" / name) for name in ("main.cu", "data.c", "unnamed.c")]
+
+
+@pytest.mark.parametrize("instrument", ["", "--sanitize"])
+def test_files_of_c_call_the_runtime(instrument):
+    """3 * 2 * 100; the last copy fails, in a line that the sanitizer tells."""
+    done = cudalab("run", "--device", "cpu", *filter(None, [instrument]), *IN_C)
+    expected = b"1 32 4 3\n600 1\ninvalid copy direction for memcpy\n"
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr.decode()
+    if instrument:
+        assert b"data.c:52: cudaMemcpy: cudaErrorInvalidMemcpyDirection" in done.stderr
+
+
+def test_every_function_for_c_has_a_symbol(tmp_path):
+    declared = (RUNTIME / "include/cudalab/c_calls.h").read_text(encoding="utf-8")
+    names = re.findall(r"^    X\((\w+)", declared, re.MULTILINE)
+    assert len(names) > 40
+    header = (RUNTIME / "include/cudalab/c.h").read_text(encoding="utf-8")
+    assert names == re.findall(r"^#define (\w+)\(\.\.\.\) CUDALAB_CALLED", header, re.MULTILINE)
+    table = ", ".join(f"(void*){name}" for name in names)
+    text = f"#include <cuda_runtime.h>\nvoid* all[] = {{{table}}};\n"
+    text += "int main(void) { return !all[0]; }\n"
+    path = tmp_path / "all.c"
+    path.write_text(text, encoding="utf-8")
+    assert cudalab("run", "--device", "cpu", str(path)).returncode == 0
 
 
 SEPARATE = [str(OWN / "separate" / name) for name in ("main.cu", "other.cu")]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FIRST = "dynamic_shared"  # behind the static shared memory of the program
 ALWAYS = (
     *("memory", "copies", "calls", "device", "streams", "background", "children", "functions"),
-    "c_library",
+    *("c_library", "c_calls"),
 )
 # Linked into the program itself, though the others may be a library of their own. The last one ends
 # the section of the device's variables.

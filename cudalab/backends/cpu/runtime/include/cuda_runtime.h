@@ -1,10 +1,14 @@
-// The declarations that nvcc includes before every .cu file, for programs on the CPU device. Kernel
-// files include only cudalab_cpu.h instead.
+// The declarations that nvcc includes before every .cu file, for programs on the CPU device, and
+// those for files in C. Kernel files include only cudalab_cpu.h instead.
 #pragma once
 
 #include "cudalab/guards.h"
 
-#ifdef CUDALAB_CPU
+#if !defined(__cplusplus)
+
+#include "cudalab/c.h"
+
+#elif defined(CUDALAB_CPU)
 
 #include <type_traits>
 #include <utility>

@@ -1,4 +1,4 @@
-// The types and numbers of the CUDA runtime API that lab programs use.
+// The types and numbers of the CUDA runtime API that lab programs use, in C and C++.
 #pragma once
 
 #include <stddef.h>
@@ -71,7 +71,7 @@ enum cudaMemLocationType {
     cudaMemLocationTypeHostNumaCurrent = 4,
 };
 struct cudaMemLocation {
-    cudaMemLocationType type;
+    enum cudaMemLocationType type;
     int id;
 };
 enum cudaMemRangeAttribute {
@@ -223,7 +223,7 @@ struct cudaUUID_t {
 };
 struct cudaDeviceProp {
     char name[256];
-    cudaUUID_t uuid;
+    struct cudaUUID_t uuid;
     char luid[8];
     unsigned luidDeviceNodeMask;
     size_t totalGlobalMem;
@@ -329,7 +329,7 @@ struct cudaFuncAttributes {
     int preferredShmemCarveout;
 };
 struct cudaPointerAttributes {
-    cudaMemoryType type;
+    enum cudaMemoryType type;
     int device;
     void* devicePointer;
     void* hostPointer;
@@ -348,13 +348,13 @@ struct cudaPitchedPtr {
 typedef struct cudaArray* cudaArray_t;
 struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
-    cudaPos srcPos;
-    cudaPitchedPtr srcPtr;
+    struct cudaPos srcPos;
+    struct cudaPitchedPtr srcPtr;
     cudaArray_t dstArray;
-    cudaPos dstPos;
-    cudaPitchedPtr dstPtr;
-    cudaExtent extent;
-    cudaMemcpyKind kind;
+    struct cudaPos dstPos;
+    struct cudaPitchedPtr dstPtr;
+    struct cudaExtent extent;
+    enum cudaMemcpyKind kind;
 };
 
 typedef struct CUstream_st* cudaStream_t;
@@ -416,7 +416,7 @@ struct cudaAccessPolicyWindow {
     void* base_ptr;
     size_t num_bytes;
     float hitRatio;
-    cudaAccessProperty hitProp, missProp;
+    enum cudaAccessProperty hitProp, missProp;
 };
 enum cudaSynchronizationPolicy {
     cudaSyncPolicyAuto = 1,
@@ -436,15 +436,15 @@ enum cudaLaunchAttributeID {
 };
 union cudaLaunchAttributeValue {
     char pad[64];
-    cudaAccessPolicyWindow accessPolicyWindow;
+    struct cudaAccessPolicyWindow accessPolicyWindow;
     int cooperative;
-    cudaSynchronizationPolicy syncPolicy;
+    enum cudaSynchronizationPolicy syncPolicy;
     int priority;
     unsigned sharedMemCarveout;
 };
 struct cudaLaunchAttribute {
-    cudaLaunchAttributeID id;
-    cudaLaunchAttributeValue val;
+    enum cudaLaunchAttributeID id;
+    union cudaLaunchAttributeValue val;
 };
 
 #define cudaStreamAttrID cudaLaunchAttributeID
