@@ -67,6 +67,12 @@ def test_sectors():
     assert at(found, "out").kind == "store"
 
 
+def test_an_access_outside_of_an_array_counts_with_the_nearest_array():
+    found = trace("global_strides", 1, 32, zeros(992, FLOAT), zeros(32, FLOAT))
+    access = at(found, "stride32")  # its last lane is one element beyond
+    assert (access.buffer, access.lanes, access.sectors) == ("in", 32, 32)
+
+
 def test_wide_loads_are_one_request():
     found = trace("wide_loads", 1, 32, zeros(128, FLOAT), zeros(32, DOUBLE), zeros(32, FLOAT))
     assert (at(found, "float4").bytes_per_lane, at(found, "float4").sectors) == (16, 16)

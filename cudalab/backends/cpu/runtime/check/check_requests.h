@@ -233,7 +233,8 @@ static bool is_apart(const Event& e, unsigned nearest) {
            e.address >= r.high + ARRAY_ZONE;
 }
 
-// The access that a thread is about to make is checked. Returns the region, or NO_REGION.
+// The access that a thread is about to make is checked. Returns the region, or for an access
+// outside of all the nearest one; NO_REGION if it is near none.
 static unsigned check_access(unsigned thread, const Event& e) {
     bool inside;
     unsigned number = find_region(e.address, e.bytes, e.site, inside);
@@ -250,7 +251,7 @@ static unsigned check_access(unsigned thread, const Event& e) {
             out_of_bounds(thread, e, number);
         else if (!ignored && !is_mapped(e.address))
             crash("invalid memory access");
-        return NO_REGION;
+        return number;
     }
     if (!run.detects) return run.region_of_site[e.site] = number;
     if (!e.is_object && (uintptr_t)e.address % e.bytes) misaligned(thread, e, number);
