@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import Name, Node, Scope
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import Token, tokenize
+from cudalab.language.syntax import KEYWORDS, Words
+from cudalab.language.tokens import ALTERNATIVES, Token, tokenize
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
@@ -68,9 +69,31 @@ def macros(directives: Iterable[Token]) -> list[Macro]:
 def read_body(macro: Macro, scope: Scope) -> tuple[Words, Node]:
     """The words and the tree of a macro's body, in braces and with a semicolon behind it."""
     inner = Scope("function", scope, is_opaque=True)  # variables are those of its users
-    for name in macro.parameters:
-        inner.declare(Name(name, "variable"))
+    tokens = _joined(macro.tokens)
+    types = {
+        token.text
+        for token, after in pairwise(tokens)
+        if after.kind == "name" and after.text not in KEYWORDS | ALTERNATIVES.keys()
+    }
+    for name in macro.parameters:  # what stands before a name is a type
+        inner.declare(Name(name, "type" if name in types else "variable"))
     before = Token("sign", "{", macro.start, macro.start)
     after = [Token("sign", text, macro.end, macro.end) for text in ";}"]
-    words = Words([before, *macro.tokens, *after])
+    words = Words([before, *tokens, *after])
     return words, Reader(words).statement(0, len(words), inner)
+
+
+def _joined(tokens: list[Token]) -> list[Token]:
+    """The tokens of a macro's body with the names that `##` makes as one each: `a##b`."""
+    result: list[Token] = []
+    i = 0
+    while i < len(tokens):
+        token = tokens[i]
+        joins = [each.text for each in tokens[i : i + 2]] == ["#", "#"]
+        if joins and result and i + 2 < len(tokens):
+            before, after = result.pop(), tokens[i + 2]
+            token = before._replace(text=f"{before.text}##{after.text}", end=after.end)
+            i += 2
+        result.append(token)
+        i += 1
+    return result

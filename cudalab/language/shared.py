@@ -85,9 +85,6 @@ def _pointer(words: Sequence[Token], *, in_function: bool) -> str | None:
     rest = words[name + 3 :]  # further dimensions, after `name []`
     dimensions = " ".join(word.text for word in rest)
     called = words[name].text
-    while name > 2 and words[name - 1].text == words[name - 2].text == "#":  # in a macro
-        name -= 3
-        called = f"{words[name].text}##{called}"
     kind = _type_words(words[:name])
     if not in_function:
         array = f"::cudalab::cudalab_dynamic_array<{kind}{dimensions}>"

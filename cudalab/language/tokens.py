@@ -28,7 +28,7 @@ def set_of(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_ALTERNATIVE = {
+ALTERNATIVES = {
     "and": "&&",
     "or": "||",
     "not": "!",
@@ -179,5 +179,5 @@ class Places:
 
 def as_sign(token: Token) -> Token:
     """A token, with `^=` for `xor_eq` and the like."""
-    sign = _ALTERNATIVE.get(token.text)
+    sign = ALTERNATIVES.get(token.text)
     return token._replace(kind="sign", text=sign) if sign else token

@@ -21,6 +21,13 @@
 #define N 64
 #define DYNAMIC(T, name) extern __shared__ T name[];
 #define DYNAMIC_OF(T, name) extern __shared__ T name##_of_##T[]
+#define SHARED_OF(T, name)                     \
+    struct Shared_##name {                     \
+        __device__ T &operator[](int i) {      \
+            extern __shared__ T name[];        \
+            return name[i];                    \
+        }                                      \
+    }
 
 namespace outer {
 namespace inner {
@@ -58,6 +65,14 @@ __global__ void reverse(int *out) {
     shared.get()[threadIdx.x] = threadIdx.x;
     __syncthreads();
     out[threadIdx.x] = shared.get()[N - 1 - threadIdx.x];
+}
+
+SHARED_OF(int, ints);
+__global__ void reverse_in_class(int *out) {
+    Shared_ints shared;
+    shared[threadIdx.x] = 3 * threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = shared[N - 1 - threadIdx.x];
 }
 
 struct Counter {
@@ -116,6 +131,8 @@ int main() {
     show("dynamic from a macro");
     reverse<float><<<1, N, N * sizeof(float)>>>(out);
     show("dynamic from a macro that makes a name");
+    reverse_in_class<<<1, N, N * sizeof(int)>>>(out);
+    show("dynamic in a class from a macro");
 
     int *by;
     cudaMallocManaged(&by, sizeof(int));
