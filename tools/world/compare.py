@@ -14,6 +14,7 @@ import hashlib
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,35 +63,37 @@ def main(paths: list[Path]) -> None:
     """Compare, store, and print what is not the same."""
     before = results.read(STORED) if STORED.exists() else {"programs": []}
     rows_before = {(row["set"], row["program"]): row for row in before["programs"]}
-    heads: dict[str, Json] = {kind: before[kind] for kind in _KINDS if kind in before}
     outcomes: dict[str, dict[tuple[str, str], Json]] = {"cpu": {}, "cuda": {}}
     for path in paths:
-        head, rows = _record(path)
-        heads[head["kind"]] = head
-        outcomes[head["kind"]].update(rows)
+        kind, rows = _record(path)
+        outcomes[kind].update(rows)
     compared_rows = []
     for program in programs.programs():
         ours, theirs = (each.get((program.set, program.name)) for each in outcomes.values())
         row = rows_before.get((program.set, program.name))
         if ours is not None:
-            compared_rows.append(_row(program, ours, theirs, row["cuda_sha256"] if row else ""))
+            compared_rows.append(_row(program, ours, theirs, row))
         elif row is not None:
             compared_rows.append(row)
-    stored = {**heads, "commit": commit(), "sets": programs.sets()}
+    stored = {"commit": commit(), "sets": programs.sets()}
     results.write_rows(STORED, stored, compared_rows, "programs")
     for row in compared_rows:
         if row["verdict"] not in {"same", "order", "close", "passed"}:
             print(row["verdict"], row["set"], row["program"], row["reason"])
 
 
-def _record(path: Path) -> tuple[Json, dict[tuple[str, str], Json]]:
-    """The head of a record, and its rows by set and name."""
+def _record(path: Path) -> tuple[str, dict[tuple[str, str], Json]]:
+    """Whether a record is of the CPU device or of a GPU, and its rows by set and name."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         head, *rows = map(json.loads, file)
-    return head, {(row["set"], row["name"]): row for row in rows}
+    device = head["device"].partition("\n")[0]  # the first of several GPUs
+    on = f"{device} ({head['date']})"
+    return head["kind"], {(row["set"], row["name"]): {**row, "on": on} for row in rows}
 
 
-def _row(program: Program, ours: Json, theirs: Json | None, stored: str) -> Json:
+def _row(program: Program, ours: Json, theirs: Json | None, before: Json | None) -> Json:
+    """What is stored of a program; without a GPU's record it is compared with what is stored."""
+    stored = before["cuda_sha256"] if before else ""
     verdict, reason = judged(program, ours, theirs)
     if theirs is None and stored and verdict not in {"refused", "error", "slow"}:
         is_same = ours["status"] == 0 and stored == _hash(program, ours) != _NOTHING
@@ -105,6 +108,8 @@ def _row(program: Program, ours: Json, theirs: Json | None, stored: str) -> Json
         "limit_s": ours["limit_s"],
         "cpu_sha256": _hash(program, ours),
         "cuda_sha256": _hash(program, theirs) if theirs is not None else stored,
+        "cpu": ours["on"],
+        "cuda": theirs["on"] if theirs is not None else before["cuda"] if before else "",
     }
 
 
@@ -203,10 +208,9 @@ def compared() -> str:
         for row in stored["programs"]
         if row["verdict"] in {"varies", "different", "error", "failed"}
     ]
-    where = [
-        f"{stored[kind]['device']} ({stored[kind]['date']})" for kind in _KINDS if kind in stored
-    ]
-    made = f"{'; '.join(where)}; commit `{stored['commit']}`.\n"
+    where = [Counter(row[kind] for row in stored["programs"] if row[kind]) for kind in _KINDS]
+    ran = "; ".join(f"{on} for {count}" for each in where for on, count in each.items())
+    made = f"Run on {ran}; commit `{stored['commit']}`.\n"
     columns = ["programs of", "run", *(VERDICTS[each] for each in given)]
     parts = [made, table(columns, table_rows, numbers=len(columns) - 1)]
     return "\n".join([*parts, table(["program", "", "why"], odd)] if odd else parts)
