@@ -15,15 +15,8 @@ __device__ inline V inclusive_scan_warp(V value, Op op) {
     return value;
 }
 
-struct Plus {
-    template <class V>
-    __device__ inline V operator()(V left, V right) const {
-        return left + right;
-    }
-};
-
-// Their sums.
+// The same, summed.
 template <class V>
 __device__ inline V inclusive_sum_warp(V value) {
-    return inclusive_scan_warp(value, Plus());
+    return inclusive_scan_warp(value, [](V left, V right) { return left + right; });
 }

@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_digits(con
         unsigned sum = 0;
         for (unsigned column = lane; column < THREADS_PER_BLOCK; column += 32)
             sum += counters[row][column];
-        sum = inclusive_scan_warp(sum);
+        sum = inclusive_sum_warp(sum);
         if (lane == 31) {
             counts[row * num_tiles + tile] = sum & 0xffff;
             counts[(row + ROWS) * num_tiles + tile] = sum >> 16;
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
         unsigned before = 0;
         for (unsigned column = lane; column < THREADS_PER_BLOCK; column += 32) {
             const unsigned count = counters[row][column];
-            const unsigned inclusive = inclusive_scan_warp(count);
+            const unsigned inclusive = inclusive_sum_warp(count);
             counters[row][column] = before + inclusive - count;
             before += __shfl_sync(FULL_WARP, inclusive, 31);
         }
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
         const unsigned digit = lane;
         unsigned count = 0;
         if (digit < RADIX) count = row_totals[row_of(digit)] >> half_of(digit) & 0xffff;
-        const unsigned start = inclusive_scan_warp(count) - count;
+        const unsigned start = inclusive_sum_warp(count) - count;
         if (digit < RADIX) {
             digit_starts[digit] = start;
             output_shift[digit] = offsets[digit * num_tiles + tile] - start;  // modulo 2^32
