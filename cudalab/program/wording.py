@@ -41,7 +41,11 @@ _ARGUMENTS = re.compile(
 )
 _CONFIG = re.compile(r"^.*no matching function for call to .*\bcudalab::.*?[cC]onfig\((.*)\).*$")
 _RESULT = re.compile(r"^no matching function for call to [\u2018']cudalab_kernel\((.*?) \(&\).*")
-_NO_KERNEL = re.compile(r"^no matching function for call to [\u2018']cudalab_(?:typed|any)_call\(")
+_NO_CONFIG = re.compile(r"^no matching constructor for .*\bcudalab_config\b")  # clang++'s words
+_NO_VALUE = re.compile(r"no known conversion from ('[^']*').* for (\d\w\w) argument$")
+_NO_KERNEL = re.compile(
+    r"^no matching function for call to [\u2018']cudalab_(?:typed|any)_call[\u2019'(]"
+)
 _NOT_A_LAUNCH = re.compile(
     r"expected primary-expression before [\u2018'][<>]|expected expression$"
     r"|no match for [\u2018']operator(?:<<|>>)|invalid operands to binary expression"
@@ -243,20 +247,29 @@ def _own_words(error: Error, names: set[str]) -> str:
         return f"no header {path}" + (f"; did you mean {other}?" if other else "")
     if "void value not ignored" in words and "<<<" in error.source:
         return "a launch has no value: ask cudaGetLastError() behind it"
-    if config := _CONFIG.match(words):
-        given = _types(config[1])
-        if len(given) < 2:
-            return "a launch needs a grid and a block: kernel<<<grid, block>>>(arguments)"
-        return (
-            "a launch takes a grid, a block, bytes of shared memory and a stream, "
-            f"not ({', '.join(given)})"
-        )
+    if launch := _about_launch(error):
+        return launch
     words = _signature(error, _plain(_ARGUMENTS.sub(_arguments, words)))
     if "__shared__" in error.source and "storage size of" in words:
         words += (
             ": the size is a constant, or the launch's third value (extern __shared__ T name[])"
         )
     return words
+
+
+def _about_launch(error: Error) -> str:
+    """The words about a launch's values in <<<>>>; empty if the error is another one."""
+    if config := _CONFIG.match(error.words):
+        given = _types(config[1])
+        wrong = f"({', '.join(given)})" if len(given) > 1 else ""
+    elif _NO_CONFIG.match(error.words):
+        values = (_NO_VALUE.search(note) for _, _, note in error.notes)
+        wrong = next((f"{value[1]} as its {value[2]} value" for value in values if value), "")
+    else:
+        return ""
+    if not wrong:
+        return "a launch needs a grid and a block: kernel<<<grid, block>>>(arguments)"
+    return f"a launch takes a grid, a block, bytes of shared memory and a stream, not {wrong}"
 
 
 def _plain(words: str) -> str:

@@ -1,7 +1,9 @@
 """What `cudalab run` says of mistakes: each in the words of the program, and all of them."""
 
+import os
 import re
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,9 +26,9 @@ def expected(*names):
     ]
 
 
-def lines(*files, folder=MISTAKES):
+def lines(*files, folder=MISTAKES, **options):
     """The messages about a program that does not become one, without the lines of its source."""
-    done = cudalab("run", "--device", "cpu", *files, cwd=folder)
+    done = cudalab("run", "--device", "cpu", *files, cwd=folder, **options)
     assert (done.returncode, done.stdout) == (125, b"")
     said = done.stderr.decode()
     assert not re.search(r"cudalab[:_]|/cpu/runtime/|\bld:|collect2|-fpermissive", said), said
@@ -52,6 +54,35 @@ def test_no_mistake_hides_another_one(names, does_not):
     for line in said:
         place = re.match(r".*?:\d+: error: ", line)
         assert place is None or place[0] in known, line
+
+
+IN_ZIGS_WORDS = [
+    "needs a grid and a block",
+    "has at most four values",
+    "did you mean \u2018fill\u2019?",
+    "the arguments do not match the kernel's parameters (int *, int)",
+    "the arguments do not match the kernel's parameters (int *, int)",
+    "not 'const char[4]' as its 1st value",
+    "what is launched is no kernel",
+]
+
+
+def test_launches_in_the_words_of_zig(tmp_path):
+    """Its clang++ has other words for what a launch becomes than g++."""
+    zig = find_spec("ziglang")
+    if zig is None:
+        pytest.skip("the ziglang package is not installed")
+    text = (MISTAKES / "launches.cu").read_text(encoding="utf-8")
+    last = text.rindex("}\n\nint main")
+    path = tmp_path / "launches.cu"
+    path.write_text(f"{text[:last]}    3<<<1, 32>>>(d, 4);\n{text[last:]}", encoding="utf-8")
+    compiler = f"{Path(zig.origin).with_name('zig')} c++"
+    said = lines("launches.cu", folder=tmp_path, env={**os.environ, "CXX": compiler})
+    numbered = list(enumerate(IN_ZIGS_WORDS, 10))
+    assert len(said) == 1 + len(numbered), said
+    for line, (number, words) in zip(said[1:], numbered, strict=True):
+        assert line.startswith(f"launches.cu:{number}: error: ")
+        assert words in line
 
 
 SINGLE = tomllib.loads((MISTAKES / "single.toml").read_text(encoding="utf-8"))["mistakes"]
