@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import nvcc
+from cudalab.language.quoted import QUOTED, unquoted
 from cudalab.language.source import Source, with_defines
 from cudalab.predict import kept
 from cudalab.predict.instructions import BARRIER, Block, Instruction, Key
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _ENTRY = re.compile(
     r"^\.(?:visible|weak) \.entry (\w+)\(.*?^\{\n(.*?)^\}", re.DOTALL | re.MULTILINE
 )
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_FILE = re.compile(rf"^\s*\.file\s+(\d+)\s+{QUOTED}", re.MULTILINE)
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+))?")
 _LABELS = re.compile(r'^#line 1 "([^"]*)"$', re.MULTILINE)
 _LABEL = re.compile(r"(\$\w+):")
@@ -107,7 +108,8 @@ def own_files(ptx: str, source: Source) -> dict[int, str]:
 def files(ptx: str, labels: Sequence[str]) -> dict[int, str]:
     """The files of PTX that have one of `labels`, by their number."""
     result = {}
-    for number, path in _FILE.findall(ptx):
+    for number, quoted in _FILE.findall(ptx):
+        path = unquoted(quoted)
         own = [label for label in labels if path == label or path.endswith(f"/{label}")]
         if own:
             result[int(number)] = max(own, key=len)

@@ -41,6 +41,7 @@ from cudalab.backends.cpu.control_flow import (
 from cudalab.backends.cpu.joins import may_stop
 from cudalab.backends.cpu.objects import with_hooks
 from cudalab.backends.cpu.site_tables import Counts, lengths, tables_of
+from cudalab.language.quoted import QUOTED, unquoted
 
 ZONE_BYTES = 256  # before each shared array and variable; behind each shared array and table
 RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line that called it
@@ -53,7 +54,7 @@ LIBRARIES = re.compile(
 )
 
 _BY_GCC = '\t.ident\t"GCC'
-_FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
+_FILE = re.compile(rf"\s*\.file\s+(\d+)\s+{QUOTED}(?:\s+{QUOTED})?")
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _FUNCTION = re.compile(r"\s*\.type\s+([^\s,]+),\s*[@%]function")
 _SECTION = re.compile(r"\s*\.(?:section|text|data|bss)\b")
@@ -187,8 +188,9 @@ class _Listing:
             if match[2] != "0":  # 0: code that belongs to no line
                 self._place, self._column = (int(match[1]), int(match[2])), match[3]
         elif match := _FILE.match(row):
-            self.files[int(match[1])] = self._file_name(match[2], match[3])
-            self.headers[int(match[1])] = self._header_flags(*match.groups()[1:])
+            names = unquoted(match[2]), match[3] and unquoted(match[3])
+            self.files[int(match[1])] = self._file_name(*names)
+            self.headers[int(match[1])] = self._header_flags(*names)
         elif match := _FUNCTION.match(row):
             self._function, self._in_block = self._function + 1, False
             self._arguments.clear()

@@ -42,6 +42,7 @@ from cudalab.errors import (
     ToolchainError,
     install_command,
 )
+from cudalab.language.quoted import QUOTED, unquoted
 from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
 
@@ -93,6 +94,7 @@ _BUILTIN_COPY = re.compile(r"\b__builtin_(mem(?:cpy|move|set))\b")
 _WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
 _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
 _LINE = re.compile(r'^#line (?P<line>\d+) "(?P<file>[^"]+)"$', re.MULTILINE)
+_NAMED = re.compile(rf"^#line \d+ {QUOTED}", re.MULTILINE)
 _ERROR = re.compile(r"^(?P<file>[^\n]+?):\d+:(?:\d+:)? (?:fatal )?error: ", re.MULTILINE)
 # What a plain run from the cache needs nothing of.
 _IMPORTED_LATE = (
@@ -302,7 +304,7 @@ def _compile_checked(
         listing = folder / f"{i}.s"
         rows, counts = assembly.annotate(
             _kept(listing.read_text(encoding="utf-8")),
-            set(re.findall(r'^#line \d+ "([^"]*)"', texts[i], re.MULTILINE)),
+            {unquoted(name) for name in _NAMED.findall(texts[i])},
             is_program=is_program,
             before=counts,
             is_last=i == len(texts) - 1,
