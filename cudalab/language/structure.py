@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
+from cudalab.language.tokens import split
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -31,6 +33,7 @@ class Kernel:
     has_defaults: bool
     bounds: str  # the first argument of __launch_bounds__, or nothing
     body_end: int | None = None  # the closing brace's position in the text; None without a body
+    template_parameters: int = 0  # how many a template has; 0 if their number is not certain
     line: int = 0
 
     @property
@@ -153,6 +156,8 @@ def _kernel(each: Declared, words: Words, lines: Lines) -> Kernel:
     if "__launch_bounds__" in texts[each.first : node.at]:
         at = texts.index("__launch_bounds__", each.first) + 2
         bounds = " ".join(texts[at : words.end_of(at, node.at, ",")])
+    template = words.tokens[each.first + 2 : node.first - 1]
+    is_certain = not {"template", "..."} & set(texts[each.first + 1 : node.first])
     return Kernel(
         name=short,
         scope=node.text.removesuffix(short),
@@ -161,6 +166,7 @@ def _kernel(each: Declared, words: Words, lines: Lines) -> Kernel:
         is_inside=each.is_inside or "::" in node.text,
         has_defaults=any("=" in texts[one.first : one.last] for one in node.parameters),
         bounds=bounds,
+        template_parameters=len(split(template)) if is_certain else 0,
         body_end=words.tokens[node.last - 1].end if node.kind == "function" else None,
         line=lines[words.tokens[named].start],
     )

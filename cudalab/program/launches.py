@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cudalab.language.source import quoted
+from cudalab.language.tokens import split
 from cudalab.language.types import is_local
 from cudalab.program.parsed import Launch, Parsed
 
@@ -25,6 +26,7 @@ class Known:
 
     plain: set[str]  # names that stand for one kernel that is no template
     templates: set[str]
+    arguments: dict[str, int]  # of a template that is not overloaded, if their number is certain
     defaults: set[str]  # names of kernels with default arguments
     references: dict[str, set[int]]  # `references` of a kernel's declarations
     qualified: dict[str, str]  # kernels whose names have a second meaning, as expressions
@@ -46,6 +48,12 @@ def known(files: Sequence[Parsed]) -> Known:
     return Known(
         plain=plain,
         templates=templates,
+        arguments={
+            name: own[0].template_parameters
+            for name, own in kernels.items()
+            if name not in host
+            and len({(one.signature, one.template_parameters) for one in own}) == 1
+        },
         defaults={name for name, own in kernels.items() if any(each.has_defaults for each in own)},
         references={name: {each.references for each in own} for name, own in kernels.items()},
         qualified=qualified(files, plain, templates),
@@ -125,9 +133,20 @@ def _launch(parsed: Parsed, node: Node, written: str, of: Known) -> str:
         begin = parsed.words.tokens[kernel.first].start
         parsed.lacking.add("references of overloaded kernels", parsed.place(begin))
     if name not in of.defaults:
-        typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({written}))"
+        # Its type says whether the kernel is complete; g++ 13 fails itself at some such types.
+        result = "auto" if _is_complete(parsed.words, kernel, of) else f"cudalab_t({written})"
+        typed = f"[=](auto cudalab_t) -> decltype({result})"
         call = f"{typed} {{ return cudalab_t({written}); }}, {call}"
     return f"::cudalab::cudalab_any_call{f'<{references}>' if references else ''}({call}"
+
+
+def _is_complete(words: Words, kernel: Node, of: Known) -> bool:
+    """Whether a launch names all arguments of a template that has no overloads."""
+    texts = words.texts[kernel.first : kernel.last]
+    if "<" not in texts or texts.count("<") > 1:
+        return False
+    inside = words.tokens[kernel.first + texts.index("<") + 1 : kernel.last - 1]
+    return len(split(inside)) == of.arguments.get(short_name(kernel), 0)
 
 
 def short_name(kernel: Node) -> str:

@@ -7,6 +7,7 @@
 #include <math_constants.h>
 
 #include <cstdio>
+#include <type_traits>
 
 #if !defined(__CUDA_RUNTIME_H__) || !defined(__CUDA_RUNTIME_API_H__) || \
     !defined(__DRIVER_TYPES_H__) || !defined(__VECTOR_TYPES_H__) ||     \
@@ -153,6 +154,9 @@ int main() {
     show("null of a complete template");
     fill_with<20>(out);
     show("null in a template");
+    auto fill_by = [&](auto constant) { fill<constant.value><<<1, N>>>(out, NULL, 2); };
+    fill_by(std::integral_constant<int, 9>());
+    show("a template's argument from a generic lambda");
     overloaded<<<1, 1>>>(out, *by);
     overloaded<<<1, 1>>>((float *)(out + 1), *by);
     show("overloaded, with references");
