@@ -39,6 +39,12 @@ def known(files: Sequence[Parsed]) -> Known:
         for kernel in each.structure.kernels:
             kernels.setdefault(kernel.name, []).append(kernel)
     host = {name for each in files for name in each.structure.host_functions}
+    others = {
+        short_name(one.node)
+        for each in files
+        for one in each.structure.device_functions
+        if "__global__" not in one.node.words
+    }
     templates = {name for name, own in kernels.items() if any(each.is_template for each in own)}
     plain = {
         name
@@ -51,7 +57,7 @@ def known(files: Sequence[Parsed]) -> Known:
         arguments={
             name: own[0].template_parameters
             for name, own in kernels.items()
-            if name not in host
+            if name not in host | others
             and len({(one.signature, one.template_parameters) for one in own}) == 1
         },
         defaults={name for name, own in kernels.items() if any(each.has_defaults for each in own)},
