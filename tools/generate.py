@@ -37,6 +37,7 @@ from tools.studies import (
     rungs,
     targets,
     tiers,
+    volatile_tail,
     watching,
 )
 from tools.studies.counters import JUDGED, agreeing
@@ -423,6 +424,7 @@ PARTS = {
     "program-loops": program_loops.compared,
     "compile-time": compile_time.measured,
     "launch-cost": launch_cost.measured,
+    "volatile-tail": volatile_tail.measured,
     "speed-polybench": speed.of_polybench,
     "speed-rodinia": speed.of_rodinia,
     "tiers": tiers.counted,
