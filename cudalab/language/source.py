@@ -107,6 +107,11 @@ def _parameters(text: str) -> dict[str, list[str]]:
     return found
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines as compilers count them: str.splitlines also ends one at a form feed or U+2028."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def local_arrays(text: str) -> set[str]:
     """The names of the arrays that functions declare, but for shared ones."""
     declared = _LOCAL_ARRAY.finditer(blank_comments(text))

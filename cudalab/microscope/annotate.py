@@ -197,7 +197,7 @@ def listings(variant: VariantProfile, kernel: KernelProfile, width: int = 100) -
         if file not in variant.texts:
             continue
         listing = Listing(file, _head(columns, bar=whole > 0))
-        code = source.blank_comments(variant.texts[file], literals=False).splitlines()
+        code = source.lines_of(source.blank_comments(variant.texts[file], literals=False))
         here = {place.line: line for place, line in lines.items() if place.file == file}
         shown = list(_shown(variant.texts[file], set(here)))
         for number_, before in zip(shown, [0, *shown], strict=False):
@@ -358,21 +358,21 @@ def _shown(text: str, marked: set[int]) -> Iterable[int]:
     for first, last in functions(text):
         if any(first <= line <= last for line in marked):
             shown.update(range(first, last + 1))
-    return sorted(line for line in shown if 1 <= line <= len(text.splitlines()))
+    return sorted(line for line in shown if 1 <= line <= len(source.lines_of(text)))
 
 
 def shallow(text: str) -> str:
     """The text with very deeply indented lines, below a long head, moved to the left."""
     return "\n".join(
         " " * 8 + line.lstrip() if line.startswith(" " * DEEP) else line
-        for line in text.splitlines()
+        for line in source.lines_of(text)
     )
 
 
 def functions(text: str) -> Iterator[tuple[int, int]]:
     """The first and last line of each outermost pair of braces, with its head."""
     depth, first = 0, 0
-    for number_, line in enumerate(source.blank_comments(text).splitlines(), 1):
+    for number_, line in enumerate(source.lines_of(source.blank_comments(text)), 1):
         code = line.strip()
         if depth == 0 and (not code or code.startswith("#") or code.endswith(";")):
             first = 0

@@ -67,6 +67,6 @@ def _listed(variant: VariantProfile, lines: Iterable[tuple[str, int]]) -> str:
 
 def _indexes(text: str, number: int) -> bool:
     """Whether a line names an element of an array that the file declares in a function."""
-    lines = source.blank_comments(text).splitlines()
+    lines = source.lines_of(source.blank_comments(text))
     line = lines[number - 1] if 0 < number <= len(lines) else ""
     return any(re.search(rf"\b{name}\s*\[", line) for name in source.local_arrays(text))

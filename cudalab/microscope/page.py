@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cudalab.language import source
 from cudalab.microscope import annotate, compare
 from cudalab.microscope.document import document
 from cudalab.microscope.profile import BANKS, KernelProfile, Line, Profile, VariantProfile
@@ -311,7 +312,7 @@ def _player(label: str, shown: dict[str, object]) -> str:
 def _highlighted(text: str) -> list[str]:
     """Lines of CUDA C++ as HTML; a comment may span several lines."""
     lines, inside = [], False
-    for line in text.splitlines():
+    for line in source.lines_of(text):
         if inside:
             head, ends, rest = line.partition("*/")
             lines.append(f'<span class="c">{escaped(head + ends)}</span>' + _tokens(rest))

@@ -66,7 +66,7 @@ class Report:
     def __post_init__(self) -> None:
         """Read the source, so that findings can show it."""
         loaded = source.load(self.variant.path, self.variant.label)
-        self.texts = {name: text.splitlines() for name, text in texts_of(loaded).items()}
+        self.texts = {name: source.lines_of(text) for name, text in texts_of(loaded).items()}
         self._file = self.path.open("ab", buffering=0)
 
     def close(self) -> None:

@@ -37,6 +37,7 @@ def sarif(annotations: Sequence[Annotation], tool: str, version: str) -> str:
                 "rules": [_rule(rule) for rule in rules.values()],
             }
         },
+        "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"uri": f"{root().as_uri()}/"}},
         "results": [_result(one, order.index(one.rule.name), seen) for one in annotations],
     }
@@ -128,5 +129,5 @@ def _code(file: str, line: int) -> str:
     lines: list[str] = []
     if file and line:
         with suppress(OSError):
-            lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = Path(file).read_text(encoding="utf-8", errors="replace").split("\n")
     return lines[line - 1] if 0 < line <= len(lines) else ""

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.language.source import lines_of
 from cudalab.microscope.annotate import number, share
 from cudalab.microscope.explanations import NULL, explain, where
 from cudalab.microscope.findings import FindingRow, Findings, errors, grouped
@@ -56,7 +57,7 @@ _PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 
 def finding_rows(name: str, files: Sequence[File], seen: Observed) -> list[FindingRow]:
     """The findings in all launches, errors first."""
-    texts = {file.label: file.text.splitlines() for file in files}
+    texts = {file.label: lines_of(file.text) for file in files}
     known: dict[Identity, FindingRow] = {}
     add_rows(known, (finding_row(finding, name, texts) for finding in seen.findings))
     return sorted(known.values(), key=lambda row: row.note)
@@ -97,7 +98,7 @@ def verdict(
     without freeing its memory. If an allocation failed and the program did not check, accesses
     through its pointer follow from that.
     """
-    texts = {file.label: file.text.splitlines() for file in files}
+    texts = {file.label: lines_of(file.text) for file in files}
     ignored, follows = unchecked.causes(unchecked.unchecked(seen.messages, texts))
     if unchecked.leaves_null(ignored):
         through = [row for row in rows if row.detail == NULL]

@@ -1,13 +1,18 @@
-"""Instruments see kernels in files of any name: compilers' listings escape bytes beyond ASCII."""
+"""Instruments see kernels in files of any name, and count lines as compilers do.
+
+Compilers' listings escape bytes beyond ASCII in names.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 from command import cudalab
 
+from cudalab.language import source
 from cudalab.language.quoted import unquoted
 
 KERNEL = Path(__file__).parents[2] / "kernels" / "reduce" / "sequential.cu"
@@ -49,3 +54,15 @@ def test_kernels_of_labs(tmp_path, name):
     done = cudalab("sanitize", "reduce", "--kernel", str(tmp_path / name), "--n", "3000")
     assert done.returncode == 0, done.stdout.decode()
     assert b"never written" not in done.stdout
+
+
+def test_a_form_feed_does_not_end_a_line(tmp_path):
+    assert source.lines_of("a\f\n\u2028b\x85\n\nc\n") == ["a\f", "\u2028b\x85", "", "c"]
+    assert source.lines_of("") == []
+    path, log = tmp_path / "pages.cu", tmp_path / "pages.sarif"
+    path.write_text("// one\n\f\n// \u2028\n" + PROGRAM, encoding="utf-8")
+    done = cudalab("run", "--device", "cpu", "--sanitize", "--sarif", str(log), str(path))
+    assert "6 | p[threadIdx.x + 1] = 1;" in done.stderr.decode()
+    (finding,) = json.loads(log.read_text())["runs"][0]["results"]
+    region = finding["locations"][0]["physicalLocation"]["region"]
+    assert (region["startLine"], region["snippet"]["text"]) == (6, "p[threadIdx.x + 1]")
