@@ -24,7 +24,7 @@ TOOLKIT_VERSION = "13.0.0"  # of the toolkit that the CPU device follows
 _FOR_HOST = (".c", ".cpp", ".cc", ".cxx", ".C")  # nvcc hands these to the host's compiler
 # What files in C may include: these headers give them the runtime API in C. Such a file with a
 # kernel, which nvcc would refuse, is taken for one of CUDA.
-_IN_C = re.compile(r"(cuda_runtime(_api)?|cuda_profiler_api|(driver|vector|builtin)_types)\.h")
+IN_C = re.compile(r"(cuda_runtime(_api)?|cuda_profiler_api|(driver|vector|builtin)_types)\.h")
 _KERNEL = re.compile(r"\b__global__\b|<<<")
 
 
@@ -88,7 +88,7 @@ def is_for_host(files: Sequence[File], index: int) -> bool:
         file = files[todo.pop()]
         resolved = {start for start, _ in file.includes}
         for match in _INCLUDE.finditer(file.text):
-            if match.start(1) in resolved or (in_c and _IN_C.fullmatch(match[2])):
+            if match.start(1) in resolved or (in_c and IN_C.fullmatch(match[2])):
                 continue
             if is_cuda_header(match[2]):
                 return False

@@ -71,15 +71,28 @@ def test_rules_that_name_another_toolkit(shell, tmp_path):
         assert subprocess.run([program], env={}, check=False).returncode == 42
 
 
-def test_a_file_of_c_with_cudas_headers_is_refused_in_words(tmp_path):
+def test_a_file_of_c_that_calls_the_runtime(tmp_path):
+    """Whose compiler is the host's."""
     if shutil.which("make") is None or shutil.which("gcc") is None:
         pytest.skip("make or gcc is not installed")
-    text = "#include <cuda_runtime.h>\nint main(void) { return 0; }\n"
+    shutil.copytree(PROJECT.with_name("in_c"), tmp_path, dirs_exist_ok=True)
+    rules = "program: main.cu data.o unnamed.o\n\tnvcc $^ -o $@\n"
+    (tmp_path / "Makefile").write_text(rules, encoding="utf-8")
+    done = cudalab("run", "--make", "-s", "CC=gcc", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr.decode()
+    ran = subprocess.run([tmp_path / "program"], capture_output=True, env={}, check=True)
+    assert ran.stdout == b"1 32 4 3\n600 1\ninvalid copy direction for memcpy\n"
+
+
+def test_a_file_of_c_that_calls_a_library_is_refused_in_words(tmp_path):
+    if shutil.which("make") is None or shutil.which("gcc") is None:
+        pytest.skip("make or gcc is not installed")
+    text = "#include <cublas_v2.h>\nint main(void) { return 0; }\n"
     (tmp_path / "main.c").write_text(text, encoding="utf-8")
     (tmp_path / "Makefile").write_text("main: main.c\n", encoding="utf-8")
     refused = cudalab("run", "--make", "CC=gcc", cwd=tmp_path)
     assert refused.returncode != 0
-    assert b"error: #error on the CPU device CUDA's headers need C++" in refused.stderr
+    assert b"error: #error on the CPU device this header needs C++" in refused.stderr
     assert cudalab("run", "--make", "-s", "CC=g++", cwd=tmp_path).returncode == 0
 
 

@@ -20,19 +20,23 @@ from cudalab.backends.cpu.key import PACKAGE, key
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.output.progress import stage
-from cudalab.program.files import TOOLKIT_VERSION
+from cudalab.program.files import IN_C, TOOLKIT_VERSION
 from cudalab.program.runtime import plain
 from cudalab.system.cache import cache_dir, explain_full_disk
 
 SHELL = "bin/shell-of-make"
 _LIBRARIES = ("cudart", "cudadevrt", "cublas", "cublasLt", "curand", "nvToolsExt")
 _ARCHIVE = "libcudalab.a"
-_HEADER = """#pragma once
+_IN_C = """#pragma once
+#pragma GCC system_header
+#include "{}"
+"""
+_IN_CPP = """#pragma once
 #pragma GCC system_header
 #ifdef __cplusplus
 #include "{}"
 #else
-#error on the CPU device CUDA's headers need C++: compile this file by g++, as in make CC=g++
+#error on the CPU device this header needs C++: compile this file by g++, as in make CC=g++
 #endif
 """
 # The shell of makefiles, whose last argument is a command: NVIDIA's toolkit in it becomes this one.
@@ -142,7 +146,8 @@ def _write_headers(folder: Path) -> None:
                 forwarding = folder / inside
                 forwarding.parent.mkdir(parents=True, exist_ok=True)
                 if not forwarding.exists():
-                    forwarding.write_text(_HEADER.format(header), encoding="utf-8")
+                    text = _IN_C if IN_C.fullmatch(header.name) else _IN_CPP
+                    forwarding.write_text(text.format(header), encoding="utf-8")
 
 
 def _write_libraries(folder: Path, archive: str) -> None:
