@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from cudalab.errors import KernelCompileError
+from cudalab.program.refusals import is_cuda_name
+from cudalab.program.typos import is_known, meant
 from cudalab.program.wording import RUNTIME
 from cudalab.system import elf
 
@@ -29,6 +31,8 @@ _NO_LIBRARY = re.compile(
     r"|library not found for -l(?P<third>\S+)"
 )
 
+_NOT_FOR_C = "files of C cannot call {} on the CPU device: let the file's name end in .cu"
+
 
 def undefined(messages: str) -> Iterator[tuple[str, str]]:
     """The names that no file defines, and where they are used."""
@@ -46,6 +50,9 @@ def explain(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompil
     errors: dict[str, None] = {}
     hints: dict[str, None] = {}
     for name, place in undefined(messages):
+        if of_c := _of_c(name, place):
+            errors[_line(place, of_c, texts)] = None
+            continue
         kind = "the kernel " if _is_kernel(name, texts) else ""
         errors[_line(place, f"{kind}{name} is declared, but no file defines it", texts)] = None
         hints["name the file that defines it, too: files of a program, or -l for a library"] = None
@@ -61,7 +68,7 @@ def explain(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompil
     if not errors:
         return None
     return KernelCompileError(
-        "\n".join([f"{label} does not link:", *errors]), hint="; ".join(hints)
+        "\n".join([f"{label} does not link:", *errors]), hint="; ".join(hints) or None
     )
 
 
@@ -75,6 +82,15 @@ def not_loaded(message: str) -> KernelCompileError:
         hint="name the file that defines it, too, or let nvcc compile all files: in a program that "
         "make has built, what another compiler has compiled is not known",
     )
+
+
+def _of_c(name: str, place: str) -> str:
+    """What is wrong with a function of CUDA that a file of C calls, where nothing declares it."""
+    if not is_cuda_name(name) or not place.rpartition(":")[0].endswith(".c"):
+        return ""
+    if other := meant(name):
+        return f"unknown: {name}; did you mean {other}?"
+    return _NOT_FOR_C.format(name) if is_known(name) else ""
 
 
 def _is_kernel(name: str, texts: Mapping[str, str]) -> bool:

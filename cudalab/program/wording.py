@@ -283,6 +283,8 @@ def _about_name(error: Error, name: str, names: set[str]) -> str:
     suggestion = meant(name) if is_cuda_name(name) else ""
     if suggestion:
         return f"unknown: {name}; did you mean {suggestion}?"
+    if "keyword to refer to the type" in error.words:  # as C has it
+        return error.words
     said = _SUGGESTED.search(error.words)
     words = _SUGGESTED.sub("", error.words)
     header = next((m[1] for _, _, note in error.notes if (m := _NEEDS_HEADER.search(note))), "")

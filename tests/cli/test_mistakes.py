@@ -103,6 +103,18 @@ def test_a_mistake_is_told_in_one_line(mistake, tmp_path):
     assert errors == [f"p.cu:{each}" for each in mistake["says"]]
 
 
+@with_gcc
+def test_what_files_of_c_cannot_call(tmp_path):
+    """C calls what nothing declares, so that only the linker looks for it."""
+    calls = "int* a;\n cudaMaloc(&a, 4);\n cudaMemcpyToSymbol(a, a, 4);\n return 0;"
+    text = f"#include <cuda_runtime.h>\nint main(void) {{ {calls} }}\n"
+    (tmp_path / "p.c").write_text(text, encoding="utf-8")
+    first, typo, missing = lines("p.c", folder=tmp_path)
+    assert first == "Error: p.c does not link:"
+    assert typo == "p.c:3: error: unknown: cudaMaloc; did you mean cudaMalloc?"
+    assert missing.startswith("p.c:4: error: files of C cannot call cudaMemcpyToSymbol on the CPU")
+
+
 def test_a_library_that_is_nowhere():
     assert lines("-lnowhere", "again.cu")[1:] == [
         "error: no library nowhere: neither libnowhere.so nor libnowhere.a",
