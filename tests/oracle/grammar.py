@@ -64,12 +64,18 @@ class Kernel(Vectors):
         self.texts: list[str] = []
         self.launches: list[str] = []
         self.dynamic, self.counted_blocks = False, False
+        self.counting = 0  # kernels that count their blocks in the first word for it
         if self.size == "scarce":
             self.risk_names()
         for _ in range(0 if self.is_small else self.choice([0, 0, 1, 1, 2])):
             self.function()
         for number in range(2 if self.chance(0.15) else 1):
             self._kernel(number)
+
+    @property
+    def races(self) -> bool:
+        """Whether the second kernel takes another block than its last for the last one."""
+        return self.counting > 1
 
     def _kernel(self, number: int) -> None:
         """Draw one kernel of the seed and its launches."""
@@ -329,6 +335,7 @@ class Kernel(Vectors):
         """Let the last block read what all have written."""
         blocks, counter = self.grid[0] * self.grid[1], 25 if self.counted_blocks else 9
         self.counted_blocks = self.has_warps  # kernels of the first seeds count in one word
+        self.counting += counter == 9
         self.phase("__threadfence();")
         self.cuda("__syncthreads();")
         self.phase(
