@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
+from cudalab.errors import KernelCompileError
 from cudalab.language.tokens import split
 
 if TYPE_CHECKING:
@@ -151,7 +152,12 @@ def _kernel(each: Declared, words: Words, lines: Lines) -> Kernel:
     """Read the declaration of a `__global__` function."""
     node, texts = each.node, words.texts
     short = node.text.rpartition("::")[2]
-    named = next(k for k in range(node.at - 1, node.first, -1) if texts[k] == short)
+    named = next((k for k in range(node.at - 1, node.first, -1) if texts[k] == short), 0)
+    if not named:
+        line = lines[words.tokens[node.first].start]
+        raise KernelCompileError(
+            f"line {line}: the name of the kernel cannot be read: nvcc takes letters of ASCII only"
+        )
     bounds = ""
     if "__launch_bounds__" in texts[each.first : node.at]:
         at = texts.index("__launch_bounds__", each.first) + 2

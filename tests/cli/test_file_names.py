@@ -1,4 +1,4 @@
-"""Instruments see kernels in files of any name, and count lines as compilers do.
+"""Instruments see kernels in files of any name and encoding, and count lines as compilers do.
 
 Compilers' listings escape bytes beyond ASCII in names.
 """
@@ -66,3 +66,20 @@ def test_a_form_feed_does_not_end_a_line(tmp_path):
     (finding,) = json.loads(log.read_text())["runs"][0]["results"]
     region = finding["locations"][0]["physicalLocation"]["region"]
     assert (region["startLine"], region["snippet"]["text"]) == (6, "p[threadIdx.x + 1]")
+
+
+def test_comments_in_another_encoding(tmp_path):
+    text = PROGRAM.replace("= 1;", "= 1;  // за границей")
+    (tmp_path / "old.cu").write_text(text, encoding="cp1251")
+    for mode, status in (("--sanitize", 3), ("--profile", 0)):
+        done = cudalab("run", "--device", "cpu", mode, str(tmp_path / "old.cu"))
+        assert done.returncode == status, done.stderr
+        assert b"p[threadIdx.x + 1] = 1;" in done.stderr
+
+
+def test_a_kernel_s_name_beyond_ascii_is_refused(tmp_path):
+    (tmp_path / "a.cu").write_text(PROGRAM.replace("shifts", "сдвиг"))
+    done = cudalab("run", "--device", "cpu", str(tmp_path / "a.cu"))
+    assert done.returncode == 125
+    assert b"line 2: the name of the kernel cannot be read" in done.stderr
+    assert b"Traceback" not in done.stderr

@@ -220,7 +220,7 @@ def _compile_fibers(
 ) -> Done:
     """Compile kernels whose threads are fibers, for a reason."""
     text = tiers.with_fibers(parts, reason)
-    (folder / "source.cpp").write_text(text, encoding="utf-8")
+    (folder / "source.cpp").write_text(text, encoding="utf-8", errors="surrogateescape")
     return _run_compiler(command)
 
 
@@ -235,7 +235,7 @@ def _compile_loops(folder: Path, command: tuple[str, ...], parts: tiers.Parts) -
     refused: dict[str, str] = {}
     while True:
         text, places = tiers.with_loops(parts, done.stdout, refused)
-        source.write_text(text, encoding="utf-8")
+        source.write_text(text, encoding="utf-8", errors="surrogateescape")
         compiled = _run_compiler(command)
         if compiled.returncode == 0 or not places:
             return compiled
@@ -314,7 +314,7 @@ def _compile_checked(
     steps: list[Step] = []
     for i, text in enumerate(texts):
         source, listing = folder / f"{i}.cpp", str(folder / f"{i}.s")
-        source.write_text(text, encoding="utf-8")
+        source.write_text(text, encoding="utf-8", errors="surrogateescape")
         all_flags = check_flags(flags[i])
         options = (*all_flags, *_searched(all_flags), "-S", str(source), "-o", listing)
         steps += [
@@ -449,7 +449,7 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
     """Compile beside the cache entry and move the result into place, so it is always complete."""
     with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as name:
         folder = Path(name)
-        (folder / "source.cpp").write_text(text, encoding="utf-8")
+        (folder / "source.cpp").write_text(text, encoding="utf-8", errors="surrogateescape")
         for step in steps(folder):
             done = step() if callable(step) else _run_compiler(step)
             if done and done.returncode != 0:
