@@ -174,6 +174,10 @@ def add(
     often = {kernel.name for kernel in kernels if not _has_few_instances(kernel, launches)}
     for name in often & done:
         ways.reasons[name] = f"launched in {places[name]} places, each to be compiled twice"
+    unnamed = {each.name for each in kernels if each.template or each.numbers} - places.keys()
+    for name in unnamed & done:
+        ways.reasons[name] = "a template that no launch names, but a pointer or a macro"
+    often |= unnamed
     ways.any_loops = bool(done - often)
     ways.places = _places(files, written.values(), often)
     if ways.any_loops or any(each.alike for each in written.values()):

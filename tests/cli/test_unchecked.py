@@ -96,3 +96,31 @@ def test_what_is_a_statement_by_itself(tmp_path):
     said = done.stderr.decode().splitlines()
     assert len(said) == 1
     assert said[0].startswith("cudalab: forms.cu:6: cudaMemcpy failed and the program")
+
+
+BIG = """
+#include <cstdio>
+__global__ void k(unsigned *out) {
+    __shared__ unsigned a[16384];
+    a[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = a[31 - threadIdx.x];
+}
+int main() {
+    unsigned *out;
+    cudaMalloc(&out, 128);
+    k<<<1, 32>>>(out);
+    cudaFuncAttributes of_k;
+    cudaFuncGetAttributes(&of_k, k);
+    printf("%s, %zu\\n", cudaGetErrorString(cudaGetLastError()), of_k.sharedSizeBytes);
+    cudaFree(out);
+}
+"""
+
+
+def test_more_static_shared_memory_than_nvcc_allows_fails_under_the_sanitizer_too(tmp_path):
+    program = tmp_path / "big.cu"
+    program.write_text(BIG)
+    for more in ([], ["--sanitize"]):
+        done = cudalab("run", "--device", "cpu", *more, program)
+        assert done.stdout.decode() == "invalid argument, 65536\n"

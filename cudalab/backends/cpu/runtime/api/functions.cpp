@@ -74,14 +74,16 @@ static const Symbols* program_symbols(const void* inside) {
     return nullptr;
 }
 
-// The name of a function in C++'s encoding, or null.
+// The name of a function in C++'s encoding, or null; not one that a compiler has made of it with a
+// dot, as `_Z1kPf.localalias`.
 static const char* mangled_name(const void* function) {
     const Symbols* symbols = program_symbols(function);
     if (!symbols) return nullptr;
     const uintptr_t wanted = (uintptr_t)function - symbols->base;
     for (const ElfW(Sym)* each = symbols->begin; each < symbols->end; ++each)
         if ((each->st_info & 15) == STT_FUNC && each->st_value == wanted &&
-            !strncmp(symbols->names + each->st_name, "_Z", 2))
+            !strncmp(symbols->names + each->st_name, "_Z", 2) &&
+            !strchr(symbols->names + each->st_name, '.'))
             return symbols->names + each->st_name;
     return nullptr;
 }
