@@ -3,6 +3,8 @@
 import ast
 import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -229,3 +231,15 @@ def test_workers_know_which_tests_belong_together(request):
     if "PYTEST_XDIST_WORKER" not in os.environ:
         pytest.skip("one process runs all tests")
     assert request.node.nodeid.endswith("@test_structure")
+
+
+@pytest.mark.skipif(
+    not (REPOSITORY / ".git").exists() or not shutil.which("git"), reason="no clone of git"
+)
+def test_nothing_that_was_built_is_in_the_repository():
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True
+    )
+    paths = [REPOSITORY / name for name in listed.stdout.decode().split("\0") if name]
+    assert not {path.suffix for path in paths} & {".o", ".so", ".gch", ".pyc"}
+    assert [path for path in paths if path.is_file() and path.stat().st_size > 1 << 20] == []
