@@ -31,12 +31,13 @@
 // each bucket has a slot with room for as many keys as a block can sort. For up to 2^21 keys, 2^8
 // slots are enough.
 //
-// The counting sort within a bucket is by the bits below the top ones. Buckets of equal keys are
-// copied, whatever their size.
+// The counting sort within a bucket is by the bits below the top ones.
 //
-// Keys may spread unevenly over the slots. If a bucket of different keys does not fit into its
-// slot, or if its bins are too full, a word on the device says so, and a third launch sorts the
-// input by sweeps. Otherwise that launch returns at once.
+// Keys may spread unevenly over the slots. If keys repeat, there may be many in a bucket, but few
+// values: those for which a slot has no room are counted in a table, first by tiles, so that few
+// atomics in global memory add to one counter, and a third launch writes each value as many times.
+// If a bucket has more than eight, or if its bins are too full, a word on the device says so, and
+// the third launch sorts the input by sweeps. If all buckets fit, it returns at once.
 //
 // Limits: a longer array has too many buckets for one split and is sorted by sweeps. So are keys
 // that share their top bits, such as small integers, after a split that was of no use.

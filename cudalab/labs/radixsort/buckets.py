@@ -162,8 +162,8 @@ def sort_in_slots(job: Job, top_bits: int) -> Step:
         shared_bytes=4 * bucket_items + (2 << bin_bits),
     )  # fmt: skip
     statuses = statuses_of(job, tiles)
-    sweep = sweep_all(job, slots, out, statuses, state, kernel="sweep_all_short", rows=rows)
-    return Step(in_order(split, sort, sweep), out)
+    finish = sweep_all(job, slots, out, statuses, state, kernel="finish_slots", rows=rows)
+    return Step(in_order(split, sort, finish), out)
 
 
 def sort_as_decided(

@@ -204,9 +204,9 @@ def dispatch_bucket_slots(job: Job) -> Step:
     sort_slots(const Bits *slots, T *out, Slots *state, int top_bits, int bin_bits)
         one block of BUCKET_THREADS threads per bucket; dynamic shared memory for a slot and for
         2^bin_bits bins of 2 bytes, at most 2^MAX_BIN_BITS
-    sweep_all_short(Slots *state, ...)
-        the other parameters, tiles and blocks as for `sweep_all` in the plan `single_launch`;
-        returns at once if the slots have sorted the keys
+    finish_slots(Slots *state, ...)
+        writes the keys that were counted instead of sorted, or sorts by sweeps; the other
+        parameters, tiles and blocks as for `sweep_all` in the plan `single_launch`
     clear_words, sweep_all: as in the plan `single_launch`, for more keys than one split can divide
     """
     top_bits = top_bits_of(job.params["n"], bucket_items_of(job))
@@ -283,7 +283,7 @@ def dispatch_most_significant_first_heavy(job: Job) -> Step:
         `unsigned *digit_counts` after it. If the plan is by_sweeps, it counts digits instead of
         buckets, as count_all_digits does; if buckets do not fit, *message becomes by_late_sweeps
     clear_words, split_into_groups, split_groups, sort_buckets, sweep_all: as there
-    split_into_slots, sort_slots, sweep_all_short: as in the plan `bucket_slots`, for short arrays
+    split_into_slots, sort_slots, finish_slots: as in the plan `bucket_slots`, for short arrays
 
     by_few_sweeps: sweep_all follows at once
     by_sweeps: place_digits and sweep follow, as in the plan `onesweep`
