@@ -82,7 +82,7 @@ class Body:
         if private or current or region.ordered or region.leaves:
             for kind in ("SOME", "EACH", "LANES"):
                 each = each.replace(kind, f"{kind}_ORDERED")
-        elif self.facts.in_step:
+        elif self.facts.in_step and each == "CUDALAB_EACH":
             each = "CUDALAB_EACH_ROW"
         self.writer.add(each, "{ CUDALAB_THREAD")
         if current:

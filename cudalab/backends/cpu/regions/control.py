@@ -14,6 +14,7 @@ from cudalab.backends.cpu.regions.context_arrays import keep_local
 from cudalab.backends.cpu.regions.cuts import hoisted
 from cudalab.backends.cpu.regions.gathering import is_among_own, split_by
 from cudalab.backends.cpu.regions.in_step import is_guard
+from cudalab.backends.cpu.regions.jammed import ROUNDS, Jammed, jammed
 from cudalab.backends.cpu.regions.parallel_regions import in_region
 from cudalab.backends.cpu.regions.parts import Loop, Part
 from cudalab.backends.cpu.regions.rounds import Rounds, rounds_of
@@ -210,6 +211,9 @@ def _loop(body: Body, loop: Statement) -> None:
     level = body.levels.of_loop(loop)
     ends = level == Level.THREAD and _ends_with(body, loop)  # lanes that leave it do nothing more
     if level == Level.BLOCK and _is_plain(body, loop):
+        if several := jammed(loop, body.facts, body.strides):
+            _jammed(body, several)
+            return
         body.writer.add(loop.own[:2], loop.first, ";", loop.condition, ";", loop.step, ")")
         body.loops.append(Loop())
         _block(body, loop.parts[0])
@@ -224,6 +228,27 @@ def _loop(body: Body, loop: Statement) -> None:
     else:
         _masked_loop(body, loop, ends=ends)
     body.writer.add("}")
+
+
+def _jammed(body: Body, several: Jammed) -> None:
+    """Write a loop of which threads do several rounds at a time, and then those that are left."""
+    loop, index, number = several.loop, several.index.name, body.number()
+    kept = [f"cudalab_round_{number}_{i}" for i in range(ROUNDS)]
+    body.writer.add("for (", loop.first, ";", loop.condition, "; ) {")
+    for pieces in several.saving(kept):
+        body.writer.add(*pieces)
+    if several.ahead:
+        body.region.add(several.asking())
+        body.region.names |= set(texts(loop.words))
+        body.flush(each="CUDALAB_AHEAD")
+    inside = in_region(body, loop.parts[0], 1, last=False)
+    for name in kept:
+        body.region.add(f"{{ const auto {index} = {name};", inside, "}")
+    body.region.names |= set(texts(loop.words))
+    body.flush()
+    body.writer.add("continue;", "}" * (ROUNDS - 1), f"{index} = {kept[0]};")
+    _block(body, loop.parts[0])
+    body.writer.add(loop.step, "; }")
 
 
 def _is_plain(body: Body, loop: Statement) -> bool:

@@ -44,6 +44,9 @@
     how for (unsigned cudalab_x = 0; cudalab_x < cudalab_B.threads; ++cudalab_x) \
         CUDALAB_POSITION(cudalab_x, cudalab_x, 0, 0)
 #define CUDALAB_EACH_ROW CUDALAB_EACH
+#define CUDALAB_AHEAD                                                            \
+    for (unsigned cudalab_x = 0; cudalab_x < cudalab_B.threads; cudalab_x += 16) \
+    CUDALAB_POSITION(cudalab_x, cudalab_x, 0, 0)
 #define CUDALAB_RAGGED (cudalab_B.threads < 16)
 #define CUDALAB_AT(t) CUDALAB_POSITION(t, (unsigned)(t), 0, 0)
 #else
@@ -60,6 +63,10 @@
     CUDALAB_INDEPENDENT for (unsigned cudalab_lane = 0; cudalab_lane < 16; ++cudalab_lane)         \
         CUDALAB_POSITION(cudalab_row + cudalab_first + cudalab_lane, cudalab_first + cudalab_lane, \
                          (unsigned)cudalab_y, (unsigned)cudalab_z)
+// The first of every 16 threads, to ask for what they read next: of the first row, as all rows do.
+#define CUDALAB_AHEAD                                                     \
+    for (unsigned cudalab_x = 0; cudalab_x < blockDim.x; cudalab_x += 16) \
+    CUDALAB_POSITION(cudalab_x, cudalab_x, 0, 0)
 #define CUDALAB_RAGGED (blockDim.x % 16 != 0)
 #define CUDALAB_AT(t) CUDALAB_POSITION(t, cudalab_B.x(t), cudalab_B.y(t), cudalab_B.z(t))
 #endif
@@ -113,6 +120,12 @@ CUDALAB_INLINE ptrdiff_t index(int i, unsigned x) {
 template <class T>
 CUDALAB_INLINE const T& index(const T& i, unsigned) {
     return i;
+}
+
+// Ask for the elements that 16 neighbouring threads will read, which need not exist.
+template <class T>
+CUDALAB_INLINE void ahead(T* element) {
+    for (size_t i = 0; i < 16 * sizeof(T); i += 64) __builtin_prefetch((const char*)element + i);
 }
 
 // Neither does the index of a block's last thread, whatever a kernel takes for the block's width.
