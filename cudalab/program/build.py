@@ -171,9 +171,9 @@ def _compile(
 
     def made() -> tuple[list[str], Ways, list[str]]:
         parsed = edited(files, names, refused=refused.places, whole_tiles=not refused.messages)
-        texts = [each.rewritten() for each in parsed]
+        texts = [each.rewritten(with_guards=True) for each in parsed]
         ways = loops.add(parsed, names, sources, by, of_loops)
-        return texts, ways, [each.rewritten() for each in parsed]
+        return texts, ways, [each.rewritten(with_guards=True) for each in parsed]
 
     sources = [i for i in range(len(commands)) if not is_for_host(files, i)]
     refused, of_loops = Refused(files), dict[str, str]()

@@ -64,11 +64,25 @@ class Parsed:
         """The file and line of a position."""
         return f"{self.file.label}:{self.lines[position]}"
 
-    def rewritten(self) -> str:
-        """The text with all edits, under the file's own name."""
+    def rewritten(self, *, with_guards: bool = False) -> str:
+        """The text with all edits, under the file's own name.
+
+        With guards, a kernel that is called as a function, through a pointer, fails and does not
+        run.
+        """
+        edits = self.edits
+        if with_guards:
+            edits = [
+                *edits,
+                *(
+                    (each.body, each.body, f' CUDALAB_ONLY_LAUNCHED("{each.name}")')
+                    for each in self.structure.kernels
+                    if each.body is not None
+                ),
+            ]
         pieces = [self.head, f"#line 1 {quoted(self.file.label)}\n"]
         end = 0
-        for start, stop, text in sorted(self.edits, key=lambda edit: edit[:2]):
+        for start, stop, text in sorted(edits, key=lambda edit: edit[:2]):
             pieces += [self.file.text[end:start], text]
             end = stop
         pieces += [self.file.text[end:], "\n", self.tail]

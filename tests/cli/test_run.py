@@ -84,6 +84,7 @@ def test_every_lab_has_a_program():
     "program",
     [
         "accepted",
+        "called",
         "cublas",
         "cublas_lt",
         "curand",

@@ -234,6 +234,12 @@ cudaError_t Call::fail_for_good(cudaError_t error, const char* why) {
     unread.error = cudaSuccess;
     return last_error = for_good = error;
 }
+void not_launched(const char* launch, const char* file, int line) {
+    Call(launch, {file, line}, Call::ANYWHERE)
+        .fail(cudaErrorMissingConfiguration,
+              "%s was called as a function, without <<<grid, block>>>, and did not run",
+              launch + sizeof "launch of");
+}
 void forget_errors() {
     for_good = last_error = cudaSuccess;
 }

@@ -55,6 +55,7 @@ static void work_on(Worker& w) {
         if (__builtin_expect(w.crashed_in_loops, 0)) pool.on_loops_crash(w, block);
     }
     w.block = NO_BLOCK;
+    current.block_dim = {};  // a kernel that is called from here on has not been launched
     __atomic_add_fetch(&launch.busy_ns, now_ns() - began, __ATOMIC_RELAXED);
     const uint64_t* const mine = (const uint64_t*)&current.tally;
     for (size_t i = 0; i < sizeof launch.tally / sizeof *mine; ++i)
