@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from tools.results import ROOT, read, table
@@ -81,24 +82,26 @@ REASONS = (  # how kernels run, as they are counted: what a reason begins with, 
     ("fibers: a function with a barrier where no statement is", r"fibers: pass\w+ in a region"),
 )  # fmt: skip
 
+RARE = 0.001  # of all kernels: rarer reasons are counted together
+
 
 def _tiers() -> str:
-    """A table of how the kernels of each comparison have run where they may be loops."""
-    documents = [read(path) for path in sorted(STORED.glob("host-*.json"))]
-    counted: dict[str, dict[int, int]] = {}
-    for column, document in enumerate(documents):
+    """A table of how the kernels of all comparisons have run where they may be loops."""
+    counted: Counter[str] = Counter()
+    for document in (read(path) for path in sorted(STORED.glob("host-*.json"))):
         for text, number in document["kernels"].items():
             way, _, kind = text.partition(": ")
             if way == document["ways"][0]:
-                row = counted.setdefault(_row(kind), {})
-                row[column] = row.get(column, 0) + number
+                counted[_row(kind)] += number
     if not counted:
         return ""
-    rows = sorted(counted.items(), key=lambda row: -sum(row[1].values()))
-    columns = [f"from {document['first']:,}" for document in documents]
-    cells = [[kind, *(str(by.get(i, 0)) for i in range(len(documents)))] for kind, by in rows]
+    total = counted.total()
+    shown = [(kind, count) for kind, count in counted.most_common() if count >= RARE * total]
+    rest = total - sum(count for _, count in shown)
+    rows = [[kind, f"{count:,}", f"{count / total:.1%}"] for kind, count in shown]
+    rows.append(["other reasons for fibers, each rarer", f"{rest:,}", f"{rest / total:.1%}"])
     return ("How the kernels of these seeds run where they may be loops, and why some do not:\n\n"
-            + table(["kernels run as", *columns], cells, numbers=len(columns)))  # fmt: skip
+            + table(["kernels run as", "kernels", "share"], rows, numbers=2))  # fmt: skip
 
 
 def _row(kind: str) -> str:

@@ -291,4 +291,4 @@ void not_launched(const char* launch, const char* file, int line);
 // What a kernel's body begins with: without a launch there are no threads that could run it.
 #define CUDALAB_ONLY_LAUNCHED(name)                                           \
     if (__builtin_expect(!CUDALAB_POSITION_OF(blockDim, block_dim).x, false)) \
-    return ::cudalab::not_launched("launch of " name, __FILE__, __LINE__);
+        return ::cudalab::not_launched("launch of " name, __FILE__, __LINE__);
