@@ -112,10 +112,14 @@ def rewrite(
         if of.qualified.get(first) == f"::{first}" and not is_local(kernel):
             written = f"::{written}"
         launch = _launch(parsed, node, written, of)
-        if "cudalab_any_call" in launch and macro is None:
+        if "cudalab_any_call" in launch:
             parsed.launches.append(
                 Launch(
-                    edit=len(parsed.edits), kernel=written, name=short_name(kernel), position=begin
+                    edit=len(parsed.edits),
+                    kernel=written,
+                    name=short_name(kernel),
+                    position=begin,
+                    macro=macro.name if macro else "",
                 )
             )
         config = tokens[node.at + 2].end

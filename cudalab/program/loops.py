@@ -154,7 +154,7 @@ def add(
         return ways
     conditions = _conditions(files)
     texts = {name: file.rewritten() for name, file in zip(names, files, strict=True)}
-    launches = [launch for file in files for launch in file.launches]
+    launches = _instances(files)
     places = Counter(launch.name for launch in launches)
     often = {name for name, count in places.items() if count > MOST_INSTANCES}
     written: dict[int, Loops] = {}
@@ -176,7 +176,7 @@ def add(
         ways.reasons[name] = f"launched in {places[name]} places, each to be compiled twice"
     unnamed = {each.name for each in kernels if each.template or each.numbers} - places.keys()
     for name in unnamed & done:
-        ways.reasons[name] = "a template that no launch names, but a pointer or a macro"
+        ways.reasons[name] = "a template of which no launch and no address names an instance"
     often |= unnamed
     ways.any_loops = bool(done - often)
     ways.places = _places(files, written.values(), often)
@@ -193,10 +193,20 @@ def _places(
     """The lines of each kernel with loops, and those of the launches that call them."""
     places = {name: own for each in written for name, own in each.places.items()}
     for file in files:
-        for launch in file.launches:
+        for launch in (*file.launches, *file.addresses):
             if launch.name in places:
                 places[launch.name] |= {(file.file.label, file.lines[launch.position])}
     return {name: own for name, own in places.items() if name not in often}
+
+
+def _instances(files: Sequence[Parsed]) -> list[Launch]:
+    """The launches of templates, those of a macro as often as it is used, and other instances."""
+    launches = [launch for file in files for launch in file.launches]
+    words = Counter(word.text for file in files for word in file.tokens)
+    launches += [each for each in launches for _ in range(1, words[each.macro])]
+    launched = {each.kernel for each in launches}
+    others = {each.kernel: each for file in files for each in file.addresses}
+    return launches + [each for kernel, each in others.items() if kernel not in launched]
 
 
 def fibers(files: Sequence[Parsed], reason: str) -> Ways:
@@ -256,6 +266,9 @@ def _weave(
         for launch in file.launches:
             if launch.name in templates:
                 _call_both(file, launch, templates[launch.name], flat=flat)
+        for launch in file.addresses:
+            if launch.name in templates:
+                _enlist_both(file, launch, templates[launch.name], flat=flat)
 
 
 def _registered(kernel: Function, expressions: dict[str, str]) -> str:
@@ -306,13 +319,26 @@ def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
     return f"<{', '.join(types)}>" if types else "", numbers
 
 
+def _for_block(launch: Launch, kernel: Function) -> str:
+    """The body of a lambda that runs an instance for a whole block."""
+    before, name, _ = launch.kernel.partition("<")[0].rpartition(launch.name)
+    arguments, numbers = _instance(launch, kernel) or ("", "")
+    return f"{{ {before}{name}_cudalab_all{arguments}(cudalab_b{numbers}, cudalab_a...); }}"
+
+
 def _call_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) -> None:
     """Make the launch of a template pass both ways to call it."""
     start, end, text = file.edits[launch.edit]
-    before, name, _ = launch.kernel.partition("<")[0].rpartition(launch.name)
-    arguments, numbers = _instance(launch, kernel) or ("", "")
     fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
-    block = f"{before}{name}_cudalab_all{arguments}(cudalab_b{numbers}, cudalab_a...);"
-    loops = f"[=](auto& cudalab_b, auto&... cudalab_a) {{ {block} }}"
+    loops = f"[=](auto& cudalab_b, auto&... cudalab_a) {_for_block(launch, kernel)}"
     both = f"::cudalab::cudalab_two_ways<{str(flat).lower()}>({fibers}, {loops})"
     file.edits[launch.edit] = (start, end, text.replace(fibers, both))
+
+
+def _enlist_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) -> None:
+    """Register the loops of an instance, too, where its address is taken."""
+    start, end, text = file.edits[launch.edit]
+    loops = f"[](auto& cudalab_b, auto&... cudalab_a) {_for_block(launch, kernel)}"
+    head, _, tail = text.rpartition(")")
+    both = f"{head}, ::cudalab::cudalab_loops<{str(flat).lower()}>({loops})){tail}"
+    file.edits[launch.edit] = (start, end, both)

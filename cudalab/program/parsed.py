@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """A launch of a kernel template."""
+    """A launch of a kernel template, or an instance of one whose address is taken."""
 
     edit: int  # the index of its edit
     kernel: str  # as the text says it, with template arguments
     name: str
     position: int
+    macro: str = ""  # whose body it is in
 
 
 @dataclass(kw_only=True)
@@ -49,6 +50,7 @@ class Parsed:
     head: str = ""  # directives that come first
     tail: str = ""  # what follows the text
     launches: list[Launch] = field(default_factory=list)  # of kernel templates
+    addresses: list[Launch] = field(default_factory=list)  # of their instances
 
     @property
     def tokens(self) -> list[Token]:

@@ -28,7 +28,7 @@ from cudalab.program import (
     unchecked,
 )
 from cudalab.program.launches import Known, short_name
-from cudalab.program.parsed import Parsed, parse, read
+from cudalab.program.parsed import Launch, Parsed, parse, read
 from cudalab.program.pasted import Pasted
 
 if TYPE_CHECKING:
@@ -198,4 +198,12 @@ def _enlist_kernels(parsed: Parsed, of: Known) -> None:
             begin = before.start if before.text == "&" else tokens[0].start
             written = parsed.file.text[begin : tokens[-1].end]
             enlisted = f"::cudalab::cudalab_enlisted({written}, {quoted(' '.join(name.split()))})"
+            parsed.addresses.append(
+                Launch(
+                    edit=len(parsed.edits),
+                    kernel=" ".join(name.split()),
+                    name=short_name(node),
+                    position=begin,
+                )
+            )
             parsed.replace(begin, tokens[-1].end, enlisted)

@@ -514,16 +514,25 @@ def test_blocks_of_several_dimensions_have_loops_over_rows(block, has_rows):
     assert ("#define CUDALAB_FLAT" not in parsed[0].tail) == has_rows
 
 
-def test_a_template_that_only_a_pointer_leads_to_has_fibers_and_says_so(tmp_path):
+def test_templates_that_pointers_and_macros_launch_are_loops():
+    binary = executable([str(PROGRAMS / "instances.cu")], "cpu")
+    reasons = loops.stored(binary).reasons
+    assert len(reasons) == 5
+    assert not any(reasons.values())
+    for way in "10":
+        assert outcome(binary, way)[:2] == (0, "no error\n0 wrong\n")
+
+
+def test_a_template_of_which_no_instance_is_named_has_fibers_and_says_so(tmp_path):
     program = tmp_path / "k.cu"
     program.write_text(
         "template <class T> __global__ void k(T* p) { __syncthreads(); p[threadIdx.x] += 1; }\n"
         "template <class T> __global__ void named(T* p) { __syncthreads(); *p += 1; }\n"
-        "int main() { int* p; cudaMallocManaged(&p, 128); void (*f)(int*) = k<int>;\n"
+        "int main() { int* p; cudaMallocManaged(&p, 128); void (*f)(int*) = k;\n"
         "f<<<1, 32>>>(p); named<<<1, 1>>>(p); return cudaDeviceSynchronize(); }\n"
     )
     binary = executable([str(program)], "cpu")
     reasons = loops.stored(binary).reasons
-    assert "no launch names" in reasons["k"]
+    assert "names an instance" in reasons["k"]
     assert not reasons["named"]
     assert outcome(binary, "1") == outcome(binary, "0")

@@ -25,7 +25,7 @@ _OWN = frozenset(
     | {"saturated", "from_bits"}
     | {"to_bits", "Target", "Places", "rank_in", "ranks_of", "lanes_of_tile"}
     | {"lane_at", "lane_below", "lane_above", "lane_across"}
-    | {"in_cooperative_launch"}
+    | {"in_cooperative_launch", "cudalab_enlisted"}
 )
 _OWN_PTX = frozenset({"as", "store", "joined", "part", "shift_left", "shift_right", "magnitude"})
 _REASONS = {

@@ -283,6 +283,31 @@ inline auto cudalab_enlisted(void (*kernel)(P...), const char* name) -> void (*)
         new (malloc(sizeof(cudalab_kernel<P...>))) cudalab_kernel<P...>(kernel, name);
     return kernel;
 }
+// The same for one that has loops: a closure without data that runs a whole block.
+template <bool flat, class L>
+struct InstanceLoops {};
+template <bool flat, class L>
+inline InstanceLoops<flat, L> cudalab_loops(L) {
+    return {};
+}
+template <class L, class... P>
+struct InstanceEntry {
+    template <size_t... I>
+    static inline void call(void* const* args, Indices<I...>) {
+        auto here = BlockOf<L>::type::here();
+        (*(const L*)args)(here, Parameter<P>::load(args[I])...);
+    }
+    static void run(void* const* args, unsigned, const uint3*, const bool*) {
+        call(args, typename MakeIndices<sizeof...(P)>::type());
+    }
+};
+template <bool flat, class L, class... P>
+inline auto cudalab_enlisted(void (*kernel)(P...), const char* name, InstanceLoops<flat, L>)
+    -> void (*)(P...) {
+    cudalab_enlisted(kernel, name);
+    add_loops((const void*)kernel, InstanceEntry<L, P...>::run, flat);
+    return kernel;
+}
 
 void not_launched(const char* launch, const char* file, int line);
 
