@@ -320,6 +320,8 @@ SUM = "s = p[k] - s / 3;"
         ("int i = t; while (i < n) { s += p[i]; i += s; }", False),
         (f"for (int k = 0; k < 16; ++k) {{ {SUM} }}", False),
         (f"for (int k = 0; k < N; ++k) {{ {SUM} }}", False),
+        (f"for (int k = 0; k < FEW; ++k) {{ {SUM} }}", False),
+        (f"for (int k = 0; k < MANY; ++k) {{ {SUM} }}", True),
         (f"for (int k = 0; k < n; ++k) {{ {SUM} p[t] = s; }}", False),
         (f"for (int k = 0; k < n; ++k) {{ {SUM} cells[t] = s; }}", False),
         (f"for (int k = 0; k < n; ++k) {{ {SUM} one = s; }}", False),
@@ -334,7 +336,8 @@ SUM = "s = p[k] - s / 3;"
     ],
 )
 def test_threads_do_rounds_side_by_side(loop, side_by_side):
-    head = "__device__ int f(int k) { return k; } template <int N> __global__ void k(int* p, int n)"
+    head = "const int FEW = 32, MANY = 999; __device__ int f(int k) { return k; }"
+    head += " template <int N> __global__ void k(int* p, int n)"
     local = "const int t = threadIdx.x; int s = 0; int own[4] = {}; int& same = own[0];"
     shared = f"{{ {local} __shared__ int cells[64], one; __syncthreads();"
     text = f'# 1 "a.cu"\n{head} {shared} {loop} p[t] = s; }}'

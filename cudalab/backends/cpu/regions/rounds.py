@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.in_step import LONG
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.syntax import Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
@@ -185,11 +186,13 @@ def _common_index(loop: Statement, facts: Facts) -> Local | None:
 
 
 def _is_long(loop: Statement, facts: Facts) -> bool:
-    """Whether the number of rounds is unknown to the compiler."""
+    """Whether the number of rounds is unknown to the compiler, or too large to be unrolled."""
     index = loop.declared[0].name if loop.declared else ""
     words = [*loop.condition, *(word for local in loop.declared for word in local.initializer)]
     names = {word.text for word in words if word.kind == "name"} - {index}
-    return loop.kind == "while" or bool(names - facts.function.template_names)
+    numbers = facts.unit.numbers
+    names -= facts.function.template_names | {each for each in numbers if numbers[each] < LONG}
+    return loop.kind == "while" or bool(names)
 
 
 def _is_plain(statement: Statement, facts: Facts) -> bool:
