@@ -76,3 +76,7 @@ class Libraries:
     def cub(self, case: Case) -> dict[str, str]:
         """The macros that choose cub.cu's operation."""
         raise NotImplementedError
+
+    def cub_ways(self, case: Case) -> dict[str, dict[str, str]]:
+        """The macros of each way in which CUB computes the answer; the usual one has no name."""
+        return {"": self.cub(case)}

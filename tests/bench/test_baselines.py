@@ -229,16 +229,16 @@ def cub_operations():
         lab = labs.get(name)
         for case in cases(lab):
             if why_not("cub", lab, case, "cuda") is None:
-                defines = cub.operation(lab, case, np.dtype(case["dtype"]))
-                if defines not in seen:
-                    seen.append(defines)
-                    yield pytest.param(defines, id="-".join(defines.values()))
+                for defines in cub.operations(lab, case, np.dtype(case["dtype"])).values():
+                    if defines not in seen:
+                        seen.append(defines)
+                        yield pytest.param(defines, id="-".join(defines.values()))
 
 
 # One of each kind together: to read CUB's headers takes longer than to compile an operation.
 EVERY_KIND = """\
 #define OPERATION(a, n) \\
-    (sort_pairs(a, n), histogram(a, n), reduce(a, n, Mean{{}}), scan(a, n, Min{{}}))
+    (sort_pairs(a, n), merge_sort(a, n), histogram(a, n), reduce(a, n, Mean{{}}), scan(a, n, Min{{}}))
 #include "{}"
 """
 
@@ -277,8 +277,14 @@ def test_cub_compiles_and_loads(compiler, tmp_path, monkeypatch):
 def test_the_operation_of_a_case(lab, given, expected):
     lab = labs.get(lab)
     case = lab.complete(given)
-    defines = cub.operation(lab, case, np.dtype(case["dtype"]))
+    defines = cub.operations(lab, case, np.dtype(case["dtype"]))[""]
     assert " ".join(defines.values()) == expected
+
+
+def test_a_network_is_compared_with_a_merge_sort_too():
+    lab = labs.get("bitonic")
+    ways = cub.operations(lab, lab.complete({}), np.dtype("int32"))
+    assert ways["merge sort"] == {"ELEMENT": "int", "OPERATION": "merge_sort"}
 
 
 def package_of(tmp_path, monkeypatch, version, below="cu13/include/cccl"):
@@ -296,14 +302,15 @@ def test_a_newer_cub_is_a_second_candidate(tmp_path, monkeypatch, below):
     folder = package_of(tmp_path, monkeypatch, 300502, below)
     monkeypatch.setattr(cub, "of_toolkit", lambda _: cub.Headers((3, 0, 1)))
     own, packaged = cub.installed(tmp_path / "nvcc")
-    assert (own.name, packaged.name) == ("cub", "cub (CCCL 3.5)")
+    assert (own.name(), packaged.name()) == ("cub", "cub (CCCL 3.5)")
+    assert packaged.name("merge sort") == "cub (CCCL 3.5, merge sort)"
     assert packaged == cub.Headers((3, 5, 2), folder)
 
 
 def test_an_older_cub_is_none(tmp_path, monkeypatch):
     package_of(tmp_path, monkeypatch, 300001)
     monkeypatch.setattr(cub, "of_toolkit", lambda _: cub.Headers((3, 0, 1)))
-    assert [headers.name for headers in cub.installed(tmp_path / "nvcc")] == ["cub"]
+    assert [headers.name() for headers in cub.installed(tmp_path / "nvcc")] == ["cub"]
 
 
 def test_without_cub(tmp_path, monkeypatch):

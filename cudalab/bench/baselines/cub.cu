@@ -1,7 +1,7 @@
 // One operation of CUB behind a C function, so that it can be timed beside the course's variants.
 //
 // Macros choose it, so that a library holds what is needed and compiles in seconds:
-//     OPERATION   sort_keys, sort_pairs, reduce, scan, scan_by_key, compact or histogram
+//     OPERATION   sort_keys, sort_pairs, merge_sort, reduce, scan, scan_by_key, compact, histogram
 //     ELEMENT     the type of the keys, items or elements
 //     OP          of reduce: Sum, Prod, Min, Max, Sumsq, Mean, Dot; of scan: Sum, Min, Max
 //     INCLUSIVE   of scan: 0 or 1
@@ -10,11 +10,13 @@
 #include <thrust/iterator/transform_output_iterator.h>
 
 #include <cub/device/device_histogram.cuh>
+#include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_partition.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cuda/functional>
+#include <cuda/std/bit>
 #include <cuda/std/functional>
 #include <cuda/std/limits>
 
@@ -131,6 +133,25 @@ cudaError_t sort_pairs(const Arguments& a, N n) {
     return cub::DeviceRadixSort::SortPairs(a.temp, *a.temp_bytes, a.in, static_cast<T*>(a.out),
                                            reinterpret_cast<const unsigned*>(a.in2),
                                            static_cast<unsigned*>(a.out2), n);
+}
+
+// Floats in the order of their bits, as in all sorts of the labs.
+struct IsLess {
+    static __host__ __device__ int ordered(float x) {
+        const int bits = ::cuda::std::bit_cast<int>(x);
+        return bits ^ (bits >> 31 & 0x7fffffff);
+    }
+    template <class Key>
+    static __host__ __device__ Key ordered(Key key) {
+        return key;
+    }
+    __host__ __device__ bool operator()(T x, T y) const { return ordered(x) < ordered(y); }
+};
+
+template <class N>
+cudaError_t merge_sort(const Arguments& a, N n) {
+    return cub::DeviceMergeSort::SortKeysCopy(a.temp, *a.temp_bytes, a.in, static_cast<T*>(a.out),
+                                              n, IsLess{});
 }
 
 template <class Op, class N>

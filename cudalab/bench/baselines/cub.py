@@ -41,32 +41,35 @@ class Headers:
     version: tuple[int, int, int]
     folder: Path | None = None  # None: nvcc knows the folder
 
-    @property
-    def name(self) -> str:
-        """The name of its candidate."""
-        return "cub" if self.folder is None else f"cub (CCCL {self.version[0]}.{self.version[1]})"
+    def name(self, way: str = "") -> str:
+        """The name of its candidate, for one of several ways."""
+        package = "" if self.folder is None else f"CCCL {self.version[0]}.{self.version[1]}"
+        said = ", ".join(filter(None, (package, way)))
+        return f"cub ({said})" if said else "cub"
 
 
-def operation(lab: Lab, case: Case, dtype: np.dtype[Any]) -> dict[str, str]:
-    """The macros that choose the lab's operation in cub.cu."""
-    return {"ELEMENT": C_TYPES[dtype.name], **lab.teaching.libraries.cub(case)}
+def operations(lab: Lab, case: Case, dtype: np.dtype[Any]) -> dict[str, dict[str, str]]:
+    """The macros that choose the lab's operation in cub.cu, by the name of the way."""
+    ways = lab.teaching.libraries.cub_ways(case)
+    return {way: {"ELEMENT": C_TYPES[dtype.name], **chosen} for way, chosen in ways.items()}
 
 
 def candidates(
     lab: Lab, sampler: Sampler, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
-    """A candidate for each installed CUB."""
+    """A candidate for each installed CUB and way."""
     libraries = lab.teaching.libraries
     arrays = list(buffers.values())
-    defines = operation(lab, case, arrays[0].dtype)
     arch = architecture(sampler.device.features)
     compiler = nvcc.find_nvcc(arch)
     result = []
     for headers in installed(compiler):
-        library = load(compiler, headers, defines, arch)
-        out = sampler.device.empty(*libraries.answer(inputs, case))
-        n = int(inputs.params["n"])
-        result.append(_candidate(sampler, headers, library, arrays, out, n, case.get("bins", 0)))
+        for way, defines in operations(lab, case, arrays[0].dtype).items():
+            library = load(compiler, headers, defines, arch)
+            out = sampler.device.empty(*libraries.answer(inputs, case))
+            n, bins = int(inputs.params["n"]), case.get("bins", 0)
+            named = headers.name(way), headers.version
+            result.append(_candidate(sampler, named, library, arrays, out, n, bins))
     return result
 
 
@@ -101,7 +104,7 @@ def addresses(inputs: list[Buffer], out: Buffer) -> tuple[int, int, int, int]:
 
 def _candidate(
     sampler: Sampler,
-    headers: Headers,
+    named: tuple[str, tuple[int, int, int]],
     library: Library,
     arrays: list[Buffer],
     out: Buffer,
@@ -111,12 +114,12 @@ def _candidate(
     """The candidate with the faster width of n, chosen by a few alternating samples."""
     pointers = addresses(arrays, out)
     needed = max(library.temp_bytes(pointers, bins, n, wide=wide) for wide in (False, True))
-    device, meter = sampler.device, sampler.meter
+    (name, numbers), device, meter = named, sampler.device, sampler.meter
     temp = device.empty(max(needed, 1), np.uint8)
 
     def candidate(*, wide: bool) -> Candidate:
         return Candidate(
-            name=headers.name,
+            name=name,
             kind="baseline",
             run=Call(library=library, inputs=arrays, out=out, temp=temp, n=n, bins=bins, wide=wide),
             answer=lambda: device.to_host(out),
@@ -127,7 +130,7 @@ def _candidate(
     both = candidate(wide=False), candidate(wide=True)
     chosen, factor = faster(both, sampler)
     bits, other = ("32", "64") if chosen is both[0] else ("64", "32")
-    version = ".".join(map(str, headers.version))
+    version = ".".join(map(str, numbers))
     chosen.notes.append(f"CUB {version}, n of {bits} bits: {factor:.2f} x as fast as with {other}")
     return chosen
 
@@ -227,7 +230,7 @@ def build(compiler: Path, headers: Headers, defines: dict[str, str], arch: str, 
             check=False,
         )
         if done.returncode:
-            raise nvcc.rejection(headers.name, done.stdout + done.stderr)
+            raise nvcc.rejection(headers.name(), done.stdout + done.stderr)
         built.replace(path)
 
 

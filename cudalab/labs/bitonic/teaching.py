@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from cudalab.labs.keys_teaching import TESTS, SortTeaching
+from typing import TYPE_CHECKING
+
+from cudalab.labs.keys_teaching import TESTS, SortLibraries, SortTeaching
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
+
+if TYPE_CHECKING:
+    from cudalab.labs.inputs import Case
+
+
+class BitonicLibraries(SortLibraries):
+    """The sorts of NumPy, CuPy and CUB, among them one that compares keys, as the network does."""
+
+    def cub_ways(self, case: Case) -> dict[str, dict[str, str]]:
+        """CUB's radix sort and its merge sort."""
+        return {**super().cub_ways(case), "merge sort": {"OPERATION": "merge_sort"}}
 
 
 class Teaching(SortTeaching):
     """The bitonic network."""
 
     topic = "bitonic"
+    libraries = BitonicLibraries()
     usual_sizes = Sizes(
         bench={"cuda": 1 << 22, "cpu": 1 << 14},
         timed={"cuda": 4_000_000, "cpu": 30_000},

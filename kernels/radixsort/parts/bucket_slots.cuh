@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
         if (place - bucket_of(key) * BUCKET_ITEMS < BUCKET_ITEMS)
             slots[place] = key;
         else
-            counted &= beyond[key / TOP_BIT].add(key, 1u);
+            counted = counted && beyond[key / TOP_BIT].add(key, 1u);
     };
     split_tile(bits, n, bucket_of, bucket_of.buckets(), reserve, put, memory);
     if (!__syncthreads_and(counted)) return state->require(false);
@@ -91,7 +91,7 @@ __device__ inline void count_values(const Bits* slot, Slots* state, unsigned buc
     __syncthreads();  // those beyond the slot are known
     bool counted = true;
     for (unsigned i = threadIdx.x; i < BUCKET_ITEMS; i += BUCKET_THREADS)
-        counted &= values.add(slot[i], 1u);
+        counted = counted && values.add(slot[i], 1u);
     if (!__syncthreads_and(counted)) return state->require(false);
     const unsigned kept = threadIdx.x < MAX_VALUES ? values.kept[threadIdx.x] : 0;
     if (kept == 0) return;
