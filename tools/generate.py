@@ -37,6 +37,7 @@ from tools.studies import (
     rungs,
     targets,
     tiers,
+    tuned_cub,
     volatile_tail,
     watching,
 )
@@ -396,6 +397,7 @@ PARTS = {
     "bench": bench,
     "counters": counters,
     "goals": goals,
+    "tuned-cub": tuned_cub.compared,
     "multiprocessors": parts_of_gpus,
     "repeats": false_verdicts,
     "accuracy": accuracy,

@@ -238,7 +238,8 @@ def cub_operations():
 # One of each kind together: to read CUB's headers takes longer than to compile an operation.
 EVERY_KIND = """\
 #define OPERATION(a, n) \\
-    (sort_pairs(a, n), merge_sort(a, n), histogram(a, n), reduce(a, n, Mean{{}}), scan(a, n, Min{{}}))
+    (sort_pairs(a, n), merge_sort(a, n), histogram(a, n), reduce(a, n, Mean{{}}), \\
+     scan(a, n, Min{{}}))
 #include "{}"
 """
 

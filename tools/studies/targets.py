@@ -110,21 +110,24 @@ TARGETS = (
         counts(
             work=f"uint32, {bins} bins",
             sizes=(1 << 28,),
-            goal=2.0,
+            goal=2.2,
             case={"dtype": "uint32", "bins": bins},
         )
         for bins in (64, 256, 1024, 4096)
     ),
-    keys_of("uniform", 1.5, sizes=(MANY, (1 << 28) - (1 << 16))),
+    keys_of("uniform", 1.8),
+    keys_of("uniform", 1.5, sizes=((1 << 28) - (1 << 16),)),
     keys_of("uniform", 2.0, sizes=(1 << 16, 1 << 20)),
     keys_of("reversed", 1.2),
     *(keys_of(dist, 1.1) for dist in ("sorted", "equal", "few", "top-byte")),
-    *(keys_of(dist, 1.2) for dist in ("bounded", "half-equal", "entropy-0.544", "entropy-0.201")),
+    keys_of("few", 1.5, sizes=(1 << 20,)),
+    keys_of("bounded", 1.35),
+    *(keys_of(dist, 1.2) for dist in ("half-equal", "entropy-0.544", "entropy-0.201")),
     keys(work="keys, float32", goal=1.2, case={"dtype": "float32"}),
     keys(work="keys, float32, bounded", goal=1.2, dist="bounded", case={"dtype": "float32"}),
     keys(
         work="pairs",
-        goal=1.1,
+        goal=1.6,
         variants=("onesweep", "most_significant_first_stable"),
         case={"layout": "pairs"},
     ),
@@ -151,14 +154,17 @@ TARGETS = (
     ),
     *(
         systems(work="random", dist="random", sizes=(n,), goal=goal, variants=FACTORS)
-        for n, goal in ((1024, 1.2), (4096, 1.6), (8192, 1.8), (16384, 2.5))
+        for n, goal in ((1024, 1.25), (4096, 1.75), (8192, 2.3), (16384, 3.0))
     ),
-    systems(
-        work="spd:1e4",
-        dist="spd:1e4",
-        sizes=(8192, 16384),
-        goal=1.3,
-        variants=("cholesky_tensor_cores",),
+    *(
+        systems(
+            work="spd:1e4",
+            dist="spd:1e4",
+            sizes=(n,),
+            goal=goal,
+            variants=("cholesky_tensor_cores",),
+        )
+        for n, goal in ((4096, 1.1), (8192, 1.3), (16384, 2.0))
     ),
 )
 
