@@ -16,7 +16,7 @@ from bench_documents import document, row, table
 from cudalab.bench.document import as_json, load
 from cudalab.checker.selftest import CHEATS
 from tools import gpu_suite, results, selftest
-from tools.studies import ladders, targets
+from tools.studies import ladders, targets, tuned_cub
 from tools.suites import gpuverify, tables
 from tools.suites.__main__ import REFUSED, STOPPED, error, verdict
 from tools.suites.program import Program
@@ -251,3 +251,12 @@ def test_each_suite_says_when_it_was_judged():
     suite = {"programs": [{"date": date, "commit": commit} for date, commit in rows]}
     said = "2026-01-30, commit `def`; 2026-01-31, commit `abc`, `123`"
     assert judged_at(suite) == said
+
+
+def test_the_fastest_policy_of_cub_is_compared():
+    policies = [[*tuned_cub.OWN, 680.0], [2, 127, 4, 593.2], [512, 19, 0, 705.8]]
+    row = {"work": "scan", "n": 1 << 28, "variant": "ours", "us": 577.2, "policies": policies}
+    shown = "`scan` 268,435,456 `ours` 577.2 680.0 593.2 2 warps, look-ahead, 127 items each 1.03"
+    assert " ".join(tuned_cub.line(row)) == shown
+    row["policies"] = policies[:1]
+    assert tuned_cub.line(row)[-2:] == ["its own", "1.18"]
