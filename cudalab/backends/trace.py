@@ -127,7 +127,7 @@ class Looks:
     at: set[Place] = field(default_factory=set)
     missed: dict[Place, str] = field(default_factory=dict)
     local: set[Place] = field(default_factory=set)  # with an access to a thread's own memory,
-    own: set[Place] = field(default_factory=set)  # to which a pointer has led
+    own: set[Place] = field(default_factory=set)  # where nobody knows which variable it is
     unaligned: set[Place] = field(default_factory=set)  # with a structure that may not be aligned
 
     def add(self, more: Looks) -> None:

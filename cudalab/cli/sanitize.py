@@ -136,7 +136,7 @@ def sanitize(
 def show_findings(document: Findings) -> None:
     """Print the findings, or that there are none."""
     from cudalab.microscope.findings import errors, grouped
-    from cudalab.microscope.looked import VALUES, covered
+    from cudalab.microscope.looked import covered
     from cudalab.output import terminal
 
     groups = grouped(document.findings)
@@ -145,4 +145,4 @@ def show_findings(document: Findings) -> None:
     terminal.findings(f"{title}\nlooked at: {'; '.join(document.inputs)}", groups)
     listed, observed = document.not_looked_at, document.lines_observed or 0
     if observed or listed:
-        terminal.lines(["", *covered("the accesses of the kernels", observed, listed, [VALUES])])
+        terminal.lines(["", *covered("the accesses of the kernels", observed, listed, ())])

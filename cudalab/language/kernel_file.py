@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cudalab.language import arithmetic, lockstep, shared, twins
+from cudalab.language import arithmetic, local_variables, lockstep, shared, twins
 from cudalab.language.device_functions import File
 from cudalab.language.exact import Code, named_for
 from cudalab.language.macros import macros, read_body
@@ -18,7 +18,7 @@ from cudalab.language.tokens import Lines, Places, tokenize
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from cudalab.language.exact import Place
     from cudalab.language.scopes import Node
@@ -61,23 +61,28 @@ class KernelFile:
         return next((name.name for node in arrays for name in node.names), None)
 
     def for_host(
-        self, *, in_step: bool, exact: bool = True, refused: Mapping[Place, int] = NOTHING
+        self, *, observed: bool, exact: bool = True, refused: Mapping[Place, int] = NOTHING
     ) -> str:
         """The text for a host's compiler.
 
-        Lanes go `in_step` where the kernels count on it; conversions and shifts have a GPU's
-        results if they are `exact`. `refused` says where the compiler has refused those, and how
-        often: functions with a statement that cannot have them refuse to run.
+        Lanes go in step where the kernels count on it, as they do if they are `observed`; local
+        variables lie between zones then. Conversions and shifts have a GPU's results if they are
+        `exact`. `refused` says where the compiler has refused those, and how often: functions with
+        a statement that cannot have them refuse to run.
         """
         edits = list(shared.edits(self.root, self.words, self.text))
         for macro in self.macros:
             if "__shared__" in macro.words:
                 words, body = read_body(macro, self.scope)
                 edits += shared.edits(body, words, self.text, macro)
-        if in_step:
+        if not observed:
             functions = self.structure.device_functions
             edits += lockstep.edits([File(self.words, self.directives, functions)])[0]
         head, more = self._exact(edits, refused) if exact else ("", [])
+        if observed and exact:
+            more += local_variables.edits(
+                self._bodies, self.words, self.text, self._is_refused(refused)
+            )
         pieces, end = [head], 0
         for start, stop, written in sorted([*edits, *more]):
             pieces += [self.text[end:start], written]
@@ -89,7 +94,7 @@ class KernelFile:
 
         Where an edit has been `made`, none is added; nor is a macro with several definitions.
         """
-        bodies = list(arithmetic.device_functions(self.root, self.words, self.marks))
+        bodies = self._bodies
         named = {word for each in bodies for word in self.words.texts[each.first : each.last]}
         in_classes = named_for(named, [(self.root, self.words)])
         times = Counter(macro.name for macro in self.macros)
@@ -107,6 +112,14 @@ class KernelFile:
         """The file and line of each token of a statement, which only matter if some are refused."""
         tokens = self.words.tokens[statement.first : statement.last if refused else 0]
         return [self._places[token.start] for token in tokens] or [("", 0)]
+
+    def _is_refused(self, refused: Mapping[Place, int]) -> Callable[[int], bool]:
+        """Whether a position lies on one of the lines that the compiler has refused."""
+        return lambda position: bool(refused) and self._places[position] in refused
+
+    @cached_property
+    def _bodies(self) -> list[Node]:
+        return list(arithmetic.device_functions(self.root, self.words, self.marks))
 
     @cached_property
     def _places(self) -> Places:

@@ -174,6 +174,11 @@ _INNER = Advice(
     "rows. In a struct it hits the next member; with rows it is the next row. C++ allows neither.",
     "Check the index, or index the row, too: tile[i / 16][i % 16] instead of tile[0][i].",
 )
+_NO_VALUE = Advice(
+    "A local variable without an initializer has no value: it begins as what its register, or the "
+    "place in local memory, had before.",
+    "Give it a value where it is declared (float sum = 0;), or on every way to the read.",
+)
 _NULL = _About(
     "",
     "Nothing lies there: a GPU ends the kernel with an error, and all that the program does "
@@ -234,6 +239,8 @@ def explain(finding: Finding) -> Explanation:
         why, cure = _INNER.why, _INNER.cure
     elif finding.detail == NULL:
         why, cure = _NULL.why, _NULL.cure
+    elif finding.kind == "uninitialised" and finding.space == "local":
+        why, cure = _NO_VALUE.why, _NO_VALUE.cure
     elif finding.kind == "out_of_bounds" and finding.space in ("shared", "local"):
         cure = "Make the array as large as the largest index and one more, or check the index."
     return Explanation(about.title, what, why, cure)

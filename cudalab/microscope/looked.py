@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from cudalab.backends.trace import Looks, Place
 
-OWN = "local memory behind a pointer or a reference"
+OWN = "the ends and values of some local variables"
 WHOLE = "whether what is copied whole or may be packed is aligned"
-VALUES = "whether local arrays have a value"
 SHOWN = 8  # places on a terminal; documents have all of them
 _IN_PART = re.compile(f"(?P<file>.*):(?P<line>[0-9]+): (?P<what>{OWN}|{WHOLE})")
 
@@ -38,7 +37,7 @@ def covered(
     """What a verdict covers, and what it does not, as lines of text.
 
     `looked` says what was looked at; on `observed` lines all accesses were. `listed` is what
-    `not_looked_at` gives; `never` is what nobody looks at. `short` shortens paths.
+    `not_looked_at` gives; `never` is what is not looked at anywhere. `short` shortens paths.
     """
     places: dict[str, list[tuple[str, str]]] = {}  # of what is not looked at there
     missed = []
@@ -47,11 +46,11 @@ def covered(
             places.setdefault(found["what"], []).append((found["file"], found["line"]))
         else:
             missed.append(f"   {short(text)}")
-    in_part = [f"{what} ({short(_joined(them))})" for what, them in places.items()]
+    in_part = [*never, *(f"{what} ({short(_joined(them))})" for what, them in places.items())]
     return [
         f"Looked at: {looked}; accesses on {observed} of {observed + len(missed)} lines observed.",
         *(["Not looked at: the accesses of these lines:", *missed] if missed else []),
-        f"{'Nor' if missed else 'Not looked at:'} {', '.join((*never, *in_part))}.",
+        *([f"{'Nor' if missed else 'Not looked at:'} {', '.join(in_part)}."] if in_part else []),
     ]
 
 

@@ -103,7 +103,10 @@ def _compiled(
     """
     refused = Refused([file for part in program for file in part.files])
     while True:
-        parsed = [edited(part.files, part.names, refused=refused.places) for part in program]
+        parsed = [
+            edited(part.files, part.names, refused=refused.places, observed=True)
+            for part in program
+        ]
         units = [
             unit
             for part, files in zip(program, parsed, strict=True)

@@ -13,7 +13,7 @@ from cudalab.microscope.annotate import number, share
 from cudalab.microscope.explanations import NULL, explain, where
 from cudalab.microscope.findings import FindingRow, Findings, errors, grouped
 from cudalab.microscope.local_arrays import note
-from cudalab.microscope.looked import VALUES, covered, not_looked_at
+from cudalab.microscope.looked import covered, not_looked_at
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
 from cudalab.microscope.sanitize import Identity, add_rows, finding_row
@@ -173,9 +173,8 @@ def _covered(names: Names, seen: Observed) -> None:
     )
     looked = f"{accesses}; the order of kernels, copies, fills and host code"
     looks = _in_kernels(seen)
-    never = (*seen.unobserved, *([VALUES] if looks.local else []))
     listed = not_looked_at(looks)
-    terminal.lines(["", *covered(looked, len(looks.at), listed, never, names.short)])
+    terminal.lines(["", *covered(looked, len(looks.at), listed, seen.unobserved, names.short)])
 
 
 def _in_kernels(seen: Observed) -> Looks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from cudalab.language import lockstep, shared
+from cudalab.language import local_variables, lockstep, shared
 from cudalab.language.device_functions import File as Functions
 from cudalab.language.macros import read_body
 from cudalab.language.scopes import BASIC
@@ -44,12 +44,14 @@ def edited(
     *,
     refused: Counter[tuple[str, int]] | None = None,
     whole_tiles: bool = False,
+    observed: bool = False,
 ) -> list[Parsed]:
     """The files with the edits that make them C++, to be stored under `names`.
 
     Conversions and shifts get a GPU's value where C++ defines none, but for the files and lines of
     `refused`, where the compiler takes none: their functions refuse to run. With `whole_tiles`, one
-    lane runs for its warp what only multiplies fragments.
+    lane runs for its warp what only multiplies fragments. What is `observed` has its local
+    variables between zones.
 
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
@@ -90,6 +92,8 @@ def edited(
     if whole_tiles:
         tiles.rewrite(parsed, scope)
     exact_arithmetic.rewrite(parsed, scope, refused or Counter())
+    if observed:
+        _rewrite_locals(parsed, refused or Counter())
     return parsed
 
 
@@ -128,9 +132,10 @@ def _rewrite_variables(parsed: Parsed) -> None:
         token = parsed.tokens[i]
         kind = token.text.strip("_").upper()  # DEVICE, CONSTANT or MANAGED
         parsed.replace(token.start, token.end, f"CUDALAB_{kind}_DATA")
-    for i, token in enumerate(parsed.tokens):
-        if token.text == "__noinline__" and (i == 0 or parsed.tokens[i - 1].text != "("):
-            parsed.replace(token.start, token.end, "__attribute__((noinline))")
+    for tokens in (parsed.tokens, *(macro.tokens for macro in parsed.macros)):
+        for i, token in enumerate(tokens):
+            if token.text == "__noinline__" and (i == 0 or tokens[i - 1].text != "("):
+                parsed.replace(token.start, token.end, "__attribute__((noinline))")
 
 
 def _rewrite_empty(parsed: Parsed) -> None:
@@ -165,6 +170,17 @@ def _references(tokens: list[Token]) -> list[Token]:
         if before not in (".", "->", "::", ")", "]") and closing_angle(tokens, i + 1) is not None:
             used.append(tokens[i])
     return used
+
+
+def _rewrite_locals(parsed: Sequence[Parsed], refused: Counter[tuple[str, int]]) -> None:
+    """Put the local variables of kernels between zones."""
+    for each in parsed:
+
+        def is_refused(position: int, file: Parsed = each) -> bool:
+            return (file.file.label, file.lines[position]) in refused
+
+        for edit in local_variables.edits(each.bodies, each.words, each.file.text, is_refused):
+            each.replace(*edit)
 
 
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:

@@ -33,12 +33,12 @@ def test_variables_that_the_host_may_ask_for(text, variables):
 )
 def test_shared_variables(declaration, written):
     text = "__global__ void k() {{ {} }}\n".format
-    assert KernelFile(text(declaration)).for_host(in_step=True) == text(written)
+    assert KernelFile(text(declaration)).for_host(observed=False) == text(written)
 
 
 def test_shared_memory_of_a_macro_keeps_its_lines():
     text = "#define S extern \\\n __shared__ T s[]\n__global__ void k() { S; }\n"
-    written = KernelFile(text).for_host(in_step=False)
+    written = KernelFile(text).for_host(observed=True)
     assert written.startswith("#define S T* const s = (T*)::cudalab::cudalab_dynamic()\\\n\n")
     assert written.count("\n") == text.count("\n")
 

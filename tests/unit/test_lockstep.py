@@ -10,7 +10,7 @@ VOLATILE = f"volatile {SHARED}"
 
 def edited(statements, head="__global__ void k(int *a, int n)", after=""):
     start = f"{head} {{\n"
-    text = KernelFile(f"{start}{statements}\n}}\n{after}").for_host(in_step=True, exact=False)
+    text = KernelFile(f"{start}{statements}\n}}\n{after}").for_host(observed=False, exact=False)
     return text.removeprefix(start).split("\n}\n")[0]
 
 

@@ -26,10 +26,12 @@ from cudalab.backends.cpu.control_flow import (
     IS_BLOCK,
     IS_END,
     IS_FIXED,
+    IS_FOREIGN,
     IS_HEADER,
     IS_JOIN,
     IS_LIBRARY,
     IS_LOCAL,
+    IS_WHOLE,
     LEAVE_HOOK,
     LOOKS,
     NO_CALL,
@@ -75,7 +77,8 @@ _JUMPED_TO = re.compile(r"\.L\d+")
 _RESULT = re.compile(r"%[re]?ax\b|%[ad]l\b|%xmm0\b|\b[wx]0\b|\b[sd]0\b")
 _READERS = ("st", "cmp", "tst", "cbz", "cbnz", "tbz", "tbnz")  # on ARM; others write the first
 # The address of an array in the frame of its function.
-_OF_FRAME = re.compile(r"\(%rbp,|\blea\w*\s+-?\d+\(%rbp\)|\badd\s+x\d+, (?:sp|x29),")
+_OF_FRAME = re.compile(r"\(%r[bs]p,|\blea\w*\s+-?\d*\(%r[bs]p\)|\badd\s+x\d+, (?:sp|x29),")
+_ADDS = re.compile(r"\badd|\blea\w*\s+\S*\(%r\w+,")
 # An access to memory that is not the frame of a function: the address is in a register, or a name.
 _FAR = re.compile(
     r"\s+(?!lea|call|jmp|push|nop)\w+\s.*(?:\(%r(?!bp|sp|ip)\w+|(?<![.\w@])[A-Za-z_][\w$]*\(%rip\))"
@@ -98,7 +101,7 @@ _HOOK = re.compile(
 _POINTER_BYTES = 8
 _ANY_NUMBER = 1 << 30  # of bytes
 # What an instruction that moves something moves, by the end of its name.
-_MOVES = re.compile(r"\s+v?(?:mov|add|sub|cmp|and|or|xor|test)([bwlq])\s")
+_MOVES = re.compile(r"\s+v?(?:mov[sz]?|add|sub|cmp|and|or|xor|test)([bwlq])[lq]?\s")
 _ADDRESS = re.compile(r"[^\s,]*\([^)]*\)|\[[^\]]*\]")
 _BYTES = {"b": 1, "w": 2, "l": 4, "q": 8}
 # What kernels of labs call of the C library, and what observes it. Programs have heap.cpp.
@@ -106,6 +109,8 @@ _OBSERVED = {name: f"__tsan_{name}" for name in ("memcpy", "memmove", "memset")}
 _OBSERVED |= dict.fromkeys(("malloc", "_Znwm", "_Znam"), "cudalab_heap_allocate")
 _OBSERVED |= dict.fromkeys(("free", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"), "cudalab_heap_free")
 _PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
+# The constructors of kernels/locals.h: their function has local variables that are known.
+_LOCALS = re.compile(r"_ZN7cudalab(?:9LocalZone|10LocalValue|13LocalVariable)")
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
 # atomicAdd of an int or unsigned; and its second argument, if that is the constant 1.
 _ADDITION = re.compile(r"_Z\d+atomicAdd(?:P([ij])\1|_(?:block|system)I([ij])J[ij]E)")
@@ -159,7 +164,7 @@ class _Listing:
         self._place = (0, 0)  # file and line
         self._column = ""
         self._function = before.functions
-        self._in_block = self._thread_local = self._variables = False
+        self._in_block = self._thread_local = self._variables = self._has_locals = False
         self._in_tables = self._tables = False  # in a section of those; behind one of them
         self._fixed: set[str] = set()  # names of what never changes
         self._indexed: list[tuple[Site, str]] = []  # by checks of an index, and what is named there
@@ -192,7 +197,7 @@ class _Listing:
             self.files[int(match[1])] = self._file_name(*names)
             self.headers[int(match[1])] = self._header_flags(*names)
         elif match := _FUNCTION.match(row):
-            self._function, self._in_block = self._function + 1, False
+            self._function, self._in_block, self._has_locals = self._function + 1, False, False
             self._arguments.clear()
             self._end_index()
             self.functions[match[1]] = self._function
@@ -283,6 +288,7 @@ class _Listing:
             self._index = _Index(site, self._column)
         elif _HOOK.match(called) and _OF_FRAME.search(self._address):
             site.flags |= IN_FRAME  # and not what a pointer leads to
+            site.flags |= 0 if _ADDS.search(self._address) else IS_WHOLE
 
     def _end_index(self) -> None:
         """Decide about a check behind which no access was seen."""
@@ -353,8 +359,12 @@ class _Listing:
             self.hooks[len(self.rows) - 1] = site
             self.blocks.append(Block(site, len(self.blocks)))
             self._in_block = True
+        elif called.startswith(LEAVE_HOOK) and self._has_locals:
+            self.rows[-1] = self.rows[-1].replace(LEAVE_HOOK, "cudalab_leave")
         elif called.startswith((ENTRY_HOOK, LEAVE_HOOK)):
             self._drop(site)
+        elif _LOCALS.match(called):
+            self._has_locals = True
         elif match := _PLAIN.match(called):
             if not site.flags & IS_HEADER:
                 if not match[1]:
@@ -402,7 +412,10 @@ class _Listing:
         if RUNTIME in path and not LIBRARIES.search(path):
             return IS_HEADER
         is_users = self._file_name(first, second) in self.sources
-        return 0 if is_users else IS_HEADER | IS_LIBRARY
+        if is_users:
+            return 0
+        is_ours = RUNTIME in path and "/include/" in path
+        return IS_HEADER | IS_LIBRARY | (0 if is_ours else IS_FOREIGN)
 
     def _file_name(self, first: str, second: str | None) -> str:
         """The name as a #line directive gave it; compilers may have split off its folder."""

@@ -38,8 +38,10 @@ IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS, IN_FRAME = 1, 2, 4, 2048, 4
 LOADS_LOCAL, STORES_LOCAL = 32768, 65536
 # cudalab::Looks of check_sites.h
 LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN, LOCAL_MEMORY, UNALIGNED, ELSEWHERE = 1, 2, 4, 8, 16, 32, 64
+NOT_KNOWN_LOCAL = 128
 FIRST_SHARED_REGION = 1 << 20
 NO_REGION = NO_THREAD = 2**32 - 1
+LOCAL_REGION = NO_REGION - 1  # the detail of a finding is a local variable's name
 
 _KINDS: tuple[Kind | None, ...] = (None, None, "load", "store", "atomic")
 SPACES: tuple[Space, ...] = ("global", "shared", "constant", "local")
@@ -208,8 +210,8 @@ def looks(
             lines.at.add(place)
         if look & LOCAL_MEMORY and not site.flags & IS_HEADER:
             lines.local.add(place)
-            if not site.flags & IN_FRAME:
-                lines.own.add(place)
+        if look & NOT_KNOWN_LOCAL and not site.flags & IS_HEADER:
+            lines.own.add(place)
         entered = site.head and known[site.head - 1] & ENTERED
         if why := _why_missed(site.flags, look, entered=bool(entered), whole=whole):
             lines.missed[place] = why
@@ -451,6 +453,7 @@ def finding(row: Any, names: Names) -> Finding:
     """One finding as an object of trace.py."""
     kind = FINDINGS[row.kind]
     item_bytes = names.item_bytes(row.region) or row.bytes or 1
+    detail, of_local = row.detail.decode(errors="replace"), row.region == LOCAL_REGION
     outside = kind == "out_of_bounds" and row.has_index and row.kind != _OUT_OF_REACH
     return Finding(
         kind=kind,
@@ -467,11 +470,11 @@ def finding(row: Any, names: Names) -> Finding:
             else names.thread(row.other_block, row.other_thread)
         ),
         other_access=_KINDS[row.other_access],
-        buffer=names.region(row.region),
-        index=row.offset // item_bytes if row.has_index else None,
+        buffer=detail if of_local else names.region(row.region),
+        index=row.offset // item_bytes if row.has_index == 1 else None,
         beyond=row.beyond if outside else None,
         missing=_MISSING[row.missing],
-        detail=row.detail.decode(errors="replace"),
+        detail="" if of_local else detail,
         count=row.count,
         by=names.place(row.by) if row.by else None,
         note=row.kind in _NOTES,

@@ -177,7 +177,7 @@ def kernel_library(
             return done, done.stderr if done.returncode else ""
 
         check_it = partial(check, folder / "library.so")
-        return (lambda: _exact(attempt, parts, label, in_step=True), link, check_it)
+        return (lambda: _exact(attempt, parts, label, observed=False), link, check_it)
 
     depends = (*parts.kernels, *with_users(KERNEL), runtime, *words)
     return _built(Path(label).stem[:LONGEST_NAME], parts.text, depends, steps, label)
@@ -188,7 +188,7 @@ def _exact(
     parts: tiers.Parts,
     label: str,
     *,
-    in_step: bool,
+    observed: bool,
 ) -> Made:
     """What an `attempt` to compile kernels makes, with a GPU's conversions and shifts.
 
@@ -199,7 +199,7 @@ def _exact(
 
     refused: Counter[Place] = Counter()
     before, errors = None, ""
-    for_host = partial(tiers.for_host, in_step=in_step)
+    for_host = partial(tiers.for_host, observed=observed)
     while (ready := for_host(parts, refused=tuple(refused.items()))) != before:
         (made, errors), before = attempt(ready), ready
         if not errors or not parts.exact:
@@ -254,7 +254,7 @@ def check_library(parts: tiers.Parts, label: str) -> Path:
         except KernelCompileError as error:
             return error, error.message
 
-    made = _exact(attempt, parts, label, in_step=False)
+    made = _exact(attempt, parts, label, observed=True)
     if isinstance(made, KernelCompileError):
         raise made
     return made

@@ -10,6 +10,7 @@ from cudalab.backends.cpu.joins import Graph, cycles
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_END, IS_LIBRARY = 1, 2, 4, 8, 16
 IS_JOIN, IS_IN_WAIT, IS_READER, RESULT_UNUSED, IS_LOCAL, NO_CALL = 32, 64, 128, 256, 512, 1024
 IS_BLIND, IS_ACCESS, ADDS_ONE, IN_FRAME, IS_FIXED = 2048, 4096, 8192, 16384, 131072
+IS_FOREIGN, IS_WHOLE = 262144, 524288
 
 BLOCK_HOOK = "__sanitizer_cov_trace_pc"
 ENTRY_HOOK, LEAVE_HOOK = "__tsan_func_entry", "__tsan_func_exit"

@@ -122,7 +122,7 @@ _X86 = _Processor(
     size_of_range=re.compile(r"\s+movl\s+\$(\d+), %esi$"),
     store=re.compile(rf"{_X86_MOVES}%\w+, {_X86_FAR}$"),
     load=re.compile(rf"(?:{_X86_MOVES}|\s+push(?P<pushed>q)\s+){_X86_FAR}(?:, %\w+)?$"),
-    loads=re.compile(rf"\s+(?!lea|call|push)\w+\s+(?:%fs:\S*\(|{_X86_FAR},)"),
+    loads=re.compile(rf"\s+(?!lea|call|push)\w+\s+(?:%fs:\S*\(|-?\d+\(%rbp,|{_X86_FAR},)"),
     bytes_of=_bytes_on_x86,
     hook=_hook_on_x86,
 )

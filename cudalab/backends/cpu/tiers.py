@@ -57,8 +57,8 @@ class Parts(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def for_host(parts: Parts, *, in_step: bool, refused: tuple[tuple[Place, int], ...] = ()) -> Parts:
-    """The file for the host's compiler; its lanes go `in_step` where its kernels count on it.
+def for_host(parts: Parts, *, observed: bool, refused: tuple[tuple[Place, int], ...] = ()) -> Parts:
+    """The file for the host's compiler, in check mode if it is `observed`.
 
     `refused` has the lines whose conversions and shifts the compiler has refused, and how often.
     """
@@ -66,7 +66,7 @@ def for_host(parts: Parts, *, in_step: bool, refused: tuple[tuple[Place, int], .
 
     file = kernel_file.read(parts.text)
     exports = "".join(f"CUDALAB_SYMBOL({name})\n" for name in file.variables)
-    text = file.for_host(in_step=in_step, exact=parts.exact, refused=dict(refused))
+    text = file.for_host(observed=observed, exact=parts.exact, refused=dict(refused))
     return parts._replace(text=text, exports=exports)
 
 

@@ -66,6 +66,7 @@ EXPORT int cudalab_check_start() {
     void* shared = mmap(nullptr, DYNAMIC_SHARED + 2 * ZONE, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (stacks == MAP_FAILED || shared == MAP_FAILED) return ENOMEM;
     run.stacks = (char*)stacks;
+    begin_locals();
     run.dynamic_shared = (char*)shared + ZONE;
     for (unsigned t = 0; t < MAX_THREADS; ++t) mprotect(stack_low(t), GUARD, PROT_NONE);
     pthread_condattr_t clock;

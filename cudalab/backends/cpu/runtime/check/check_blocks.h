@@ -75,6 +75,7 @@ static void poison_shared_memory() {
 }
 
 static void prepare_fibers() {
+    forget_locals();
     for (unsigned t = 0; t < MAX_THREADS; ++t) {
         // Different offsets, or the hot ends of all stacks would share a few cache sets.
         size_t bytes = FIBER_STACK - t % 64 * 64;
@@ -200,6 +201,7 @@ static void run_blocks() {
     current.block_dim = run.block_dim;
     current.warp_results = run.result;
     run.observing = run.detects || run.counts;
+    forget_locals();
     free(run.region_of_site);
     size_t sites = run.module->sites.count + 1;
     run.region_of_site = (unsigned*)malloc(sites * sizeof *run.region_of_site);

@@ -37,8 +37,9 @@ struct FindingRow {
     unsigned kind;
     Place place, other_place;
     unsigned thread, other_thread;  // linear; NO_THREAD: none
-    unsigned access, other_access, space, region, bytes, missing, has_index;
-    Place by;  // what the detail is about; 0: nothing
+    unsigned access, other_access, space, region, bytes, missing;
+    unsigned has_index;  // 2: only a space
+    Place by;            // what the detail is about; 0: nothing
     uint64_t block, other_block;
     int64_t offset;  // bytes from the region's start
     int64_t beyond;

@@ -6,6 +6,7 @@
 // and continues.
 #pragma once
 
+#include "check_locals.h"
 #include "check_schedule.h"
 
 namespace cudalab {
@@ -17,6 +18,14 @@ struct Parked {
     char* memory;  // copies of the memory that visit_block visits
     Forks forks;
 };
+
+template <class Visit>
+static void visit_stack(Visit visit, char* low, char* high) {
+    const size_t bytes = (size_t)(high - low);
+    visit(low, bytes);
+    visit(states_of(low), bytes);
+    locals.any = true;
+}
 
 // Calls visit(address, bytes) for all memory that belongs to the block alone. The contexts come
 // before the stacks: they say which part of each is in use.
@@ -42,8 +51,7 @@ static void visit_block(Visit visit) {
     visit(run.behind, run.threads * sizeof *run.behind);
     visit((void*)run.context, run.threads * sizeof *run.context);
     for (unsigned t = 0; t < run.threads; ++t)
-        if (run.live[t >> 5] & bit(t))
-            visit((void*)run.context[t], (size_t)(run.stack_top[t] - (char*)run.context[t]));
+        if (run.live[t >> 5] & bit(t)) visit_stack(visit, (char*)run.context[t], run.stack_top[t]);
     for (Region& r : run.shared_regions) {
         size_t bytes = (size_t)(r.high - r.low);
         visit(r.low, bytes);

@@ -1,6 +1,7 @@
 // Check mode: the hooks that an instrumented kernel calls before each access and in each block.
 #pragma once
 
+#include "check_locals.h"
 #include "check_schedule.h"
 
 extern "C" unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigned space,
@@ -144,11 +145,13 @@ struct Indexing {
     unsigned line, column;
     const ArrayType* array;
 };
-// The check of an index that failed last, if its access has not come yet.
+// The check of an index that failed last, if its access has not come yet; whether it is not said
+// which memory that is.
 static struct {
     unsigned site;
     uintptr_t index;
     const ArrayType* array;
+    bool is_open;
 } failed;
 
 static __attribute__((noinline)) void report_index(FindingKind kind, unsigned space) {
@@ -163,15 +166,29 @@ static __attribute__((noinline)) void report_index(FindingKind kind, unsigned sp
     for (const char* c = failed.array->name; *c && used + 1 < (int)sizeof row.detail; ++c)
         if (*c != '\'' && *c != ' ') row.detail[used++] = *c;  // compilers differ in these
 }
-// Of the thread's own memory only the alignment is looked at, and the index that has led there.
-static inline void note_own(unsigned site, const volatile void* p, size_t bytes, unsigned kind) {
+// The index is one within a larger object, whose end the access may or may not pass.
+static inline void end_index() {
+    if (failed.site && failed.is_open) report_index(PAST_INNER_ARRAY, GLOBAL);
+    failed.site = 0;
+}
+// Of the thread's own memory the alignment is looked at, the index that has led there, and of local
+// variables that are known the bounds, and whether they have a value.
+static inline void note_own(unsigned site, const volatile void* p, size_t bytes, unsigned kind,
+                            Shape shape = SCALAR, void** frame = nullptr) {
+    const bool on_stack = is_on_stack(p);
+    bool known = false;
     if (failed.site) {
         const Sites& sites = run.module->sites;
-        if (is_on_stack(p) && sites.place(failed.site) == sites.place(site))
-            report_index(OUT_OF_BOUNDS, LOCAL);
-        failed.site = 0;
+        known = on_stack && sites.place(failed.site) == sites.place(site);
+        if (known) report_index(OUT_OF_BOUNDS, LOCAL), failed.is_open = false;
+        end_index();
     }
-    run.module->sites.looks[site] |= is_on_stack(p) ? OWN | LOCAL_MEMORY : OWN;
+    known = known || (on_stack && knows_local(site, p, bytes, kind, shape != SCALAR, frame));
+    const unsigned within = kind == STORE ? IN_FRAME | IS_WHOLE : IS_WHOLE;
+    known |= (run.module->sites[site].flags & within) != 0;
+    const unsigned in_memory = known ? LOCAL_MEMORY : LOCAL_MEMORY | NOT_KNOWN_LOCAL;
+    run.module->sites.looks[site] |= (unsigned char)(on_stack ? OWN | in_memory : OWN);
+    if (shape != SCALAR) return;
     const bool is_scalar = shape_of(bytes, p) == SCALAR && bytes <= 16 && !(bytes & (bytes - 1));
     if (is_scalar && (uintptr_t)p & (bytes - 1) && run.detects)
         report_misaligned(site, bytes, kind);
@@ -202,7 +219,7 @@ static void access_by_header(const volatile void* p, size_t bytes, unsigned kind
     unsigned site = site_of_frame(frame, thread, depth);
     if (!site) return;
     if (is_on_stack(address)) {
-        note_own(site, address, 1, kind);
+        note_own(site, address, bytes, kind, OBJECT);
         if (!is_counted_local(site, p, kind)) return;
     }
     told[thread][1] = told[thread][0];
@@ -235,7 +252,7 @@ static void written_by_library(const char* address, size_t bytes) {
 // Whether an access is to be observed as the kernel's own.
 static inline bool is_observed(const volatile void* p, size_t bytes, unsigned kind,
                                bool is_volatile, void* return_address, void** frame) {
-    if (!is_own(p)) failed.site = 0;
+    if (!is_own(p)) end_index();
     if (!run.observing || !runs_kernels) {
         if (kind == STORE && library_access) written_by_library((char*)p, bytes);
         if (!runs_kernels)
@@ -258,7 +275,7 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
         shape = OBJECT;
     }
     if (is_own(p)) {
-        note_own(site, p, shape == SCALAR ? bytes : 1, kind);
+        note_own(site, p, bytes, kind, shape, frame);
         if (!is_counted_local(site, p, kind)) return;
     }
     unsigned how = is_volatile ? IS_VOLATILE : 0;
@@ -468,7 +485,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
     EXPORT void cudalab_read##n(void* p, unsigned site) {                                    \
         if (last_block && !run.attention) {                                                  \
             if (is_on_stack(p)) return note_own(site, p, n, LOAD);                           \
-            failed.site = 0;                                                                 \
+            end_index();                                                                     \
             if (just_loads(site, (char*)p, n)) return;                                       \
         }                                                                                    \
         access_at(site, p, n, LOAD, CALLER);                                                 \
@@ -482,6 +499,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
         access(p, n, shape_of(n, p), LOAD, false, CALLER);                                   \
     }                                                                                        \
     EXPORT void cudalab_header_write##n(void* p) {                                           \
+        if (runs_kernels && is_on_stack(p)) knows_local(0, p, n, STORE);                     \
         if (runs_kernels) return access_by_unobserved(p, n, HERE);                           \
         access(p, n, shape_of(n, p), STORE, false, CALLER);                                  \
     }
@@ -561,12 +579,13 @@ EXPORT void __ubsan_handle_out_of_bounds(const Indexing* indexing, uintptr_t ind
     if (!run.observing || !run.detects) return;
     const Sites::Call here = run.module->sites.call((uintptr_t)__builtin_return_address(0));
     if (!here.site || here.flags & IS_HEADER) return;
-    failed = {here.site, index, indexing->array};
+    end_index();
     const bool local = here.flags & IS_LOCAL;
+    failed = {here.site, index, indexing->array, false};
     if (local || run.module->sites[here.site].flags & IS_FIXED)
         report_index(OUT_OF_BOUNDS, local ? LOCAL : GLOBAL);
-    else if (!strstr(indexing->array->name, "[1]"))
-        report_index(PAST_INNER_ARRAY, GLOBAL);
+    else
+        failed.is_open = !strstr(indexing->array->name, "[1]");
 }
 
 // At the start of each basic block: assembly.py chooses the hook, and names the site.
@@ -589,6 +608,24 @@ EXPORT void cudalab_block_of_library() {
     if (run.attention && run.kernel && runs_kernels) check_time();
 }
 EXPORT void __tsan_init() {}
+// A local variable comes to life, and the function that has it ends.
+EXPORT void cudalab_local(void* zone, size_t zone_bytes, size_t bytes, int has_value,
+                          const char* name) {
+    if (run.observing && run.detects && runs_kernels && is_on_stack(zone))
+        local_begins((char*)zone, zone_bytes, bytes, has_value, name);
+}
+EXPORT void cudalab_lend(const volatile void* variable) {
+    if (runs_kernels) locals.lent[current.thread] = variable;
+}
+EXPORT void cudalab_leave() {
+#ifdef __aarch64__
+    const char *const low = (const char*)HERE[0], *const high = *(const char**)low;
+#else
+    const char *const low = (const char*)HERE, *const high = (const char*)HERE[0];
+#endif
+    if (locals.any && runs_kernels && is_on_stack(low) && is_on_stack(high - 1))
+        memset(states_of(low), NOT_KNOWN, (size_t)(high - low));
+}
 // The pointer by which an object with virtual functions knows its type.
 EXPORT void __tsan_vptr_update(void** p, void*) {
     access(p, sizeof *p, SCALAR, STORE, false, CALLER);

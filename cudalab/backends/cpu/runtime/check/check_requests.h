@@ -289,8 +289,6 @@ static inline bool just_loads(unsigned site, char* address, unsigned bytes) {
     return true;
 }
 
-const unsigned LOCAL_REGION = NO_REGION - 1;  // the thread's own memory
-
 // What a warp has loaded at a line, since it came there and since it stored anything.
 struct LineLoads {
     struct Load {

@@ -32,7 +32,9 @@ enum SiteFlags : unsigned {
     // Of a line whose loads or stores nvcc makes in local memory; Python sets these.
     LOADS_LOCAL = 32768,
     STORES_LOCAL = 65536,
-    IS_FIXED = 131072,  // of a check of an index: the array never changes, and has no other hook
+    IS_WHOLE = 524288,    // IN_FRAME, and no element of an array
+    IS_FOREIGN = 262144,  // in a library of others
+    IS_FIXED = 131072,    // of a check of an index: the array never changes, and has no other hook
 };
 
 struct Site {
@@ -55,6 +57,7 @@ static inline Place place_of(unsigned file, unsigned line) {
 // ELSEWHERE: in memory of the program that is not known to be a variable of kernels.
 // UNALIGNED: a whole structure lies where one of its size need not be aligned.
 // ENTERED: of a block; OWN: the memory is the thread's (LOCAL_MEMORY), or the instrument's.
+// NOT_KNOWN_LOCAL: nobody knows which variable of the thread it is.
 enum Looks : unsigned char {
     LOOKED_AT = 1,
     NOT_LOOKED_AT = 2,
@@ -62,7 +65,8 @@ enum Looks : unsigned char {
     OWN = 8,
     LOCAL_MEMORY = 16,
     UNALIGNED = 32,
-    ELSEWHERE = 64
+    ELSEWHERE = 64,
+    NOT_KNOWN_LOCAL = 128
 };
 
 // A list that grows. The runtime is linked without a C++ library.

@@ -1,4 +1,4 @@
-// What a launch uses, and what the host may not use yet: shared by check mode (check_used.h) and
+// What a launch uses, and what the host may not use yet: shared by check mode (check_memory.h) and
 // the order of a program's work (order.cpp).
 #pragma once
 

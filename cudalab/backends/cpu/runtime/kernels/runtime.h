@@ -135,6 +135,9 @@ CUDALAB_BUILTIN(dim3, gridDim);
 #define CUDALAB_POSITION_OF(variable, field) ::cudalab::current.field
 #endif
 #pragma GCC visibility pop
+#ifdef CUDALAB_CHECK
+#include "locals.h"
+#endif
 
 // Check mode must know the accesses that the functions below make for a kernel.
 #ifdef CUDALAB_CHECK

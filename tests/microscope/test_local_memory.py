@@ -1,0 +1,197 @@
+"""Local variables: their ends and values, as AddressSanitizer and valgrind see them on a host.
+
+Each case is the body of a function that a kernel of one thread calls, and a program for the host,
+too.
+"""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from tools.measure import COMMAND
+
+HEAD = """#include <cstdio>
+#include <cstring>
+#ifdef __CUDACC__
+#define BOTH __device__ __noinline__
+#else
+#define BOTH __attribute__((noinline))
+#endif
+struct Pair { int a, b; };
+struct Box {
+    int items[4];
+    BOTH void fill(int n) { for (int i = 0; i < n; ++i) items[i] = i; }
+    BOTH int* begin() { return items; }
+};
+struct Base { BOTH virtual int get(const int* p, int i) { return p[i]; } };
+struct Derived : Base { BOTH int get(const int* p, int i) override { return p[i] + 1; } };
+BOTH void fill(int* p, int n) { for (int i = 0; i < n; ++i) p[i] = i; }
+BOTH int total(const int* p, int n) { int s = 0; for (int i = 0; i < n; ++i) s += p[i]; return s; }
+BOTH void add(int& sum, int x) { sum += x; }
+BOTH void set(int* p) { *p = 5; }
+template <class T, int N> BOTH T last(T (&v)[N], int i) { return v[N - 1 + i]; }
+template <class T> BOTH T sum_of(const T* p, int n) {
+    T sum = T(0);
+    while (n--) sum += p[n];
+    return sum;
+}
+BOTH int deep(int* p, int n) { p[n] = n; return n ? deep(p, n - 1) + p[n] : p[0]; }
+"""
+# `n` is 4.
+PAST_AN_END = {
+    "handed_on": "int a[4]; fill(a, n + 1); return a[0];",
+    "before": "int a[4] = {1, 2, 3, 4}; int* p = a; return p[n - 5];",
+    "initialised": "int a[4] = {1, 2, 3, 4}; return total(a, n + 1);",
+    "rows": "int m[2][3] = {}; int* p = &m[0][0]; p[n + 2] = 1; return m[1][2];",
+    "reference": "int a[4] = {}; int (&r)[4] = a; int* p = &r[0]; return p[n];",
+    "bytes": 'char b[4]; memcpy(b, "abcdefgh", n + 2); return b[0];',
+    "set": "char b[4]; memset(b, 1, n + 3); return b[0];",
+    "wide": "int a[4] = {}; long long v; memcpy(&v, a + n - 1, 8); return (int)v;",
+    "cast": "short a[4] = {}; int* p = (int*)(a + n); *p = 3; return a[0];",
+    "template": "float f[3] = {}; float* p = f; return (int)sum_of(p, n);",
+    "member": "Box b; b.fill(n + 1); return b.items[0];",
+    "begin": "Box b = {}; int* p = b.begin(); return p[n];",
+    "scalar": "int x = 3; int* p = &x; return p[n - 3];",
+    "one": "int x; set(&x); int* p = &x; p[n - 5] = 1; return x;",
+    "structure": "Pair s = {1, 2}; Pair* p = &s; return p[n - 3].a;",
+    "lambda": "int a[4] = {}; int* p = a; auto f = [=](int i) { return p[i]; }; return f(n);",
+    "recursion": "int a[4]; return deep(a, n);",
+    "virtual": "int a[4] = {}; Derived d; Base* b = &d; return b->get(a, n);",
+    "in_a_loop": "int s = 0; for (int k = 0; k < 3; ++k) { int a[2]; fill(a, k + 1); } return s;",
+    "two": "int a[2] = {}, b[2] = {}; int* p = a; p[n - 2] = 7; return b[0];",
+    "pointers": "int x = 1, y = 2; int* v[2] = {&x, &y}; int** q = v; return *q[n - 2];",
+    "using": "using Row = int[4]; int v[2][4] = {}; Row* r = v; return r[n - 2][0];",
+}
+WITHOUT_A_VALUE = {
+    "sum": "int sum; for (int i = 0; i < n; ++i) sum += i; return sum;",
+    "branch": "int x; if (n > 4) x = 1; return x + 1;",
+    "element": "int a[4]; a[0] = 1; return a[n - 2];",
+    "partial": "int a[4]; fill(a, n - 1); return total(a, n);",
+    "handed_on": "int a[4]; return total(a, n);",
+    "reference": "int sum; add(sum, n); return sum;",
+    "decided": "bool has; for (int i = 0; i < n; ++i) if (i == 9) has = 1; return has ? 1 : 2;",
+    "double": "double d; d = d + n; return (int)d;",
+    "again": "int s = 0; for (int i = 0; i < 2; ++i) { int x; if (i) x = 3; s += x; } return s;",
+    "diagonal": "int m[3][3]; for (int i = 0; i < 3; ++i) m[i][i] = i; return m[0][n - 3];",
+    "switch": "int x; switch (n) { case 1: x = 2; break; case 2: x = 3; } return x * 2;",
+    "lambda": "int x; auto f = [&] { return x + 1; }; return f();",
+    "index": "int i, a[4] = {}; return a[i & 3];",
+    "template": "float f[2]; f[0] = 1; return (int)sum_of(f, n - 2);",
+    "pointer": "int a[2]; int* p = a + n - 3; return *p + 1;",
+    "array_end": "int a[5]; fill(a, n); return last(a, 0) + 1;",
+    "bytes": "char b[4]; memset(b, 1, n - 1); return b[n - 1] + 1;",
+    "update": "unsigned x; x |= n; return x;",
+}
+# What valgrind does not see: the place still has the value of the round before.
+OF_BEFORE = {
+    "again": "int s = 0; for (int i = 0; i < 2; ++i) { int x; if (!i) x = 3; s += x; } return s;"
+}
+RIGHT = {
+    "handed_on": "int a[4]; fill(a, n); return total(a, n);",
+    "later": "int x; if (n > 4) x = 1; else x = 2; return x;",
+    "set": "int x; set(&x); return x;",
+    "member": "Box b; b.fill(n); return b.items[n - 1];",
+    "copy": "Box b; b.fill(n); Box c; c = b; Box d = c; return d.items[1];",
+    "pair": "Pair p; p.a = n; p.b = p.a; Pair* q = &p; return q->b;",
+    "loop": "for (int i = 0; i < 3; ++i) { int x, a[2]; x = i; a[0] = x; n += a[0]; } return n;",
+    "leaves": "while (n--) { int a[2]; fill(a, 2); if (a[1] == n) return n; } return 0;",
+    "recursion": "int a[5]; return deep(a, n);",
+    "bytes": 'char b[8]; memcpy(b, "abcdefg", 8); return b[n];',
+    "shadowed": "int x = 1; { int x[2]; x[0] = 2; x[1] = x[0]; n += x[1]; } return x + n;",
+    "switch": "switch (n) { case 4: { int x; x = 1; return x; } case 5: int y; y = 2; return y; }",
+    "end": "int a[4]; int* p = a; for (int* e = a + n; p != e; ++p) *p = 1; return a[3];",
+    "lambda": "int a[4]; fill(a, n); auto f = [=] { return a[2]; }; return f();",
+    "pointer": "int x = 1, y; int* p; p = &x; y = *p; int** q = &p; return **q + y;",
+    "unsized": 'int d[] = {1, 2, 3}; const char s[] = "ab"; return d[n - 2] + s[1];',
+    "twice": "int a[2]; fill(a, 2); int b[2]; fill(b, 2); return a[0] + b[1];",
+    "sizes": "int a[4]; fill(a, sizeof(a) / sizeof(a[0])); return total(a, sizeof a / 4);",
+    "const": "const int w[3] = {1, 2, 3}; const int* p = w; return sum_of(p, 3);",
+    "union": "union { int i; float f; } u; u.f = 1; return u.i;",
+    "goto": "int i = 0; again: int x; x = i; if (++i < 2) goto again; return x;",
+    "ternary": "int a[2] = {1, 2}, b[2] = {3, 4}; int* p = n ? a : b; return p[1];",
+    "reference": "int sum; sum = 0; add(sum, n); return sum;",
+    "virtual": "int a[4]; fill(a, n); Derived d; Base* b = &d; return b->get(a, 3);",
+    "volatile": "volatile int v[2]; v[0] = n; v[1] = v[0]; return v[1];",
+    "short": "short s; char c; s = n; c = (char)s; return s + c;",
+    "bits": "struct { unsigned a : 3, b : 5; } f; f.a = 1; f.b = 2; return f.a + f.b;",
+}
+FOUND = [
+    ("out_of_bounds", PAST_AN_END),
+    ("uninitialised", WITHOUT_A_VALUE),
+    ("uninitialised", OF_BEFORE),
+]
+
+
+def functions(cases):
+    return "".join(f"BOTH int {name}_(int n) {{ {body} }}\n" for name, body in cases.items())
+
+
+def observed(cases, tmp_path):
+    """The kinds of findings of the kernel of each case, and what was not looked at."""
+    kernels = "".join(
+        f"__global__ void of_{name}(int* o) {{ *o = {name}_(4); }}\n" for name in cases
+    )
+    calls = "".join(f"of_{name}<<<1, 1>>>(o); cudaDeviceSynchronize();\n" for name in cases)
+    main = f"int main() {{ int* o; cudaMalloc(&o, 4);\n{calls}cudaFree(o); }}\n"
+    file, report = tmp_path / "local.cu", tmp_path / "findings.json"
+    file.write_text(HEAD + functions(cases) + kernels + main, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    assert report.exists(), done.stderr
+    document = json.loads(report.read_text("utf-8"))
+    assert document["launches"] == len(cases), done.stderr
+    found = {name: set() for name in cases}
+    for finding in document["findings"]:
+        found[finding["kernel"].removeprefix("of_")].add(finding["kind"])
+    return found, document["not_looked_at"]
+
+
+@pytest.mark.parametrize(("kind", "cases"), FOUND)
+def test_each_mistake_in_local_memory_is_found(kind, cases, tmp_path):
+    found, _ = observed(cases, tmp_path)
+    assert {name for name, kinds in found.items() if kinds != {kind}} == set()
+
+
+def test_what_is_right_in_local_memory_is_not_blamed(tmp_path):
+    found, listed = observed(RIGHT, tmp_path)
+    assert {name: kinds for name, kinds in found.items() if kinds} == {}
+    lines = len(HEAD.splitlines())
+    names = [list(RIGHT)[int(text.split(":")[1]) - lines - 1] for text in listed]
+    assert set(names) == {"bytes", "lambda", "unsized"}
+
+
+def on_host(cases, tmp_path, *flags):
+    """A program for the host that calls the function that its argument names."""
+    calls = "".join(
+        f'if (!strcmp(argv[1], "{name}")) return printf("%d", {name}_(4)) < 0;\n' for name in cases
+    )
+    main = f"int main(int argc, char** argv) {{\n{calls}return 9; }}\n"
+    file, program = tmp_path / "host.cpp", tmp_path / "host"
+    file.write_text(HEAD + functions(cases) + main, encoding="utf-8")
+    command = ["g++", "-std=c++17", "-O0", "-g1", "-w", "-fpermissive", *flags, str(file)]
+    subprocess.run([*command, "-o", str(program)], check=True)
+    return str(program)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
+def test_address_sanitizer_says_the_same_of_ends(tmp_path):
+    wrong = on_host(PAST_AN_END, tmp_path, "-fsanitize=address")
+    for name in PAST_AN_END:
+        done = subprocess.run([wrong, name], capture_output=True, text=True, check=False)
+        assert "ERROR: AddressSanitizer" in done.stderr, name
+    right = on_host(RIGHT, tmp_path, "-fsanitize=address")
+    for name in RIGHT:
+        assert subprocess.run([right, name], capture_output=True, check=False).returncode == 0, name
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
+@pytest.mark.parametrize(("cases", "wrong"), [(WITHOUT_A_VALUE, True), (RIGHT, False)])
+def test_valgrind_says_the_same_of_values(cases, wrong, tmp_path):
+    program = on_host(cases, tmp_path)
+    command = ["valgrind", "-q", "--error-exitcode=3", program]
+    said = {
+        name: subprocess.run([*command, name], capture_output=True, check=False) for name in cases
+    }
+    assert {name for name, done in said.items() if (done.returncode == 3) != wrong} == set()
