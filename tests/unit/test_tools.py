@@ -125,8 +125,8 @@ def test_a_wrong_peer_is_stored_and_named_and_not_compared_with(folder, tmp_path
     assert [each["status"] for each in stored["tables"][0]["rows"]] == ["ok", "ok", "WRONG"]
     (line,) = targets.lines(stored)
     assert line[3:] == [
-        "2.00",
-        "1.8 times CuPy 14.2.0: cuSOLVER's LU factors",
+        "2.00 (missed)",
+        "2.3 times CuPy 14.2.0: cuSOLVER's LU factors",
         "2026-01-31, ``, driver 1.0, CUDA 13.0",
     ]
     wrong = "cupy (TF32): `solve` random, n = 8,192"
