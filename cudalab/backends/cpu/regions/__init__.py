@@ -27,6 +27,7 @@ from cudalab.backends.cpu.regions.cuts import cut
 from cudalab.backends.cpu.regions.definition import definition
 from cudalab.backends.cpu.regions.gathering import gathered
 from cudalab.backends.cpu.regions.given import Given
+from cudalab.backends.cpu.regions.guards import begins_with_guards, settle_guards
 from cudalab.backends.cpu.regions.hidden import note_meetings_elsewhere, refuse_hidden_meetings
 from cudalab.backends.cpu.regions.in_step import ALONE, settle_loops
 from cudalab.backends.cpu.regions.instances import hand_over_numbers
@@ -51,6 +52,7 @@ PASSES = Passes(
         refuse_in_program,  # what only fibers do, as host code may see how its kernels run
         refuse_hidden_meetings,  # barriers in methods, operators and pointers
         refuse_waiting,  # loops that end when another thread has changed memory
+        settle_guards,  # branches with barriers up to the end are guards
         settle_loops,  # kernels without barriers that loops over threads make no faster
     ),
     normalize=(
@@ -228,8 +230,13 @@ def _bodies(analysis: Analysis, kernels: list[Function]) -> dict[tuple[str, bool
             bodies[name, masked] = ""
             for function in analysis.unit.by_name[name]:  # and its specializations
                 body = Body(analysis, function, PASSES, masked=masked)
+                twice = body.leaving and begins_with_guards(analysis.unit, function)
                 try:
-                    bodies[name, masked] += definition(body)
+                    bodies[name, masked] += definition(body, leaving=twice)
+                    if twice:
+                        needed |= body.called
+                        body = Body(analysis, function, PASSES, masked=masked, all_stay=True)
+                        bodies[name, masked] += definition(body)
                 except NotCoveredError as reason:
                     reason.function = name
                     refused.append(reason)

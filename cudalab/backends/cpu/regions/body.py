@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.in_step import arguments
+from cudalab.backends.cpu.regions.in_step import LEAVING, ONE_BY_ONE, arguments
 from cudalab.backends.cpu.regions.parts import Home, Loop, Region
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.words import NotCoveredError, calls
@@ -22,16 +22,26 @@ class Body:
     """The text of one function for all threads of a block, or for those of a mask."""
 
     def __init__(
-        self, analysis: Analysis, function: Function, passes: Passes, *, masked: bool
+        self,
+        analysis: Analysis,
+        function: Function,
+        passes: Passes,
+        *,
+        masked: bool,
+        all_stay: bool = False,
     ) -> None:
-        """Prepare to write `function`; if `masked`, it takes a mask of its threads."""
+        """Prepare to write `function`; if `masked`, it takes a mask of its threads.
+
+        If `all_stay`, it is for blocks of which no thread leaves by a guard.
+        """
         self.analysis, self.unit = analysis, analysis.unit
         self.function, self.facts = function, analysis.facts[function]
         self.passes = passes
         self.levels = self.facts.levels
         self.strides = Strides(self.facts)
         self.masked = masked
-        self.leaving = analysis.has_early_returns(function)
+        self.all_stay = all_stay
+        self.leaving = analysis.has_early_returns(function) and not all_stay
         self.writer = Writer()
         self.region = Region()
         self.homes: dict[str, Home] = {}
@@ -49,10 +59,11 @@ class Body:
         return self.masks[-1] if self.masks else ""
 
     @property
-    def one_by_one(self) -> str:
-        """Text that runs the kernel's threads one after another."""
+    def otherwise(self) -> str:
+        """Text that runs the kernel where not all threads of a block pass its guards."""
         call = arguments(self.function, "cudalab_B")
-        return f"return {self.function.name}_cudalab_one_by_one{call});"
+        name = LEAVING if self.all_stay else ONE_BY_ONE
+        return f"return {self.function.name}_cudalab_{name}{call});"
 
     def number(self) -> int:
         """A number that no other name in this function has."""

@@ -41,8 +41,8 @@ def construct(body: Body, part: Part) -> None:
     homes, masks = dict(body.homes), list(body.masks)
     if statement.kind == "block":
         _block(body, statement, last=last)
-    elif body.facts.in_step and is_guard(statement):
-        body.writer.add(f"if ({_answers(body, statement.condition)}.some) {{ {body.one_by_one} }}")
+    elif (body.facts.in_step or body.all_stay) and is_guard(statement):
+        body.writer.add(f"if ({_answers(body, statement.condition)}.some) {{ {body.otherwise} }}")
     elif statement.kind.startswith("if"):
         _branch(body, statement, last=last)
     elif not body.mask and (steps := steps_of(statement, body.facts, body.strides)):

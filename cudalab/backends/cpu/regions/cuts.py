@@ -137,6 +137,8 @@ def _has_rounds(body: Body, statement: Statement) -> bool:
     """Whether a statement is a loop around regions without barriers, or has to do with one."""
     if body.facts.in_step and (statement.kind == "for" or is_guard(statement)):
         return True
+    if body.all_stay and is_guard(statement):
+        return True
     if not body.mask and steps_of(statement, body.facts, body.strides):
         return True
     return leads_to_rounds(statement, body.facts, body.strides)

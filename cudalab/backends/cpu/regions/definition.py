@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
-from cudalab.backends.cpu.regions.in_step import one_by_one
+from cudalab.backends.cpu.regions.in_step import LEAVING, one_by_one
 from cudalab.backends.cpu.regions.parts import Home, handed_over, nearby, widths, without_defaults
 from cudalab.backends.cpu.regions.rows import are_alike
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.writer import Piece
 
 
-def definition(body: Body) -> str:
-    """The definition of the body's function."""
+def definition(body: Body, *, leaving: bool = False) -> str:
+    """The definition of the body's function, or of the one for blocks of which threads leave."""
     function = body.function
     writer = body.writer
     if body.facts.in_step:
@@ -25,7 +25,9 @@ def definition(body: Body) -> str:
     writer.add(without_defaults(template) if function.is_kernel else template)
     often = body.analysis.is_repeated(function)
     writer.add("" if function.specialized else "static", "CUDALAB_ONCE" if often else "inline")
-    writer.add(f"void {body.analysis.name_for(function, body.masked)}", function.specialized)
+    name = f"{function.name}_cudalab_{LEAVING}" if leaving else ""
+    name = name or body.analysis.name_for(function, body.masked)
+    writer.add(f"void {name}", function.specialized)
     writer.add("(", _parameters(body), ") { CUDALAB_ENTER ;")
     for width in widths(function):
         writer.add(f"::cudalab::assume_no_wrap(blockIdx.x, {width});")
@@ -43,7 +45,7 @@ def definition(body: Body) -> str:
         unit = body.facts.unit
         several = unit.is_flat(function) and not are_alike(unit, function)
         alike = "|| !cudalab_B.flat()" if several else ""
-        writer.add(f"if (CUDALAB_RAGGED {alike}) {{ {body.one_by_one} }}")
+        writer.add(f"if (CUDALAB_RAGGED {alike}) {{ {body.otherwise} }}")
     body.statements(body.facts.statements, last=True)
     writer.add("}\n")
     return writer.text()

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 ALONE = "no barriers; "  # in reasons why the threads of a kernel run one after another
 NEEDLESS = f"{ALONE}each thread has loops of its own"
 
+ONE_BY_ONE = "one_by_one"  # in the name of a function that runs threads one after another
+LEAVING = "leaving"  # in that of one for blocks of which threads leave
 LONG = 64  # rounds that the compiler does not unroll
 
 _LOOPS = frozenset({"for", "while", "do"})
@@ -65,7 +67,7 @@ def is_guard(statement: Statement) -> bool:
 def one_by_one(function: Function) -> list[Piece]:
     """A function that runs the threads of a kernel one after another."""
     pieces: list[Piece] = [*function.template, "CUDALAB_COLD static void"]
-    pieces += [f"{function.name}_cudalab_one_by_one (::cudalab::Block& cudalab_B"]
+    pieces += [f"{function.name}_cudalab_{ONE_BY_ONE} (::cudalab::Block& cudalab_B"]
     for parameter in function.parameters:
         pieces += [",", *parameter.words]
     pieces += [") { CUDALAB_ENTER ; CUDALAB_EACH_ORDERED { CUDALAB_THREAD"]
@@ -82,10 +84,14 @@ def arguments(function: Function, *first: str) -> str:
 
 
 def _returning_early(statements: list[Statement]) -> list[Statement]:
-    """The statements with an early return instead of a branch that extends to the end."""
     last = statements[-1]
-    if last.kind != "if" or last.parts[1:] or not _LOOPS & set(texts(last.words)):
-        return statements
+    extends = last.kind == "if" and not last.parts[1:] and _LOOPS & set(texts(last.words))
+    return returning_early(statements) if extends else statements
+
+
+def returning_early(statements: list[Statement]) -> list[Statement]:
+    """The statements with an early return instead of the branch that extends to their end."""
+    last = statements[-1]
     place = last.own[0]
     opposite = of_text(place, "! (", last.condition, ")")
     leave = Statement("simple", of_text(place, "return ;"))
