@@ -350,9 +350,10 @@ def _misaligned(finding: Finding) -> str:
 
 
 def _uninitialised(finding: Finding) -> str:
+    unused = ", and the thread stores nothing behind it" if finding.note else ""
     return (
         f"{name_of(finding.thread)} reads {_memory(finding)} at {where(finding.place)}; nobody "
-        f"has written it{_detail(finding)}."
+        f"has written it{unused}{_detail(finding)}."
     )
 
 

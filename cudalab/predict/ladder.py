@@ -131,7 +131,7 @@ def codes_of(lab: Lab, variant: Variant, case: Case, gpu: Gpu) -> dict[str, Code
 
 
 def neighbours(rungs: Sequence[Rung]) -> list[float | None]:
-    """How many times as fast each rung is as the one below it on its own ladder."""
+    """How many times as fast each rung is as the nearest one before it of the same ladder."""
     below: dict[str, Rung] = {}
     factors: list[float | None] = []
     for one in rungs:

@@ -51,13 +51,14 @@ def grid(prediction: Prediction) -> Grid:
 
 def _legend(rungs: list[Rung]) -> list[str]:
     """What the columns mean, and the parts of the GPU that they name."""
+    own = next((one.variant for one in rungs if one.variant.endswith(".cu")), "")
+    other = own or "the nearest line above that is a rung of the same ladder"
     named = dict.fromkeys(cell.split()[0] for one in rungs for cell in _limits(one))
     parts = "; ".join(f"{name}: {LIMITS[name]}" for name in named)
     columns = (
         "within: nine of ten measured times of an H100 and an H200 lie as close to the prediction, "
-        "and it is never below the GPU's roofline; times as fast: as the rung before on the same "
-        "ladder; limit, next: the two parts of the GPU that take longest, and the ms that each "
-        "needs alone"
+        f"and it is never below the GPU's roofline; times as fast: as {other}; limit, next: the "
+        "two parts of the GPU that take longest, and the ms that each needs alone"
     )
     return [columns, parts] if rungs else []
 

@@ -65,9 +65,11 @@ FINDINGS = (
     "same_word",  # with values that differ
     "after_free",
     "zero_division",
+    "uninitialised",  # by a thread that stores nothing behind it
 )
 _SAME_WORD, _EARLY_RETURN, _SAME_VALUE, _INNER_ARRAY, _OUT_OF_REACH = 2, 11, 13, 14, 15
-_NOTES = (_SAME_WORD, _EARLY_RETURN, _SAME_VALUE, _INNER_ARRAY)
+_UNUSED_VALUE = 19
+_NOTES = (_SAME_WORD, _EARLY_RETURN, _SAME_VALUE, _INNER_ARRAY, _UNUSED_VALUE)
 _MISSING = (None, "__syncthreads", "__syncwarp", "__threadfence")
 
 

@@ -100,6 +100,7 @@ static void run_threads() {
     last_block = run.observing && run.detects ? paths.last[first] : nullptr;
     switch_to(&run.main_context, run.context[first]);
     in_block = false;
+    end_unset();
     detector.end_part(run.threads);
     run.blocks_done += !run.parked;
 }

@@ -41,6 +41,7 @@ static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes,
     const bool by_word = shape == OBJECT && whole < 4 && !run.counts;
     const bool goes_on = kind == LOAD && !(flags & (IS_VOLATILE | IS_ATOMIC)) && !run.counts;
     run.behind[thread] = how_far(depth, site);
+    if (kind != LOAD && locals.num_unset[thread]) use_unset(thread, site, address);
     for (bool is_first = true; bytes > 0; is_first = false) {
         size_t width = whole;
         if (by_word) width = 4 - (uintptr_t)address % 4;

@@ -15,11 +15,23 @@ struct LocalName {
     size_t zone_bytes, bytes;
 };
 
+// A thread has read what has no value.
+struct UnsetRead {
+    unsigned site;
+    char* address;
+    unsigned bytes, access;
+    LocalName variable;
+    char* low;
+};
+const unsigned MOST_UNSET = 4;  // of a thread, between its stores
+
 static struct {
     unsigned char* states;  // of all stacks
     bool any;               // since they were cleared
-    const volatile void*
-        lent[MAX_THREADS];  // what a thread reads next, though it may have no value
+    UnsetRead unset[MAX_THREADS][MOST_UNSET];
+    unsigned char num_unset[MAX_THREADS];
+    // What a thread reads next, though it may have no value.
+    const volatile void* lent[MAX_THREADS];
 } locals;
 
 static void begin_locals() {
@@ -55,26 +67,68 @@ static char* zone_of(char* p) {
 }
 
 static unsigned site_of_frame(void** frame, unsigned thread, unsigned& depth);
-static __attribute__((noinline)) void report_local(FindingKind kind, unsigned site, char* p,
-                                                   size_t bytes, unsigned access, void** frame) {
-    const unsigned flags = run.module->sites[site].flags;
+
+static void report_local(FindingKind kind, unsigned thread, const UnsetRead& read) {
+    bool fresh;
+    const Place place = run.module->sites.place(read.site);
+    FindingRow& row = findings.report(kind, place, 0, LOCAL_REGION, fresh);
+    if (!fresh) return;
+    row.thread = thread, row.block = run.block;
+    row.access = read.access, row.space = LOCAL, row.bytes = read.bytes;
+    row.has_index = read.variable.bytes == read.bytes ? 2 : 1;
+    row.offset = read.address - read.low;
+    const int64_t end = row.offset + read.bytes - (int64_t)read.variable.bytes;
+    row.beyond = row.offset < 0 ? row.offset : end;
+    snprintf(row.detail, sizeof row.detail, "%s", read.variable.name);
+}
+
+// An access outside of a variable, or a read of what has no value, which matters if its thread
+// stores something behind it: those behind the end of the data often compute with anything.
+static __attribute__((noinline)) void note_local(FindingKind kind, unsigned site, char* p,
+                                                 size_t bytes, unsigned access, void** frame) {
+    const unsigned flags = run.module->sites[site].flags, thread = current.thread;
     if (!run.detects || !site || (flags & IS_FOREIGN && kind == UNINITIALISED)) return;
     unsigned depth;
-    if (flags & IS_HEADER) site = frame ? site_of_frame(frame, current.thread, depth) : 0;
+    if (flags & IS_HEADER) site = frame ? site_of_frame(frame, thread, depth) : 0;
     if (!site) return;
-    bool fresh;
-    FindingRow& row = findings.report(kind, run.module->sites.place(site), 0, LOCAL_REGION, fresh);
-    if (!fresh) return;
-    LocalName known;
+    UnsetRead read = {site, p, (unsigned)bytes, access, {}, nullptr};
     char* const zone = zone_of(p);
-    memcpy(&known, zone, sizeof known);
-    row.thread = current.thread, row.block = run.block;
-    row.access = access, row.space = LOCAL, row.bytes = (unsigned)bytes;
-    const char* const low = zone + known.zone_bytes;
-    row.has_index = known.bytes == bytes ? 2 : 1;
-    row.offset = p - low;
-    row.beyond = p < low ? p - low : p + bytes - (low + known.bytes);
-    snprintf(row.detail, sizeof row.detail, "%s", known.name);
+    memcpy(&read.variable, zone, sizeof read.variable);
+    read.low = zone + read.variable.zone_bytes;
+    unsigned char& count = locals.num_unset[thread];
+    if (kind == OUT_OF_BOUNDS)
+        report_local(kind, thread, read);
+    else if (count < MOST_UNSET)
+        locals.unset[thread][count++] = read;
+}
+
+// The thread stores something at a line: in shared memory only what it reads there matters.
+static __attribute__((noinline)) void use_unset(unsigned thread, unsigned site, const char* to) {
+    const bool is_shared = (size_t)(to - run.dynamic_shared) < DYNAMIC_SHARED ||
+                           (size_t)(to - run.tls) < run.module->tls_bytes;
+    const Sites& sites = run.module->sites;
+    unsigned char& count = locals.num_unset[thread];
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count; ++i) {
+        const UnsetRead read = locals.unset[thread][i];
+        if (is_shared && sites.place(read.site) != sites.place(site))
+            locals.unset[thread][kept++] = read;
+        else
+            report_local(UNINITIALISED, thread, read);
+    }
+    count = (unsigned char)kept;
+}
+// The threads end.
+static void end_unset() {
+    for (unsigned t = 0; locals.any && t < run.threads; ++t) {
+        for (unsigned i = 0; i < locals.num_unset[t]; ++i) {
+            const UnsetRead& read = locals.unset[t][i];
+            const Place place = run.module->sites.place(read.site);
+            if (!findings.find(UNINITIALISED, place, 0, LOCAL_REGION))
+                report_local(UNUSED_VALUE, t, read);
+        }
+        locals.num_unset[t] = 0;
+    }
 }
 
 // Takes an access to the thread's own memory, perhaps by a header that the function of `frame` has
@@ -88,7 +142,7 @@ static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t
     size_t unset = 0, unknown = 0;
     for (size_t i = 0; i < bytes; ++i) {
         if (state[i] == BEFORE || state[i] == BEHIND) {
-            report_local(OUT_OF_BOUNDS, site, p, bytes, kind, frame);
+            note_local(OUT_OF_BOUNDS, site, p, bytes, kind, frame);
             return true;
         }
         unknown += state[i] == NOT_KNOWN;
@@ -98,7 +152,7 @@ static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t
     const bool is_lent = locals.lent[current.thread] == p;
     if (is_lent) locals.lent[current.thread] = nullptr;
     if (unset && kind != STORE && !is_lent && (!is_object || unset == bytes))
-        report_local(UNINITIALISED, site, p, bytes, kind, frame);
+        note_local(UNINITIALISED, site, p, bytes, kind, frame);
     return !unknown;
 }
 static inline bool knows_local(unsigned site, const volatile void* p, size_t bytes, unsigned kind,

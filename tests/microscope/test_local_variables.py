@@ -195,3 +195,53 @@ def test_valgrind_says_the_same_of_values(cases, wrong, tmp_path):
         name: subprocess.run([*command, name], capture_output=True, check=False) for name in cases
     }
     assert {name for name, done in said.items() if (done.returncode == 3) != wrong} == set()
+
+
+BEHIND_THE_END = """
+__global__ void sums(const float* in, float* out, int n) {
+    __shared__ float tile[32];
+    int i = threadIdx.x;
+    float own, sum = 0;
+    if (i < n) own = in[i];
+    tile[i] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int k = 0; k < 32; ++k) sum += tile[k] * own;  // anything behind the end
+    if (i < n) out[i] = sum;
+}
+__global__ void shares(const float* in, float* out, int n) {
+    __shared__ float tile[32];
+    float own;
+    if (threadIdx.x < n) own = in[threadIdx.x];
+    tile[threadIdx.x] = own;  // uninitialised
+    __syncthreads();
+    if (threadIdx.x == 0) out[0] = tile[31];
+}
+__global__ void elects(float* out) {
+    int first;
+    if (threadIdx.x == 0) first = 7;
+    first = __shfl_sync(~0u, first, 0);
+    out[threadIdx.x] = first;
+}
+int main() {
+    float *in, *out;
+    cudaMalloc(&in, 128), cudaMalloc(&out, 128);
+    cudaMemset(in, 0, 128);
+    sums<<<1, 32>>>(in, out, 20);
+    shares<<<1, 32>>>(in, out, 20);
+    elects<<<1, 32>>>(out);
+    cudaDeviceSynchronize();
+    cudaFree(in), cudaFree(out);
+}
+"""
+
+
+def test_what_threads_compute_in_vain_is_a_note(tmp_path):
+    file, report = tmp_path / "behind.cu", tmp_path / "findings.json"
+    file.write_text(BEHIND_THE_END, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
+    subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    rows = json.loads(report.read_text("utf-8"))["findings"]
+    assert [(one["kernel"], one["kind"], one["note"]) for one in rows] == [
+        ("shares", "uninitialised", False),
+        ("sums", "uninitialised", True),
+    ]
