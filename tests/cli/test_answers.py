@@ -270,3 +270,18 @@ int main() {
     assert "program.cu:5: error: a __global__ function call must be configured" in str(caught.value)
     source.write_text(text.replace("    k(d);\n", ""), encoding="utf-8")
     assert outcome(executable([str(source)], "cpu"), "1") == (0, "", "")
+
+
+def test_the_host_finds_a_function_that_alone_is_of_the_mathematical_library(tmp_path):
+    source = tmp_path / "angles.cu"
+    source.write_text(
+        "#include <cmath>\n#include <cstdio>\n"
+        "__global__ void k(float* out) { *out = sinf(*out) + cosf(*out); }\n"
+        "int main(int count, char**) {\n"
+        "    const float x = count / 2.0f;\n"
+        '    printf("%.6f %.6f\\n", sinf(x), cosf(x));\n'
+        "}\n",
+        encoding="utf-8",
+    )
+    done = cudalab("run", "--device", "cpu", str(source))
+    assert done.stdout == b"0.479426 0.877583\n", done.stderr
