@@ -33,7 +33,7 @@ class Kernel:
     is_inside: bool  # of a namespace or class
     has_defaults: bool
     bounds: str  # the first argument of __launch_bounds__, or nothing
-    body: int | None = None  # behind the opening brace, a position in the text; None without a body
+    body: int | None = None  # where a body begins that returns nothing, a position in the text
     body_end: int | None = None  # the closing brace's position in the text; None without a body
     template_parameters: int = 0  # how many a template has; 0 if their number is not certain
     line: int = 0
@@ -164,6 +164,7 @@ def _kernel(each: Declared, words: Words, lines: Lines) -> Kernel:
         at = texts.index("__launch_bounds__", each.first) + 2
         bounds = " ".join(texts[at : words.end_of(at, node.at, ",")])
     template = words.tokens[each.first + 2 : node.first - 1]
+    is_defined, is_void = node.kind == "function", "void" in texts[each.first : named]
     is_certain = not {"template", "..."} & set(texts[each.first + 1 : node.first])
     return Kernel(
         name=short,
@@ -174,8 +175,8 @@ def _kernel(each: Declared, words: Words, lines: Lines) -> Kernel:
         has_defaults=any("=" in texts[one.first : one.last] for one in node.parameters),
         bounds=bounds,
         template_parameters=len(split(template)) if is_certain else 0,
-        body=words.tokens[node.children[-1].first].end if node.kind == "function" else None,
-        body_end=words.tokens[node.last - 1].end if node.kind == "function" else None,
+        body=words.tokens[node.children[-1].first].end if is_defined and is_void else None,
+        body_end=words.tokens[node.last - 1].end if is_defined else None,
         line=lines[words.tokens[named].start],
     )
 

@@ -129,6 +129,8 @@ class Lacking:
 
     def add_header(self, header: str, place: str) -> None:
         """Record an #include of a missing header that is NVIDIA's or belongs to a feature."""
+        if _is_own(header):
+            return None
         if cccl.is_part(header):
             library = next(name for prefix, name in _CCCL if header.startswith(prefix))
             self.hint = cccl.why_missing()
@@ -171,12 +173,17 @@ def is_cuda_name(name: str) -> bool:
 
 def is_cuda_header(name: str) -> bool:
     """Whether a header is one of CUDA's."""
-    return bool(_CUDA_HEADER.match(name)) or has_header(name)
+    return bool(_CUDA_HEADER.match(name) and not _is_own(name)) or has_header(name)
+
+
+def _is_own(header: str) -> bool:
+    """Whether a header is a program's own: NVIDIA's with this ending are in folders."""
+    return header.endswith(".cuh") and "/" not in header
 
 
 def is_missing_header(name: str) -> bool:
     """Whether a header is one of NVIDIA's that the CPU device lacks."""
-    if has_header(name) or (cccl.is_part(name) and cccl.has(name)):
+    if _is_own(name) or has_header(name) or (cccl.is_part(name) and cccl.has(name)):
         return False
     return bool(_CUDA_HEADER.match(name)) or any(_begins(each.headers, name) for each in MISSING)
 

@@ -6,8 +6,10 @@ a compiler says about the rest of a line that it could not read.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.program.refusals import is_cuda_name
@@ -243,6 +245,8 @@ def _own_words(error: Error, names: set[str]) -> str:
         return _about_name(error, name, names)
     if header := _HEADER.match(words):
         path = header[1] or header[2]
+        if folder := _folder_with(path, Path(error.path).parent):
+            return f"no header {path}; it is in {folder}: add -I {folder}"
         other = close_header(path)
         return f"no header {path}" + (f"; did you mean {other}?" if other else "")
     if "void value not ignored" in words and "<<<" in error.source:
@@ -255,6 +259,15 @@ def _own_words(error: Error, names: set[str]) -> str:
             ": the size is a constant, or the launch's third value (extern __shared__ T name[])"
         )
     return words
+
+
+def _folder_with(header: str, source: Path) -> str:
+    """A folder beside a source, or beside its folder, that has a header; empty if none has it."""
+    if Path(header).is_absolute() or ".." in Path(header).parts:
+        return ""
+    beside = [*source.glob(f"*/{header}"), *(source / "..").glob(header)]
+    found = sorted(beside) or sorted((source / "..").glob(f"*/{header}"))
+    return os.path.normpath(str(found[0])[: -len(header)]) if found else ""
 
 
 def _about_launch(error: Error) -> str:

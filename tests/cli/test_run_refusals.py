@@ -83,6 +83,21 @@ def test_what_the_linker_misses_is_named_by_the_programs_line(tmp_path):
     assert ".cpp" not in message
 
 
+@pytest.mark.parametrize("folder", ["lab/include", "lab", "common"])
+def test_a_header_in_a_folder_beside_is_found(folder, tmp_path):
+    source = tmp_path / "lab" / "src" / "sum.cu" if folder == "lab" else tmp_path / "lab" / "sum.cu"
+    header = tmp_path / folder / "cuda_utils.cuh"  # not one of CUDA's, in spite of its name
+    for each in (source, header):
+        each.parent.mkdir(parents=True, exist_ok=True)
+    header.write_text("#pragma once\n", encoding="utf-8")
+    source.write_text('#include "cuda_utils.cuh"\nint main() {}\n', encoding="utf-8")
+    said = cudalab("run", "--device", "cpu", str(source)).stderr.decode()
+    found = str(header.parent)
+    assert f":1: error: no header cuda_utils.cuh; it is in {found}: add -I {found}" in said
+    done = cudalab("run", "--device", "cpu", "-I", found, str(source))
+    assert done.returncode == 0, done.stderr
+
+
 def test_program_without_main(tmp_path):
     source = tmp_path / "kernel.cu"
     source.write_text("__global__ void k(int *a) { a[0] = 1; }\n")
