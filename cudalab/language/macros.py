@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import Name, Node, Scope
 from cudalab.language.syntax import KEYWORDS, Words
-from cudalab.language.tokens import ALTERNATIVES, Token, tokenize
+from cudalab.language.tokens import ALTERNATIVES, Token, closing_angle, tokenize
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     Edit = tuple[int, int, str]
 
@@ -75,12 +75,24 @@ def read_body(macro: Macro, scope: Scope) -> tuple[Words, Node]:
         for token, after in pairwise(tokens)
         if after.kind == "name" and after.text not in KEYWORDS | ALTERNATIVES.keys()
     }
+    templates = set(_called_templates(tokens))
     for name in macro.parameters:  # what stands before a name is a type
-        inner.declare(Name(name, "type" if name in types else "variable"))
+        kind = "type" if name in types else "function" if name in templates else "variable"
+        inner.declare(Name(name, kind))
     before = Token("sign", "{", macro.start, macro.start)
     after = [Token("sign", text, macro.end, macro.end) for text in ";}"]
     words = Words([before, *tokens, *after])
     return words, Reader(words).statement(0, len(words), inner)
+
+
+def _called_templates(tokens: list[Token]) -> Iterator[str]:
+    """The names before template arguments that are launched or called: `f<T><<<`, `f<T>(`."""
+    for i in range(len(tokens) - 1):
+        close = closing_angle(tokens, i + 1) if tokens[i + 1].text == "<" else None
+        if close is not None and tokens[i].kind == "name":
+            after = "".join(each.text for each in tokens[close + 1 : close + 4])
+            if after == "<<<" or after[:1] == "(":
+                yield tokens[i].text
 
 
 def _joined(tokens: list[Token]) -> list[Token]:

@@ -285,3 +285,25 @@ def test_the_host_finds_a_function_that_alone_is_of_the_mathematical_library(tmp
     )
     done = cudalab("run", "--device", "cpu", str(source))
     assert done.stdout == b"0.479426 0.877583\n", done.stderr
+
+
+def test_a_macro_launches_templates_that_its_parameters_name(tmp_path):
+    source = tmp_path / "macro.cu"
+    source.write_text(
+        "#include <cstdio>\n"
+        "template <class T> __global__ void set(T* p, T v) { p[threadIdx.x] = v; }\n"
+        "template <class T, int N> __global__ void add(T* p, T v) { p[threadIdx.x] += v * N; }\n"
+        "#define BOTH(first, second, type, number, least) \\\n"
+        "    first<type><<<1, number>>>(d, 2); \\\n"
+        "    if (least < number && number > (3)) second<type, 3><<<1, number>>>(d, 1);\n"
+        "int main() {\n"
+        "    float *d, h[4];\n"
+        "    cudaMalloc(&d, sizeof h);\n"
+        "    BOTH(set, add, float, 4, 2)\n"
+        "    cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);\n"
+        '    printf("%g %g\\n", h[0], h[3]);\n'
+        "}\n",
+        encoding="utf-8",
+    )
+    done = cudalab("run", "--device", "cpu", str(source))
+    assert done.stdout == b"5 5\n", done.stderr
