@@ -69,7 +69,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
             counted = counted && beyond[key / TOP_BIT].add(key, 1u);
     };
     split_tile(bits, n, bucket_of, bucket_of.buckets(), reserve, put, memory);
-    if (!__syncthreads_and(counted)) return state->require(false);
+    const bool fits = __syncthreads_and(counted);
+    state->require(fits);
+    if (!fits) return;
     for (unsigned i = threadIdx.x; i < 2 * TILE_VALUES; i += THREADS_PER_BLOCK) {
         const Tally<TILE_VALUES>& tally = beyond[i / TILE_VALUES];
         const unsigned count = tally.counts[i % TILE_VALUES];
@@ -92,7 +94,9 @@ __device__ inline void count_values(const Bits* slot, Slots* state, unsigned buc
     bool counted = true;
     for (unsigned i = threadIdx.x; i < BUCKET_ITEMS; i += BUCKET_THREADS)
         counted = counted && values.add(slot[i], 1u);
-    if (!__syncthreads_and(counted)) return state->require(false);
+    const bool fits = __syncthreads_and(counted);
+    state->require(fits);
+    if (!fits) return;
     const unsigned kept = threadIdx.x < MAX_VALUES ? values.kept[threadIdx.x] : 0;
     if (kept == 0) return;
     for (unsigned i = 0; i < MAX_VALUES; ++i)
@@ -141,7 +145,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) f
     Slots* state, const T* in, T* spare, T* out, Progress* progress, Word* statuses, unsigned n) {
     const bool failed = load(&state->failed) != 0;
     if (blockIdx.x == 0) state->clear();
-    if (!failed) return fill_runs(out, state);
+    if (!failed) {
+        fill_runs(out, state);
+        return;
+    }
     if (sweep_all_passes<SHORT_KEYS_PER_THREAD>(in, spare, out, progress, statuses, n))
         state->failed = 0;
 }

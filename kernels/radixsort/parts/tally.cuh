@@ -12,17 +12,23 @@ struct Tally {
 
     // False if there is no place for the value.
     __device__ bool add(unsigned value, unsigned count) {
-        const unsigned marked = value | TOP_BIT, first = marked * 2654435761u >> 20;
-#pragma unroll 1  // the first place, nearly always
-        for (unsigned tries = 0; tries < MAX_TRIES; ++tries) {
-            const unsigned place = (first + tries) % PLACES;
-            unsigned other = *(const volatile unsigned*)&kept[place];
-            if (other == 0) other = atomicCAS(&kept[place], 0u, marked);
-            if (other == 0 || other == marked) {
-                atomicAdd(&counts[place], count);
-                return true;
-            }
+        const unsigned marked = value | TOP_BIT;
+        return add_from<MAX_TRIES>(marked * 2654435761u >> 20, marked, count);
+    }
+    // Tries a place; nearly always it is the right one. No loop: on the CPU device, a loop that an
+    // atomic operation ends would be taken for one that waits for other threads.
+    template <unsigned TRIES>
+    __device__ bool add_from(unsigned place, unsigned marked, unsigned count) {
+        unsigned& there = kept[place % PLACES];
+        unsigned other = *(const volatile unsigned*)&there;
+        if (other == 0) other = atomicCAS(&there, 0u, marked);
+        if (other == 0 || other == marked) {
+            atomicAdd(&counts[place % PLACES], count);
+            return true;
         }
-        return false;
+        if constexpr (TRIES > 1)
+            return add_from<TRIES - 1>(place + 1, marked, count);
+        else
+            return false;
     }
 };
