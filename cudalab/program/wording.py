@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -246,7 +247,7 @@ def _own_words(error: Error, names: set[str]) -> str:
     if header := _HEADER.match(words):
         path = header[1] or header[2]
         if folder := _folder_with(path, Path(error.path).parent):
-            return f"no header {path}; it is in {folder}: add -I {folder}"
+            return f"no header {path}; it is in {folder}: add -I {shlex.quote(folder)}"
         other = close_header(path)
         return f"no header {path}" + (f"; did you mean {other}?" if other else "")
     if "void value not ignored" in words and "<<<" in error.source:

@@ -1,5 +1,7 @@
 """`cudalab run`: its own failures, whose exit status is 125."""
 
+import shlex
+
 import pytest
 from whole_programs import MIXED, cudalab, run
 
@@ -83,7 +85,7 @@ def test_what_the_linker_misses_is_named_by_the_programs_line(tmp_path):
     assert ".cpp" not in message
 
 
-@pytest.mark.parametrize("folder", ["lab/include", "lab", "common"])
+@pytest.mark.parametrize("folder", ["lab/include", "lab", "our code"])
 def test_a_header_in_a_folder_beside_is_found(folder, tmp_path):
     source = tmp_path / "lab" / "src" / "sum.cu" if folder == "lab" else tmp_path / "lab" / "sum.cu"
     header = tmp_path / folder / "cuda_utils.cuh"  # not one of CUDA's, in spite of its name
@@ -93,7 +95,10 @@ def test_a_header_in_a_folder_beside_is_found(folder, tmp_path):
     source.write_text('#include "cuda_utils.cuh"\nint main() {}\n', encoding="utf-8")
     said = cudalab("run", "--device", "cpu", str(source)).stderr.decode()
     found = str(header.parent)
-    assert f":1: error: no header cuda_utils.cuh; it is in {found}: add -I {found}" in said
+    assert (
+        f":1: error: no header cuda_utils.cuh; it is in {found}: add -I {shlex.quote(found)}"
+        in said
+    )
     done = cudalab("run", "--device", "cpu", "-I", found, str(source))
     assert done.returncode == 0, done.stderr
 
