@@ -36,6 +36,7 @@ MISTAKEN = {
     # nvcc knows nothing of its "#pragma acc": the host's loop follows pointers to the device.
     "examples/chapter08/cuda-openacc": "a device pointer in the host's code",
     "Samples/0_Introduction/simpleAssert/simpleAssert": "an assertion fails",
+    "dev/cuda/permute": "a kernel that is called as a function",
     "appendix_a/dot": "memory that is freed twice",  # by the destructor of a kernel's argument
     **dict.fromkeys(
         (
