@@ -69,7 +69,7 @@ def test_each_kind_of_memory_is_looked_at_however_it_is_reached(tmp_path):
         assert places <= set(report["not_looked_at"])
     what = {row["line"]: row["what"] for row in report["findings"]}
     far = next(n for n, line in enumerate(lines, 1) if "++;  // bug" in line)
-    assert far in unseen or "index 16 of the array c[16]" in what[far]
+    assert "index 16 of the array c[16]" in what[far] or "past the end of 'c'" in what[far]
     values = next(n for n, line in enumerate(lines, 1) if "bug: other values" in line)
     assert [row["note"] for row in report["findings"] if row["line"] == values] == [False]
     fields = next(n for n, line in enumerate(lines, 1) if "f->a" in line)

@@ -84,6 +84,8 @@ WITHOUT_A_VALUE = {
     "bytes": "char b[4]; memset(b, 1, n - 1); return b[n - 1] + 1;",
     "update": "unsigned x; x |= n; return x;",
 }
+# What AddressSanitizer does not see: it looks at what lies there.
+FAR = {"index": "int a[4] = {}, i[2] = {0, 40}; return a[i[n - 3]];"}
 # What valgrind does not see: the place still has the value of the round before.
 OF_BEFORE = {
     "again": "int s = 0; for (int i = 0; i < 2; ++i) { int x; if (!i) x = 3; s += x; } return s;"
@@ -119,6 +121,7 @@ RIGHT = {
 }
 FOUND = [
     ("out_of_bounds", PAST_AN_END),
+    ("out_of_bounds", FAR),
     ("uninitialised", WITHOUT_A_VALUE),
     ("uninitialised", OF_BEFORE),
 ]

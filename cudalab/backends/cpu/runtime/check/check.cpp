@@ -33,6 +33,7 @@ static void* worker_main(void*) {
         while (!running) pthread_cond_wait(&work, &mutex);
         pthread_mutex_unlock(&mutex);
         run_blocks();
+        end_index();
         pthread_mutex_lock(&mutex);
         running = run.stopping = 0;  // or the next library would be stopped in its constructors
         pthread_cond_broadcast(&done);

@@ -153,6 +153,8 @@ static struct {
     uintptr_t index;
     const ArrayType* array;
     bool is_open;
+    unsigned thread;
+    uint64_t block;
 } failed;
 
 static __attribute__((noinline)) void report_index(FindingKind kind, unsigned space) {
@@ -160,17 +162,38 @@ static __attribute__((noinline)) void report_index(FindingKind kind, unsigned sp
     const Place place = run.module->sites.place(failed.site);
     FindingRow& row = findings.report(kind, place, 0, NO_REGION, fresh);
     if (!fresh) return;
-    row.thread = current.thread, row.block = run.block;
+    row.thread = failed.thread, row.block = failed.block;
     row.space = space, row.has_index = kind == OUT_OF_BOUNDS;
     int used = snprintf(row.detail, sizeof row.detail, "index %lld of an array of type ",
                         (long long)failed.index);
     for (const char* c = failed.array->name; *c && used + 1 < (int)sizeof row.detail; ++c)
         if (*c != '\'' && *c != ' ') row.detail[used++] = *c;  // compilers differ in these
 }
+// Whether the array of the index that failed is a local variable, though the access, which is made
+// at `p`, is not near it.
+static inline bool indexed_local(const volatile void* p, size_t bytes) {
+    const char* size = strchr(failed.array->name, '[');
+    size_t items = 1;  // of an element that is an array
+    while (size && (size = strchr(size + 1, '['))) items *= strtoul(size + 1, nullptr, 10);
+    const char* const element = (const char*)p - (int64_t)failed.index * (int64_t)(items * bytes);
+    return locals.any && is_on_stack(element) && *states_of(element) != NOT_KNOWN;
+}
 // The index is one within a larger object, whose end the access may or may not pass.
 static inline void end_index() {
     if (failed.site && failed.is_open) report_index(PAST_INNER_ARRAY, GLOBAL);
     failed.site = 0;
+}
+// An access, which may be that of the index; others of its line read what the index is made of.
+static __attribute__((noinline)) void settle_index(unsigned site, const volatile void* p,
+                                                   size_t bytes) {
+    const Sites& sites = run.module->sites;
+    const bool is_there =
+        sites[site].flags & IS_HEADER || sites.place(failed.site) == sites.place(site);
+    if (!is_there) return end_index();
+    if (is_on_stack(p) || (failed.is_open && indexed_local(p, bytes))) {
+        report_index(OUT_OF_BOUNDS, LOCAL);
+        failed.site = 0;
+    }
 }
 // Of the thread's own memory the alignment is looked at, the index that has led there, and of local
 // variables that are known the bounds, and whether they have a value.
@@ -178,11 +201,9 @@ static inline void note_own(unsigned site, const volatile void* p, size_t bytes,
                             Shape shape = SCALAR, void** frame = nullptr) {
     const bool on_stack = is_on_stack(p);
     bool known = false;
-    if (failed.site) {
-        const Sites& sites = run.module->sites;
-        known = on_stack && sites.place(failed.site) == sites.place(site);
-        if (known) report_index(OUT_OF_BOUNDS, LOCAL), failed.is_open = false;
-        end_index();
+    if (failed.site && on_stack) {
+        settle_index(site, p, bytes);
+        known = !failed.site;
     }
     known = known || (on_stack && knows_local(site, p, bytes, kind, shape != SCALAR, frame));
     const unsigned within = kind == STORE ? IN_FRAME | IS_WHOLE : IS_WHOLE;
@@ -253,7 +274,6 @@ static void written_by_library(const char* address, size_t bytes) {
 // Whether an access is to be observed as the kernel's own.
 static inline bool is_observed(const volatile void* p, size_t bytes, unsigned kind,
                                bool is_volatile, void* return_address, void** frame) {
-    if (!is_own(p)) end_index();
     if (!run.observing || !runs_kernels) {
         if (kind == STORE && library_access) written_by_library((char*)p, bytes);
         if (!runs_kernels)
@@ -270,6 +290,7 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
     if (!is_observed(p, bytes, kind, is_volatile, return_address, frame)) return;
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
+    if (failed.site && !is_own(p)) settle_index(site, p, bytes);
     if (shape == WHOLE) {  // a size is a multiple of the alignment
         const size_t most = bytes & -bytes;
         if ((uintptr_t)p & ((most > 8 ? 8 : most) - 1)) run.module->sites.looks[site] |= UNALIGNED;
@@ -290,6 +311,7 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
 static __attribute__((noinline)) void access_at(unsigned site, void* p, size_t bytes, unsigned kind,
                                                 void* return_address, void** frame) {
     if (!is_observed(p, bytes, kind, false, return_address, frame)) return;
+    if (failed.site && !is_own(p)) settle_index(site, p, bytes);
     if (is_own(p)) {
         note_own(site, p, bytes, kind);
         if (!is_counted_local(site, p, kind)) return;
@@ -486,7 +508,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
     EXPORT void cudalab_read##n(void* p, unsigned site) {                                    \
         if (last_block && !run.attention) {                                                  \
             if (is_on_stack(p)) return note_own(site, p, n, LOAD);                           \
-            end_index();                                                                     \
+            if (failed.site) settle_index(site, p, n);                                       \
             if (just_loads(site, (char*)p, n)) return;                                       \
         }                                                                                    \
         access_at(site, p, n, LOAD, CALLER);                                                 \
@@ -582,7 +604,7 @@ EXPORT void __ubsan_handle_out_of_bounds(const Indexing* indexing, uintptr_t ind
     if (!here.site || here.flags & IS_HEADER) return;
     end_index();
     const bool local = here.flags & IS_LOCAL;
-    failed = {here.site, index, indexing->array, false};
+    failed = {here.site, index, indexing->array, false, current.thread, run.block};
     if (local || run.module->sites[here.site].flags & IS_FIXED)
         report_index(OUT_OF_BOUNDS, local ? LOCAL : GLOBAL);
     else
