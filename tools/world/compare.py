@@ -44,6 +44,7 @@ VERDICTS = {  # those of a program that ends on both devices come first
 }
 REFUSED = 125
 _OTHER_HASH = "not what the GPU printed, whose hash alone is stored"
+_STATUS = "status on the"
 _NOTHING = hashlib.sha256(b"").hexdigest()[:16]  # printed
 _WITHOUT_ANSWER = {
     "not compiled": "nvcc does not compile it",
@@ -100,6 +101,8 @@ def _row(program: Program, ours: Json, theirs: Json | None, before: Json | None)
         verdict, reason = ("same", "") if is_same else ("unjudged", _OTHER_HASH)
         if program.varies and not is_same:
             verdict, reason = _varying(program, ours, None)
+        elif ours["status"] != 0 and not (before and before["reason"].startswith(_STATUS)):
+            verdict, reason = "failed", f"{_STATUS} CPU device: {ours['status']}"
     return {
         "set": program.set,
         "program": program.name,
@@ -144,7 +147,7 @@ def _compared(program: Program, ours: Json, theirs: Json) -> tuple[str, str]:
     one, other = _text(program, ours), _text(program, theirs)
     found = "different"
     if theirs["status"] != 0:
-        return "unjudged", f"status on the GPU: {theirs['status']}"
+        return "unjudged", f"{_STATUS} GPU: {theirs['status']}"
     if ours["status"] == 0 and one == other:
         found = "same" if other else "unjudged"
     elif ours["status"] == 0 and same_lines(one, other):
