@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tools.world.compare import VERDICTS, judged
+from tools.world.compare import VERDICTS, _row, judged
 from tools.world.masks import close, masked, same_lines
 from tools.world.programs import STORED, Program, by_build, chosen, programs, sets
 
@@ -106,3 +106,13 @@ def test_programs_are_chosen_by_their_stored_verdicts_in_the_order_that_is_given
     assert given == sorted(given)
     assert set(given) == {"none", "slow"}
     assert len(given) == sum(verdict.get((p.set, p.name), "none") in given for p in programs())
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "verdict"),
+    [(0, "", "unjudged"), (-6, "", "failed"), (1, "status on the GPU: 1", "unjudged")],
+)
+def test_a_crash_is_no_missing_answer(status, said, verdict):
+    before = {"cuda_sha256": "0123456789abcdef", "cuda": "a GPU", "reason": said}
+    ours = {**outcome("1\n", status), "limit_s": 60, "on": "a CPU"}
+    assert _row(PROGRAM, ours, None, before)["verdict"] == verdict
