@@ -50,9 +50,9 @@ def edits(
             if node.first not in done:
                 yield from _declaration(node, words, text, shown)
             done.add(node.first)
-        for i, name in _called(words, body, names):
+        for i, edit in _called(words, body, names):
             if i not in done and not refused(words.tokens[i].start):
-                yield words.tokens[i].start, words.tokens[i].end, name
+                yield edit
             done.add(i)
 
 
@@ -68,23 +68,35 @@ def _addressed(words: Words, body: Node) -> frozenset[str]:
     )
 
 
-def _called(words: Words, body: Node, names: Collection[str]) -> Iterator[tuple[int, str]]:
-    """The words that get another name in calls.
+def _called(words: Words, body: Node, names: Collection[str]) -> Iterator[tuple[int, Edit]]:
+    """The edits of names of functions and of arguments, each with its first token.
 
-    Lanes hand on variables of these `names`, though some have none of a value: which of the lanes
-    has given one decides whether `old = __shfl_sync(mask, old, 0)` is right. What functions of the
-    C library set is to be seen.
+    Lanes hand on variables of these `names`, or parts of them, though some have none of a value:
+    which of the lanes has given one decides whether `old = __shfl_sync(mask, old, 0)` is right.
+    What functions of the C library set is to be seen.
     """
-    texts = words.texts
+    texts, tokens = words.texts, words.tokens
     for i in range(body.first, body.last - 1):
         if texts[i] in _SETTERS and texts[i + 1] == "(" and texts[i - 1] not in (".", "->", "::"):
-            yield i, f"::cudalab::cudalab_{texts[i]}"
+            yield i, (tokens[i].start, tokens[i].end, f"::cudalab::cudalab_{texts[i]}")
         if "shfl" not in texts[i] or texts[i + 1] not in ("(", "<"):
             continue
         first = texts.index("(", i)
         for k in range(first + 1, words.behind(first, body.last) - 1):
-            if texts[k] in names and texts[k - 1] in ("(", ",") and texts[k + 1] in (")", ","):
-                yield k, f"::cudalab::cudalab_as_it_is({texts[k]})"
+            if texts[k] not in names or texts[k - 1] not in ("(", ","):
+                continue
+            last = _part(words, k, body.last)
+            if texts[last] in (")", ","):
+                yield k, (tokens[k].start, tokens[k].start, "::cudalab::cudalab_as_it_is(")
+                yield last, (tokens[last].start, tokens[last].start, ")")
+
+
+def _part(words: Words, i: int, end: int) -> int:
+    """The index behind a variable, or behind a part of it, such as `best.sums[k]`."""
+    texts, i = words.texts, i + 1
+    while texts[i] in (".", "["):
+        i = i + 2 if texts[i] == "." else words.behind(i, end)
+    return i
 
 
 def _is_plain(node: Node, words: Words) -> bool:
@@ -114,22 +126,6 @@ def _in_switch(node: Node, words: Words) -> bool:
         depth += (texts[i] == ")") - (texts[i] == "(")
         i -= 1
     return texts[i] == "switch"
-
-
-def _shuffled(words: Words, body: Node, names: Collection[str]) -> Iterator[Edit]:
-    """The edits for variables of these names that lanes hand on, though some have given no value.
-
-    Of `old = __shfl_sync(mask, old, 0)` it matters whether the lane has one that gives it.
-    """
-    texts = words.texts
-    for i in range(body.first, body.last - 1):
-        if "shfl" not in texts[i] or texts[i + 1] not in ("(", "<"):
-            continue
-        first = texts.index("(", i)
-        for k in range(first + 1, words.behind(first, body.last) - 1):
-            if texts[k] in names and texts[k - 1] in ("(", ",") and texts[k + 1] in (")", ","):
-                token = words.tokens[k]
-                yield token.start, token.end, f"::cudalab::cudalab_as_it_is({token.text})"
 
 
 def _declaration(node: Node, words: Words, text: str, shown: frozenset[str]) -> Iterator[Edit]:

@@ -12,10 +12,6 @@ extern "C" void cudalab_check_remove(unsigned number);
 
 namespace cudalab {
 
-// An object, such as a struct, counts as several accesses, as wide as its address allows: it need
-// not lie at a multiple of its size. A scalar or a vector has to.
-// WHOLE: an object that the program copies as its type, whose alignment is not known here.
-enum Shape { SCALAR, OBJECT, WHOLE };
 // g++ says so of packed members alone; clang also of a cast of what it knows to lie anywhere, which
 // a GPU takes for aligned.
 #ifdef __clang__
@@ -169,14 +165,20 @@ static __attribute__((noinline)) void report_index(FindingKind kind, unsigned sp
     for (const char* c = failed.array->name; *c && used + 1 < (int)sizeof row.detail; ++c)
         if (*c != '\'' && *c != ' ') row.detail[used++] = *c;  // compilers differ in these
 }
-// Whether the array of the index that failed is a local variable, though the access, which is made
-// at `p`, is not near it.
-static inline bool indexed_local(const volatile void* p, size_t bytes) {
+// The first element of the array of the index that failed, if that is accessed at `p`.
+static inline char* first_element(const volatile void* p, size_t bytes) {
     const char* size = strchr(failed.array->name, '[');
     size_t items = 1;  // of an element that is an array
     while (size && (size = strchr(size + 1, '['))) items *= strtoul(size + 1, nullptr, 10);
-    const char* const element = (const char*)p - (int64_t)failed.index * (int64_t)(items * bytes);
-    return locals.any && is_on_stack(element) && *states_of(element) != NOT_KNOWN;
+    return (char*)p - (int64_t)failed.index * (int64_t)(items * bytes);
+}
+// Whether the access at `p` may be that of the index: the array is a local variable.
+static inline bool indexed_local(const volatile void* p, size_t bytes) {
+    char* const first = first_element(p, bytes);
+    const bool in_variable = locals.any && is_on_stack(first) && *states_of(first) > BEHIND;
+    if (!is_on_stack(p)) return failed.is_open && in_variable;
+    if (!locals.any || *states_of(p) <= BEHIND) return true;
+    return in_variable && zone_of((char*)p) == zone_of(first);
 }
 // The index is one within a larger object, whose end the access may or may not pass.
 static inline void end_index() {
@@ -190,7 +192,7 @@ static __attribute__((noinline)) void settle_index(unsigned site, const volatile
     const bool is_there =
         sites[site].flags & IS_HEADER || sites.place(failed.site) == sites.place(site);
     if (!is_there) return end_index();
-    if (is_on_stack(p) || (failed.is_open && indexed_local(p, bytes))) {
+    if (indexed_local(p, bytes)) {
         report_index(OUT_OF_BOUNDS, LOCAL);
         failed.site = 0;
     }
@@ -205,7 +207,7 @@ static inline void note_own(unsigned site, const volatile void* p, size_t bytes,
         settle_index(site, p, bytes);
         known = !failed.site;
     }
-    known = known || (on_stack && knows_local(site, p, bytes, kind, shape != SCALAR, frame));
+    known = known || (on_stack && knows_local(site, p, bytes, kind, shape, frame));
     const unsigned within = kind == STORE ? IN_FRAME | IS_WHOLE : IS_WHOLE;
     known |= (run.module->sites[site].flags & within) != 0;
     const unsigned in_memory = known ? LOCAL_MEMORY : LOCAL_MEMORY | NOT_KNOWN_LOCAL;
@@ -291,15 +293,15 @@ static __attribute__((noinline)) void access(const volatile void* p, size_t byte
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
     if (failed.site && !is_own(p)) settle_index(site, p, bytes);
-    if (shape == WHOLE) {  // a size is a multiple of the alignment
+    if (shape == WHOLE || shape == PASSED) {  // a size is a multiple of the alignment
         const size_t most = bytes & -bytes;
         if ((uintptr_t)p & ((most > 8 ? 8 : most) - 1)) run.module->sites.looks[site] |= UNALIGNED;
-        shape = OBJECT;
     }
     if (is_own(p)) {
         note_own(site, p, bytes, kind, shape, frame);
         if (!is_counted_local(site, p, kind)) return;
     }
+    if (shape != SCALAR) shape = OBJECT;
     unsigned how = is_volatile ? IS_VOLATILE : 0;
     if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, frame, shape);
     if (flags & IS_HEADER) return;
@@ -575,10 +577,10 @@ EXPORT void __tsan_write_range(void* p, size_t bytes) {
 }
 // For objects in registers (objects.py).
 EXPORT void __tsan_read_object(void* p, size_t bytes) {
-    access(p, bytes, WHOLE, LOAD, false, CALLER);
+    access(p, bytes, PASSED, LOAD, false, CALLER);
 }
 EXPORT void __tsan_write_object(void* p, size_t bytes) {
-    access(p, bytes, WHOLE, STORE, false, CALLER);
+    access(p, bytes, PASSED, STORE, false, CALLER);
 }
 EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
     access(from, bytes, OBJECT, LOAD, false, CALLER);
@@ -632,10 +634,14 @@ EXPORT void cudalab_block_of_library() {
 }
 EXPORT void __tsan_init() {}
 // A local variable comes to life, and the function that has it ends.
-EXPORT void cudalab_local(void* zone, size_t zone_bytes, size_t bytes, int has_value,
+EXPORT void cudalab_local(void* zone, size_t zone_bytes, size_t bytes, LocalState state,
                           const char* name) {
     if (run.observing && run.detects && runs_kernels && is_on_stack(zone))
-        local_begins((char*)zone, zone_bytes, bytes, has_value, name);
+        local_begins((char*)zone, zone_bytes, bytes, state, name);
+}
+EXPORT void cudalab_padding(void* object, size_t bytes) {
+    if (run.observing && run.detects && runs_kernels && is_on_stack(object))
+        end_padding((char*)object, bytes);
 }
 EXPORT void cudalab_lend(const volatile void* variable) {
     if (runs_kernels) locals.lent[current.thread] = variable;

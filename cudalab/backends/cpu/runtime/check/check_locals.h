@@ -6,8 +6,11 @@
 
 namespace cudalab {
 
-// Of a byte of a stack.
-enum LocalState : unsigned char { NOT_KNOWN, BEFORE, BEHIND, NO_VALUE, HAS_VALUE };
+// An object, such as a struct, counts as several accesses, as wide as its address allows: it need
+// not lie at a multiple of its size. A scalar or a vector has to.
+// WHOLE: an object that the program copies as its type, whose alignment is not known here; PASSED:
+// perhaps of a larger one.
+enum Shape { SCALAR, OBJECT, WHOLE, PASSED };
 
 // What a zone before a variable holds.
 struct LocalName {
@@ -45,15 +48,21 @@ static void forget_locals() {
     locals.any = false;
 }
 
-static void local_begins(char* zone, size_t zone_bytes, size_t bytes, bool has_value,
+static void local_begins(char* zone, size_t zone_bytes, size_t bytes, LocalState begins,
                          const char* name) {
     locals.any = true;
     const LocalName known = {name, zone_bytes, bytes};
     memcpy(zone, &known, sizeof known);
     unsigned char* state = states_of(zone);
     memset(state, BEFORE, zone_bytes);
-    memset(state + zone_bytes, has_value ? HAS_VALUE : NO_VALUE, bytes);
+    memset(state + zone_bytes, begins, bytes);
     memset(state + zone_bytes + bytes, BEHIND, LOCAL_ZONE);
+    if (begins == NO_FIELD) memset(zone + zone_bytes, 1, bytes);
+}
+// What has been set to zero in an object that has just begun is no part of a field.
+static void end_padding(const char* object, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i)
+        if (!object[i]) states_of(object)[i] = HAS_VALUE;
 }
 
 // The start of the zone before the variable to which a byte belongs.
@@ -61,7 +70,7 @@ static char* zone_of(char* p) {
     const unsigned char* state = states_of(p);
     const unsigned char* const low = states_of(stack_low(current.thread));
     while (state > low && *state == BEHIND) --state;
-    while (state > low && *state >= NO_VALUE) --state;
+    while (state > low && *state > BEHIND) --state;
     while (state > low && state[-1] == BEFORE) --state;
     return run.stacks + (state - locals.states);
 }
@@ -131,32 +140,44 @@ static void end_unset() {
     }
 }
 
+// Whether no field of the object around a byte has a value.
+static bool has_no_field(char* p) {
+    LocalName variable;
+    char* const zone = zone_of(p);
+    memcpy(&variable, zone, sizeof variable);
+    return !memchr(states_of(zone + variable.zone_bytes), HAS_VALUE, variable.bytes);
+}
+
 // Takes an access to the thread's own memory, perhaps by a header that the function of `frame` has
 // called; whether all of it is known.
 static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t bytes,
-                                                  unsigned kind, bool is_object, void** frame) {
+                                                  unsigned kind, Shape shape, void** frame) {
     unsigned char* state = states_of(p);
     // Some compilers set a variable to zero together with its zones, before it begins.
     if (*state == BEFORE && kind == STORE && bytes > 2 * LOCAL_ZONE && state[-1] != BEFORE)
         return true;
     size_t unset = 0, unknown = 0;
+    bool by_fields = shape != SCALAR;
     for (size_t i = 0; i < bytes; ++i) {
         if (state[i] == BEFORE || state[i] == BEHIND) {
             note_local(OUT_OF_BOUNDS, site, p, bytes, kind, frame);
             return true;
         }
-        unknown += state[i] == NOT_KNOWN;
-        unset += state[i] == NO_VALUE;
-        if (state[i] == NO_VALUE && kind != LOAD) state[i] = HAS_VALUE;
+        by_fields |= state[i] == NO_FIELD;
+        unknown += state[i] == NOT_KNOWN || (state[i] == CONSTRUCTED && kind != STORE);
+        unset += state[i] == NO_VALUE || state[i] == NO_FIELD;
+        if (state[i] != NOT_KNOWN && kind != LOAD) state[i] = HAS_VALUE;
     }
     const bool is_lent = locals.lent[current.thread] == p;
     if (is_lent) locals.lent[current.thread] = nullptr;
-    if (unset && kind != STORE && !is_lent && (!is_object || unset == bytes))
-        note_local(UNINITIALISED, site, p, bytes, kind, frame);
+    if (!unset || kind == STORE || is_lent) return !unknown;
+    // Nobody knows whether what is copied without a value is used.
+    if (by_fields && (unset < bytes || (shape == PASSED && !has_no_field(p)))) return false;
+    note_local(UNINITIALISED, site, p, bytes, kind, frame);
     return !unknown;
 }
 static inline bool knows_local(unsigned site, const volatile void* p, size_t bytes, unsigned kind,
-                               bool is_object = false, void** frame = nullptr) {
+                               Shape shape = SCALAR, void** frame = nullptr) {
     if (!locals.any) return false;
     const unsigned char* state = states_of(p);
     if (bytes == 4) {
@@ -165,7 +186,7 @@ static inline bool knows_local(unsigned site, const volatile void* p, size_t byt
         if (four == HAS_VALUE * 0x01010101u) return true;
         if (!four) return false;
     }
-    return takes_local(site, (char*)p, bytes, kind, is_object, frame);
+    return takes_local(site, (char*)p, bytes, kind, shape, frame);
 }
 
 }  // namespace cudalab
