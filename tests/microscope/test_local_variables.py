@@ -5,8 +5,10 @@ too.
 """
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -102,7 +104,7 @@ WITHOUT_A_VALUE = {
     "lambda": "int x; auto f = [&] { return x + 1; }; return f();",
     "index": "int i, a[4] = {}; return a[i & 3];",
     "template": "float f[2]; f[0] = 1; return (int)sum_of(f, n - 2);",
-    "pointer": "int a[2]; int* p = a + n - 3; return *p + 1;",
+    "pointer": "int a[2]; int* p = a + (n - 3); return *p + 1;",
     "array_end": "int a[5]; fill(a, n); return last(a, 0) + 1;",
     "bytes": "char b[4]; memset(b, 1, n - 1); return b[n - 1] + 1;",
     "update": "unsigned x; x |= n; return x;",
@@ -203,7 +205,7 @@ def functions(cases):
     return "".join(f"BOTH int {name}_(int n) {{ {body} }}\n" for name, body in cases.items())
 
 
-def observed(cases, tmp_path):
+def observed(cases, tmp_path, **environment):
     """The kinds of findings of the kernel of each case; the functions with lines not looked at."""
     kernels = "".join(
         f"__global__ void of_{name}(int* o) {{ *o = {name}_(4); }}\n" for name in cases
@@ -213,7 +215,8 @@ def observed(cases, tmp_path):
     file, report = tmp_path / "local.cu", tmp_path / "findings.json"
     file.write_text(HEAD + functions(cases) + kernels + main, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    env = {**os.environ, **environment}
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=env, check=False)
     assert report.exists(), done.stderr
     document = json.loads(report.read_text("utf-8"))
     assert document["launches"] == len(cases), done.stderr
@@ -243,6 +246,21 @@ def test_a_copy_of_what_has_no_value_is_listed(tmp_path):
     found, listed = observed(COPIED, tmp_path)
     assert {name: kinds for name, kinds in found.items() if kinds} == {}
     assert listed == {*COPIED, "made"} - {"returned"}
+
+
+def test_the_other_compiler_finds_the_same(tmp_path):
+    """But where its read may be one of the bits around a field of bits."""
+    pytest.importorskip("ziglang", reason="the other compiler is an extra")
+    zig = f"{sys.executable} -m ziglang c++"
+    right = {name: set() for name in RIGHT}
+    wrong = {name: {"uninitialised"} for name in WITHOUT_A_VALUE} | {"update_of_field": set()}
+    for cases, wanted in ((WITHOUT_A_VALUE, wrong), (RIGHT, right)):
+        found, listed = observed(cases, tmp_path, CXX=zig)
+        assert found == wanted
+        assert listed >= {"update_of_field"} & set(cases)
+    for cases in (PAST_AN_END, FAR):
+        found, _ = observed(cases, tmp_path, CXX=zig)
+        assert found == {name: {"out_of_bounds"} for name in cases}
 
 
 def on_host(cases, tmp_path, *flags):

@@ -148,6 +148,24 @@ static bool has_no_field(char* p) {
     return !memchr(states_of(zone + variable.zone_bytes), HAS_VALUE, variable.bytes);
 }
 
+// clang reads the bytes around a field of bits before it writes them: nobody knows whether a read
+// with the same line that came last was such a one.
+#ifdef __clang__
+static const bool READS_BEFORE_BITS = true;
+#else
+static const bool READS_BEFORE_BITS = false;
+#endif
+static bool may_have_read_bits(unsigned site, const char* p, size_t bytes) {
+    const Sites& sites = run.module->sites;
+    unsigned char& count = locals.num_unset[current.thread];
+    if (!READS_BEFORE_BITS || !count || *states_of(p) != NO_FIELD) return false;
+    const UnsetRead& last = locals.unset[current.thread][count - 1];
+    const bool is_same = sites.place(last.site) == sites.place(site);
+    if (!is_same || last.address != p || last.bytes != bytes) return false;
+    --count;
+    return true;
+}
+
 // Takes an access to the thread's own memory, perhaps by a header that the function of `frame` has
 // called; whether all of it is known.
 static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t bytes,
@@ -156,7 +174,7 @@ static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t
     // Some compilers set a variable to zero together with its zones, before it begins.
     if (*state == BEFORE && kind == STORE && bytes > 2 * LOCAL_ZONE && state[-1] != BEFORE)
         return true;
-    size_t unset = 0, unknown = 0;
+    size_t unset = 0, unknown = kind == STORE && may_have_read_bits(site, p, bytes);
     bool by_fields = shape != SCALAR;
     for (size_t i = 0; i < bytes; ++i) {
         if (state[i] == BEFORE || state[i] == BEHIND) {
