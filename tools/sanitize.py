@@ -60,7 +60,7 @@ ABOUT_PROGRAMS = (
 SMALL_BUCKETS: Defines = {"BUCKET_THREADS": 64, "BUCKET_KEYS_PER_THREAD": 4}
 SMALLER: Mapping[str, Defines] = {
     "most_significant_first": SMALL_BUCKETS,
-    "most_significant_first_sampled": SMALL_BUCKETS,
+    "sampled_buckets": SMALL_BUCKETS,
     "most_significant_first_stable": SMALL_BUCKETS,
 }
 MANY_PASSES = {"split_1bit": 5001}  # the largest array that is worth its time
@@ -70,7 +70,7 @@ BESIDES: Mapping[str, tuple[Defines, tuple[str, ...]]] = {
     "one_block": ({}, ("equal", "half-equal", "bounded")),
     "bucket_slots": ({}, ("equal", "half-equal")),  # slots without room for their keys
     "most_significant_first": ({}, ("few", "half-equal")),
-    "most_significant_first_sampled": (SAMPLED, ("half-equal", "bounded", "top-byte")),
+    "sampled_buckets": ({}, ("half-equal", "bounded", "top-byte")),
     "most_significant_first_heavy": (SAMPLED, ("half-equal", "entropy-0.544", "top-byte")),
 }
 ONE_INPUT = {"radixsort_report": "course"}  # each of its launches has a million threads

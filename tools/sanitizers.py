@@ -61,9 +61,7 @@ DISTS = {"solve": ("dominant", "spd", "random")}  # systems that iterations are 
 BESIDES: dict[str, tuple[tuple[dict[str, int | str], Size, tuple[str, ...]], ...]] = {
     "bucket_slots": (({}, 65_537, ("equal", "half-equal")),),  # slots without room for their keys
     "most_significant_first": (({}, 2_200_003, ("few", "half-equal")),),
-    "most_significant_first_sampled": (
-        ({"MIN_SAMPLED": 1}, 2_200_003, ("half-equal", "bounded", "top-byte")),
-    ),
+    "sampled_buckets": (({}, 2_200_003, ("half-equal", "bounded", "top-byte")),),
     "most_significant_first_heavy": (
         ({}, 65_537, ("equal", "half-equal")),  # slots without room for their keys
         ({"MIN_SAMPLED": 1}, 2_200_003, ("half-equal", "entropy-0.544", "bounded", "top-byte")),

@@ -36,3 +36,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) move_kept(
     const unsigned before = kept_before[blockIdx.x] + kept_by_earlier_warps(count, total);
     move_items(out, blockIdx.x, n, before, items, kept);
 }
+
+// Source: Harris and Garland, Optimizing Parallel Prefix Operations for the Fermi Architecture.
+// GPU Computing Gems, Jade Edition, 2011.

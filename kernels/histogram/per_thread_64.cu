@@ -45,3 +45,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_partials(c
         sum += sum_of_bytes(counters[16 * bin + ((k + bin / 2) & 15)]);
     partials[bin * gridDim.x + blockIdx.x] = sum;
 }
+
+// Source: Podlozhnyuk, Histogram Calculation in CUDA. NVIDIA, 2007.

@@ -41,3 +41,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_partials(c
     for (unsigned k = 0; k < 32; ++k) sum += sum_of_bytes(counters[32 * bin + ((k + bin) & 31)]);
     partials[bin * gridDim.x + blockIdx.x] = sum;
 }
+
+// Source: Podlozhnyuk, Histogram Calculation in CUDA. NVIDIA, 2007.

@@ -40,3 +40,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_partials(c
     for (unsigned t = 0; t < THREADS_PER_BLOCK; ++t) sum += bytes[Layout::index(bin, t)];
     partials[bin * gridDim.x + blockIdx.x] = sum;
 }
+
+// Source: Podlozhnyuk, Histogram Calculation in CUDA. NVIDIA, 2007.

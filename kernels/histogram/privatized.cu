@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "A copy of the block's table for each lane, 16-byte loads: no conflict under any skew"
+// summary  = "A copy of the block's table for each lane: no conflict under any skew"
 // order    = 7
-// adds     = "a table for each lane, and 16-byte loads"
+// adds     = "a table for each lane"
 // dispatch = "one_pass"
 // applies  = { classes = ["256", "64", "few"] }
 //
@@ -12,11 +12,11 @@
 // LOADS             = 4     # 16-byte loads in flight together
 // ///
 //
-// A block has a table for each lane, interleaved: the counter of class b for lane l is word
-// b * 32 + l, in bank l. Lanes of one warp never meet in a counter and never in a bank, for any
-// data; only the block's warps share counters, hence atomics, whose result is not used. The grid is
-// just large enough to fill the device and strides over the data, so that the cost of clearing and
-// summing the tables is spread over many elements.
+// As `shared_vectorized`, but a block has a table for each lane, interleaved: the counter of class
+// b for lane l is word b * 32 + l, in bank l. Lanes of one warp never meet in a counter and never
+// in a bank, for any data; only the block's warps share counters, hence atomics, whose result is
+// not used. The grid is just large enough to fill the device and strides over the data, so that the
+// cost of clearing and summing the tables is spread over many elements.
 //
 // Limits: 32 copies of 383 counters fill 48 KB. With more classes lanes share a copy, down to one
 // for all at 12 286 classes, and conflicts depend on the data again.
@@ -41,3 +41,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* d
     __syncthreads();  // all have counted
     add_tables(tables, counts);
 }
+
+// Source: Gómez-Luna, González-Linares, Benavides and Guil, An Optimized Approach to Histogram
+// Computation on GPU. Machine Vision and Applications 24, 2013.

@@ -82,3 +82,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_partials(c
         partials[bin * gridDim.x + blockIdx.x] = sum;
     }
 }
+
+// Source: Podlozhnyuk, Histogram Calculation in CUDA. NVIDIA, 2007.

@@ -109,3 +109,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_symm
         multiply_squares<false>(ring, a, c, own[0], own[1], own[2], k, n);
     }
 }
+
+// Source: Dongarra, Du Croz, Hammarling and Duff, A Set of Level 3 Basic Linear Algebra
+// Subprograms. ACM Transactions on Mathematical Software 16(1), 1990. There it is SYRK.

@@ -35,3 +35,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_part
     const uint2 own = tiles[blockIdx.x];
     multiply_tile<true>(parts, parts, ranges, ranges, a, a, c, n, k, n, own.x, own.y);
 }
+
+// Source: Ootomo and Yokota, Recovering Single Precision Accuracy from Tensor Cores While
+// Surpassing the FP32 Theoretical Peak Performance. arXiv:2203.03341, 2022.

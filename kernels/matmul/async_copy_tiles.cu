@@ -124,3 +124,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply(
         }
     }
 }
+
+// Source: NVIDIA, CUDA C++ Programming Guide, Asynchronous Data Copies.

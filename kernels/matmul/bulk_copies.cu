@@ -139,3 +139,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK + 32, 1) multiply
         store_elements<false>(c, acc, row, column, m, n);
     }
 }
+
+// Source: Bauer, Cook and Khailany, CudaDMA: Optimizing GPU Memory Bandwidth via Warp
+// Specialization. SC11, 2011.

@@ -149,3 +149,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply(
     const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
     multiply_tile(a, b, c, m, k, n, 0, k);
 }
+
+// Source: Nath, Tomov and Dongarra, An Improved MAGMA GEMM for Fermi Graphics Processing Units.
+// International Journal of High Performance Computing Applications 24(4), 2010.

@@ -378,3 +378,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(
         multiply_tile<false>(ring, a, b, c, m, k, n);
     }
 }
+
+// Source: NVIDIA, Efficient GEMM in CUDA, Sliced K. Documentation of CUTLASS.

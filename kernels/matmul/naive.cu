@@ -33,3 +33,5 @@ extern "C" __global__ void multiply(const float* a, const float* b, float* c, un
     }
     c[(size_t)row * n + col] = sum;
 }
+
+// Source: NVIDIA, CUDA C++ Programming Guide, Shared Memory.

@@ -62,3 +62,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) multiply(const f
         if (row < m && col < n) c[(size_t)row * n + col] = acc[i];
     }
 }
+
+// Source: Volkov and Demmel, Benchmarking GPUs to Tune Dense Linear Algebra. SC08, 2008.

@@ -83,3 +83,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) multiply(const f
         }
     }
 }
+
+// Source: Volkov and Demmel, Benchmarking GPUs to Tune Dense Linear Algebra. SC08, 2008.

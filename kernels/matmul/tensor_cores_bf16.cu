@@ -107,3 +107,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply(
                 if (row < m && col < n) c[(size_t)row * n + col] = sums[i][j][e];
             }
 }
+
+// Source: Markidis et al., NVIDIA Tensor Core Programmability, Performance and Precision. IPDPS
+// Workshops, 2018.

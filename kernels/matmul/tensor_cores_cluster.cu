@@ -28,3 +28,5 @@
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "matmul/tensor_cores_bf16x6.cu"
+
+// Source: NVIDIA, CUDA C++ Programming Guide, Distributed Shared Memory.

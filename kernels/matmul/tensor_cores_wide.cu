@@ -29,3 +29,6 @@
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "matmul/tensor_cores_bf16x6.cu"
+
+// Source: Ootomo and Yokota, Recovering Single Precision Accuracy from Tensor Cores While
+// Surpassing the FP32 Theoretical Peak Performance. arXiv:2203.03341, 2022.

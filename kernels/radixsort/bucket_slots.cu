@@ -52,3 +52,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS)
     const T* in, T* spare, T* out, Progress* progress, Word* statuses, unsigned n) {
     sweep_all_passes<CHUNK_ROWS>(in, spare, out, progress, statuses, n);
 }
+
+// Source: Stehle and Jacobsen, A Memory Bandwidth-Efficient Hybrid Radix Sort on GPUs. SIGMOD 2017.

@@ -192,3 +192,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
         for (unsigned i = threadIdx.x; i < n - tile_start; i += THREADS_PER_BLOCK) write(i);
     }
 }
+
+// Source: Satish, Harris and Garland, Designing Efficient Sorting Algorithms for Manycore GPUs.
+// IPDPS, 2009.

@@ -101,3 +101,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
         scatter_chunk<CHUNK_ROWS>(in, out, n, tile_start + chunk, tile_items - chunk, shift,
                                   hidden_shift, places);
 }
+
+// Source: Ashkiani, Davidson, Meyer and Owens, GPU Multisplit. PPoPP, 2016.

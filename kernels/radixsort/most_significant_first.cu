@@ -26,8 +26,7 @@
 // the order that the passes before it have made. If the sort begins with the top bits instead, the
 // order within a bucket does not matter. As soon as a bucket fits into the shared memory of a
 // block, the block does the rest there, as in `bucket_slots`. A key of 4 bytes is counted (4 bytes
-// of traffic), split twice and sorted (8 bytes each time): 28 bytes per key, whereas a count and
-// four sweeps take 36.
+// of traffic), split twice and sorted (8 bytes each time): 28 bytes per key. Sweeps take 36.
 //
 // A long array has too many buckets for slots of equal size and for a single split. One read counts
 // the keys of each bucket, so that a bucket can begin where the one before it ends. A split into
@@ -41,13 +40,12 @@
 //
 // Buckets have about the same size only if the top bits of the keys are random. A bucket that is
 // too large for a block is copied if all its keys are equal, since it is then already sorted. If
-// anything else does not fit, a word on the device says so, and the last launch sorts the input by
-// sweeps, as `single_launch` does; otherwise it returns at once.
+// anything else does not fit, a word on the device says so, and the last launch sweeps, as
+// `single_launch` does.
 //
 // Limits: keys that share their top bits, such as floats between 0 and 1 or small integers, are
-// sorted by sweeps, and the count was of no use. More than 2^28 keys are sorted by sweeps too, or
-// more than 2^27 if a block cannot have 128 KB of shared memory to count in. A short array is split
-// into far more buckets than it needs.
+// sorted by sweeps, and the count was of no use. So are more than 2^28 keys, or 2^27 if a block
+// cannot have 128 KB of shared memory. A short array is split into too many buckets.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD, BUCKETS_PER_SM,
@@ -128,3 +126,5 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
         sort_bucket<false>(in + start, out + start, items, 0, BITS - top_bits, bin_bits,
                            [&] { buckets->give_up(); });
 }
+
+// Source: Stehle and Jacobsen, A Memory Bandwidth-Efficient Hybrid Radix Sort on GPUs. SIGMOD 2017.

@@ -28,11 +28,11 @@
 // ///
 //
 // A bucket is a range of keys. So a value that a third of the keys share makes a bucket too large
-// for any block, together with the keys around it, and `most_significant_first_sampled` sorts by
-// sweeps. But there can only be a few such heavy values, and the sample finds them. One read counts
-// their keys and sets all others aside; sweeps sort only the others; then each heavy value is
-// written between them as many times as it was counted. This is the idea of DovetailSort (X. Dong
-// et al., 2024).
+// for any block, together with the keys around it, and `sampled_buckets` has one block sort them.
+// But there can only be a few such heavy values, and the sample finds them. One read counts their
+// keys and sets all others aside; sweeps sort only the others; then each heavy value is written
+// between them as many times as it was counted. This is the idea of DovetailSort (X. Dong et al.,
+// 2024).
 //
 // A key's hash is its slot in a table that has room for one value per slot, so that a lookup is one
 // read. If two heavy values have the same slot, one of them is treated like the other keys.
@@ -46,9 +46,13 @@
 // An array of up to 2^21 keys is sorted as in `bucket_slots`, a longer one that is too short for a
 // sample as in `most_significant_first`.
 //
-// The default for keys, it is built of more than the rungs before it: besides their buckets it has
-// the slots of `bucket_slots` and the launches of `onesweep`, since one variant has to be fast for
-// arrays of any length and for any keys.
+// The default for keys, it is built of more than the rungs before it, since one variant has to be
+// fast for arrays of any length and for any keys: the slots of `bucket_slots`, the launches of
+// `onesweep`, and those of `most_significant_first` with its safe path, if a bucket does not fit.
+// Its sample, too, finds out more than in `sampled_buckets`: the range of the keys, so that cells
+// are narrower; neighbouring cells with few keys, which become one bucket; keys that crowd within a
+// cell, and keys that differ in at most two bytes, for which sweeps are faster than any split
+// (parts/bucket_cells.cuh).
 //
 // Limits: if the sample misses a crowd of keys, a block finds it when the keys are in their
 // buckets, and everything is sorted again. More than 2^28 keys, or more than 2^27 if a block cannot

@@ -262,3 +262,5 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     sweep_words(staged, bins, items, top_bits);
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) write(i, staged[i]);
 }
+
+// Source: Stehle and Jacobsen, A Memory Bandwidth-Efficient Hybrid Radix Sort on GPUs. SIGMOD 2017.

@@ -33,3 +33,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS)
     const T* in, T* spare, T* out, Progress* progress, Word* statuses, unsigned n) {
     sweep_all_passes<CHUNK_ROWS>(in, spare, out, progress, statuses, n);
 }
+
+// Source: Gupta, Stuart and Owens, A Study of Persistent Threads Style GPU Programming for GPGPU
+// Workloads. InPar, 2012.

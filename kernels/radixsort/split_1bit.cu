@@ -80,3 +80,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) split(const T* i
     out[place] = key;
     if constexpr (PAIRS) out[n + place] = in[n + i];  // its value
 }
+
+// Source: Blelloch, Prefix Sums and Their Applications. CMU-CS-90-190, 1990.

@@ -59,3 +59,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(co
     value = combine_over(warp, value);
     if (warp.thread_rank() == 0) out[blockIdx.x] = finish(value, count);
 }
+
+// Source: Harris and Perelygin, Cooperative Groups: Flexible CUDA Thread Programming. NVIDIA
+// Developer Blog, 2017.

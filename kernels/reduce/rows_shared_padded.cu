@@ -59,3 +59,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_rows(cons
         out[first_row + lane] = finish(value, count);
     }
 }
+
+// Source: Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA. NVIDIA, 2009.

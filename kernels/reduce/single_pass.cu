@@ -56,3 +56,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_array(con
     value = reduce_block<THREADS_PER_BLOCK>(value);
     if (threadIdx.x == 0) *out = finish(value, n);
 }
+
+// Source: NVIDIA, CUDA C++ Programming Guide, Memory Fence Functions.

@@ -35,3 +35,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(co
     value = reduce_block<THREADS_PER_BLOCK>(value);
     if (threadIdx.x == 0) out[blockIdx.x] = finish(value, count);
 }
+
+// Source: Luitjens, Faster Parallel Reductions on Kepler. NVIDIA Developer Blog, 2014.

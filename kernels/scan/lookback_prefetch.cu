@@ -1,16 +1,16 @@
 // /// cudalab
-// summary  = "The same with large tiles, and a prefetch of a tile far ahead"
+// summary  = "The same with a prefetch of a tile far ahead"
 // order    = 7
-// adds     = "larger tiles, and a prefetch while blocks wait"
+// adds     = "a prefetch while blocks wait"
 // dispatch = "look_back"
 // defines  = { THREADS_PER_BLOCK = 128, WORDS_PER_THREAD = 72, TILES_AHEAD = 140 }
 // ///
 //
-// Blocks that wait for the sums before them leave the memory idle. More blocks at once would not
-// help: all of them wait for the same chain. Two things do: larger tiles, which make the chain
-// shorter, and a prefetch into the L2 cache of the tile TILES_AHEAD tickets ahead, about 5 MB
-// further on, which keeps the memory busy meanwhile. If it were farther ahead, lines would leave
-// the cache before they are used.
+// `lookback_large_tiles` with one change. Blocks that wait for the sums before them leave the
+// memory idle. More blocks at once would not help: all of them wait for the same chain. A prefetch
+// into the L2 cache does, of the tile TILES_AHEAD tickets ahead, about 5 MB further on: it keeps
+// the memory busy meanwhile. If it were farther ahead, lines would leave the cache before they are
+// used.
 //
 // Limits: a short array has fewer tiles than the device has multiprocessors.
 //

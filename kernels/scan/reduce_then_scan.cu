@@ -70,3 +70,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_chunks(
         prefix = Op()(prefix, sum);
     }
 }
+
+// Source: Merrill and Grimshaw, Parallel Scan for Stream Architectures. University of Virginia
+// CS2009-14, 2009.

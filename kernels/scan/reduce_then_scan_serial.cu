@@ -74,3 +74,5 @@ extern "C" __global__ void scan_chunks(const T* in, const T* chunk_sums, T* out,
         prefix = Op()(prefix, sum);
     }
 }
+
+// Source: Blelloch, Prefix Sums and Their Applications. CMU-CS-90-190, 1990.

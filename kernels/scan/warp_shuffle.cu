@@ -46,3 +46,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_block_sums(
                                                                                 unsigned n) {
     scan_block<false>(sums, sums, sums_above, n);
 }
+
+// Source: Sengupta, Harris and Garland, Efficient Parallel Scan Algorithms for GPUs. NVIDIA
+// NVR-2008-003, 2008.

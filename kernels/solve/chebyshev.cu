@@ -42,3 +42,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) iterate(const T*
         x1[row] = x0[row] + step;
     }
 }
+
+// Source: Golub and Varga, Chebyshev Semi-Iterative Methods, Successive Overrelaxation Iterative
+// Methods, and Second Order Richardson Iterative Methods. Numerische Mathematik 3, 1961.

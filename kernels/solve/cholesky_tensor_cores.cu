@@ -377,3 +377,5 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_below(
     subtract_from(Triangle{tile_rows}, lu, Strip{l_parts, u_parts, l_exponents, u_exponents}, ring,
                   ld, start);
 }
+
+// Source: Golub and Van Loan, Matrix Computations. Johns Hopkins University Press, 2013.

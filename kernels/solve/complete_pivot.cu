@@ -65,3 +65,6 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS) choose_pivot(
         record_pivot(best, pivot, row_of_column, status, threshold, step);
     }
 }
+
+// Source: Wilkinson, Error Analysis of Direct Methods of Matrix Inversion. Journal of the ACM
+// 8(3), 1961.

@@ -116,3 +116,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) turn_direction(
          i += gridDim.x * THREADS_PER_BLOCK)
         p[i] = r[i] + keep * p[i];
 }
+
+// Source: Hestenes and Stiefel, Methods of Conjugate Gradients for Solving Linear Systems.
+// Journal of Research of the National Bureau of Standards 49(6), 1952.

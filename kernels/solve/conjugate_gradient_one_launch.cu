@@ -176,3 +176,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) descend(
     state[RZ] = found[NEW_RZ];
     state[ITERATIONS] += 1;
 }
+
+// Source: Hestenes and Stiefel, Methods of Conjugate Gradients for Solving Linear Systems.
+// Journal of Research of the National Bureau of Standards 49(6), 1952.

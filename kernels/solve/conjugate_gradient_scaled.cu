@@ -15,3 +15,5 @@
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK, START_THREADS, SCALED.
 #include "solve/conjugate_gradient_one_launch.cu"
+
+// Source: Saad, Iterative Methods for Sparse Linear Systems. SIAM, 2003.

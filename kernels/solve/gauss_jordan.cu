@@ -44,3 +44,5 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS) choose_pivot(
         record_pivot(best, pivot, row_of_column, status, threshold, step);
     }
 }
+
+// Source: Higham, Accuracy and Stability of Numerical Algorithms. SIAM, 2002.

@@ -32,3 +32,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) iterate(const T*
     sum = sum_over_warp(sum);
     if (lane == 0) x1[row] = x0[row] + (f[row] - sum) / line[row];
 }
+
+// Source: Saad, Iterative Methods for Sparse Linear Systems. SIAM, 2003.

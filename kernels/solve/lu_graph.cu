@@ -33,3 +33,5 @@
 //
 // Macros from outside: T (element type), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE.
 #include "solve/lu_blocked_panel.cu"
+
+// Source: Gray, Getting Started with CUDA Graphs. NVIDIA Developer Blog, 2019.

@@ -56,3 +56,6 @@ extern "C" __global__ void __launch_bounds__(256) exchange_strip(T* lu, const un
         __syncthreads();  // the rows are in their places before they move again
     }
 }
+
+// Source: Dongarra, Luszczek and Petitet, The LINPACK Benchmark: Past, Present and Future.
+// Concurrency and Computation: Practice and Experience 15(9), 2003.

@@ -272,3 +272,5 @@ extern "C" __global__ void substitute_upper(const T* lu, T* b, T* y, unsigned en
                                             unsigned start) {
     substitute<false>(lu, b, y, end, ld, start);
 }
+
+// Source: Golub and Van Loan, Matrix Computations. Johns Hopkins University Press, 2013.

@@ -24,3 +24,6 @@
 // Macros from outside: T (element type), PANEL, PANEL_THREADS, ROWS_PER_WARP, TILE.
 #include "solve/lu_partial_pivot.cu"
 #include "solve/parts/substitute_chain.cuh"
+
+// Source: Hogg, A Fast Dense Triangular Solve in CUDA. SIAM Journal on Scientific Computing
+// 35(3), 2013.

@@ -30,3 +30,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) iterate(const T*
     for (unsigned j = 0; j < n; ++j) sum += line[j] * x0[j];
     x1[row] = x0[row] + alpha * (sum - f[row]);
 }
+
+// Source: Saad, Iterative Methods for Sparse Linear Systems. SIAM, 2003.

@@ -29,3 +29,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) iterate(const T*
     sum = sum_over_warp(sum);
     if (lane == 0) x1[row] = x0[row] + alpha * (sum - f[row]);
 }
+
+// Source: Bell and Garland, Efficient Sparse Matrix-Vector Multiplication on CUDA. NVIDIA
+// NVR-2008-004, 2008.

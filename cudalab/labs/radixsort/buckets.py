@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 GROUP_BITS = 8  # by which a long array is split first
 MAX_TOP_BITS = 15
 MIN_TWO_SPLITS = GROUP_BITS + 2  # a scan takes four bins at a time
+MIN_SAMPLED_BITS = 13  # twice as many buckets as there are cells in sampled_buckets.cu
 
 
 def top_bits_of(n: int, bucket_items: int) -> int:
@@ -79,7 +80,7 @@ def in_order(*launches: Launch) -> Launch:
 
 
 class Buckets:
-    """The launches of the plan `most_significant_first` and of the plans that look at a sample.
+    """The launches of the plan `most_significant_first` and of the one that looks at a sample.
 
     `cells` holds the decision made by the sample; `counts` receives the counts of digits if these
     are counted instead of buckets.

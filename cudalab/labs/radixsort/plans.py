@@ -24,6 +24,7 @@ from cudalab.labs.radixsort.arrays import (
 )
 from cudalab.labs.radixsort.buckets import (
     GROUP_BITS,
+    MIN_SAMPLED_BITS,
     MIN_TWO_SPLITS,
     Buckets,
     bin_bits_of,
@@ -245,44 +246,81 @@ def dispatch_most_significant_first(job: Job) -> Step:
     return Step(in_order(*launches.all, sweep), out)
 
 
-def dispatch_most_significant_first_sampled(job: Job) -> Step:
-    """The plan `most_significant_first` after a launch that chooses the buckets by a sample.
+def dispatch_sampled_buckets(job: Job) -> Step:
+    """Buckets by the top bits, as many for a value of these as a sample has keys with it.
 
-    `cells_bytes` is the size of Cells, which are zero before the first launch; from then on only
-    the kernels change them.
+    `sampled_bytes` is the size of Sampled, which is zero before the first launch; from then on only
+    the kernels change it. There are 2^bucket_bits buckets, of which the last may be empty.
 
-    sample_keys(const T *keys, Cells *cells, unsigned n, int top_bits, int bucket_bits)
-        for MIN_SAMPLED keys or more: SAMPLE_BLOCKS blocks of COUNT_THREADS threads decide which
-        keys make a bucket, with at most 2^bucket_bits buckets, or that all keys are swept over
-    count_buckets, split_into_groups, split_groups, sort_buckets: as there, with a parameter
-        `const Cells *cells` after `buckets`, and `int sampled` as the last one: whether cells have
-        been written. The shared memory of the count has 2^bucket_bits words
-    clear_words, sweep_all: as there
+    sample_keys(const T *keys, Sampled *state, unsigned n)
+        SAMPLE_BLOCKS blocks of COUNT_THREADS threads count a sample of 4 keys per thread
+    cut_cells(Sampled *state, unsigned n, unsigned samples, int bucket_bits)
+        one block of COUNT_THREADS threads decides which keys make a bucket
+    count_buckets(const T *keys, Sampled *state, unsigned n, int bucket_bits)
+        at most COUNT_BLOCKS blocks of COUNT_THREADS threads
+    place_buckets(Sampled *state, unsigned n, int bucket_bits)
+        one block of COUNT_THREADS threads; both with a word of dynamic shared memory per bucket
+    split_into_groups(const T *in, T *out, Sampled *state, unsigned n, int bucket_bits)
+    split_groups(const T *in, T *out, Sampled *state, unsigned n, int bucket_bits)
+        one block per tile of KEYS_PER_THREAD keys per thread, all in dynamic shared memory
+    sort_buckets(const T *in, T *out, Sampled *state, int bin_bits)
+        one block of BUCKET_THREADS threads per bucket; dynamic shared memory as in the plan
+        `most_significant_first`
+    sort_left_buckets(T *spare, T *out, const Sampled *state, int bucket_bits)
+        COUNT_BLOCKS blocks of THREADS_PER_BLOCK threads sort the buckets that are too large, with
+        CHUNK_KEYS_PER_THREAD keys per thread in dynamic shared memory
+    clear_words: as in the plan `onesweep`
     """
-    arrays = spare, out = two_buffers(job)
-    buckets, cells = shared_state(job, "buckets"), shared_state(job, "cells")
-    sweep = sweep_all(job, spare, out, _tile_statuses(job), buckets)
-    top_bits = _top_bits_of_two_splits(job)
-    if top_bits > max_top_bits(job):
-        return Step(sweep, out)
-    launches = Buckets(job, top_bits, arrays, buckets, cells)
-    sample = [launches.sample(cells)] if launches.sampled else []
-    return Step(in_order(*sample, *launches.all, sweep), out)
+    launch, kernels, keys, n = job.device.launch, job.kernels, input_of(job), job.params["n"]
+    threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
+    counters, blocks = job.define("COUNT_THREADS"), job.define("COUNT_BLOCKS")
+    sample_blocks, chunk = job.define("SAMPLE_BLOCKS"), job.define("CHUNK_KEYS_PER_THREAD")
+    spare, out = two_buffers(job)
+    state = shared_state(job, "sampled")
+    top_bits = top_bits_of(n, bucket_items_of(job))
+    bits = min(max(top_bits + 1, MIN_SAMPLED_BITS), max_top_bits(job))
+    bin_bits = bin_bits_of(job, bits)
+    tile_items, tile_bytes = tile_of(job)
+    tiles, sort_bytes = blocks_for(n, tile_items), 4 * bucket_items_of(job) + (2 << bin_bits)
+    items, shift = np.uint32(n), np.int32(bits)
+    samples = np.uint32(4 * sample_blocks * counters)
+    count = count_buckets(job, 4 << bits, state, items, shift)
+
+    def run() -> None:
+        launch(kernels["sample_keys"], sample_blocks, counters, keys, state, items)
+        launch(kernels["cut_cells"], 1, counters, state, items, samples, shift)
+        count()
+        place = kernels["place_buckets"]
+        launch(place, 1, counters, state, items, shift, shared_bytes=4 << bits)
+        for name, source, target in (("into_groups", keys, out), ("groups", out, spare)):
+            args = source, target, state, items, shift
+            launch(kernels[f"split_{name}"], tiles, threads, *args, shared_bytes=tile_bytes)
+        sort, left = kernels["sort_buckets"], kernels["sort_left_buckets"]
+        args = spare, out, state, np.int32(bin_bits)
+        launch(sort, 1 << bits, bucket_threads, *args, shared_bytes=sort_bytes)
+        launch(left, blocks, threads, spare, out, state, shift, shared_bytes=4 * chunk * threads)
+
+    return Step(run, out)
 
 
 def dispatch_most_significant_first_heavy(job: Job) -> Step:
-    """The plan `most_significant_first_sampled`, with heavy values counted, short arrays in slots.
+    """Buckets as a sample has cut them; heavy values are counted; short arrays go to slots.
 
     `sample_bytes` and `heavy_bytes` are the sizes of Sample, which begins with Cells, and of
     HeavyValues. Both are zero before the first launch; from then on only the kernels change them.
 
     sample_keys(const T *keys, Sample *sample, HeavyValues *heavy, unsigned *message, unsigned n,
                 int top_bits, int bucket_bits)
-        *message is the plan: one of the constants below, or any other number for buckets
-    count_buckets: as there, with a Sample in place of Cells and a parameter
-        `unsigned *digit_counts` after it. If the plan is by_sweeps, it counts digits instead of
-        buckets, as count_all_digits does; if buckets do not fit, *message becomes by_late_sweeps
-    clear_words, split_into_groups, split_groups, sort_buckets, sweep_all: as there
+        for MIN_SAMPLED keys or more: SAMPLE_BLOCKS blocks of COUNT_THREADS threads decide which
+        keys make a bucket, with at most 2^bucket_bits buckets; *message is the plan: one of the
+        constants below, or any other number for buckets
+    count_buckets, split_into_groups, split_groups, sort_buckets: as there, with a parameter
+        `const Cells *cells` after `buckets`, and `int sampled` as the last one: whether cells have
+        been written. The shared memory of the count has 2^bucket_bits words. The count takes a
+        Sample in place of Cells and after it `unsigned *digit_counts`. If the plan is by_sweeps, it
+        counts digits instead of buckets, as count_all_digits does; if buckets do not fit, *message
+        becomes by_late_sweeps
+    clear_words, sweep_all: as there
     split_into_slots, sort_slots, finish_slots: as in the plan `bucket_slots`, for short arrays
 
     by_few_sweeps: sweep_all follows at once

@@ -1,8 +1,12 @@
-// The tables of a block that counts in shared memory, one for each lane where they fit,
+// The tables of a block that counts in shared memory, up to MAX_COPIES where they fit,
 // interleaved: the counter of class b in copy l is word b * COPIES + l. With 32 copies that is
 // bank l: lanes of a warp never meet in a counter and never in a bank, for any data.
 #pragma once
 #include "histogram/parts/clear_counts.cuh"
+
+#ifndef MAX_COPIES
+#define MAX_COPIES 32  // one for each lane
+#endif
 
 constexpr unsigned MAX_COUNTERS = 48 * 1024 / 4 - 2;  // two words are for the variant
 
@@ -10,7 +14,7 @@ constexpr unsigned MAX_COUNTERS = 48 * 1024 / 4 - 2;  // two words are for the v
 constexpr unsigned copies_that_fit(unsigned copies) {
     return copies * NUM_BINS <= MAX_COUNTERS ? copies : copies_that_fit(copies / 2);
 }
-constexpr unsigned COPIES = copies_that_fit(32);
+constexpr unsigned COPIES = copies_that_fit(MAX_COPIES);
 
 static_assert(NUM_BINS <= MAX_COUNTERS, "one copy must fit");
 static_assert(THREADS_PER_BLOCK >= ITEMS_PER_VECTOR, "a thread for each item of the tail");
