@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SHORTEST, LONGEST = 6, 15  # lines of an excerpt
 FEW = 3  # new lines of a variant's own file; the idea is then in a header
 # Lines that say little by themselves: declarations, brackets, checks of sizes, includes.
+_PAPER = re.compile(r"^// (Sources?: (?:.*\n?(?://)?)*)\Z", re.MULTILINE)
 _PLAIN = re.compile(
     r"\s*(?:[{}();]*|//.*|#\s*(?:include|define|pragma|if|endif|else|undef).*|static_assert.*"
     r'|extern "C".*|(?:const |unsigned |constexpr )*[\w ]+[;,]|using .*|template.*)'
@@ -43,7 +44,7 @@ def prose(rung: Variant) -> list[str]:
 def paper(rung: Variant) -> str:
     """The paper that a variant follows, as its file's last lines name it; or nothing."""
     text = rung.path.read_text(encoding="utf-8")
-    found = re.search(r"^// (Sources?: (?:.*\n?(?://)?)*)\Z", text, re.MULTILINE)
+    found = _PAPER.search(text)
     return escaped(" ".join(found[1].replace("//", " ").split())) if found else ""
 
 
@@ -104,12 +105,13 @@ def _part(code: list[str], before: list[str]) -> _Part:
     """The part of some code in which most is new."""
     new = _new_lines(code, before)
     telling = {i for i in new if not _PLAIN.fullmatch(code[i])}
-    windows = [
+    in_functions = [
         (begin, min(begin + LONGEST, last), first, last)
         for first, last in _functions(code)
         for begin in range(first, last)
         if begin in telling
-    ] or [(i, min(i + LONGEST, len(code)), 0, len(code)) for i in sorted(new)]
+    ]
+    windows = in_functions or [(i, min(i + LONGEST, len(code)), 0, len(code)) for i in sorted(new)]
     if not windows:
         return _Part(0, [])
     begin, end, first, last = max(windows, key=lambda at: len(telling & {*range(at[0], at[1])}))
@@ -118,7 +120,7 @@ def _part(code: list[str], before: list[str]) -> _Part:
     while not code[begin]:
         begin += 1
     lines = [f"{'+' if i in new else ' '} {code[i]}".rstrip() for i in range(begin, end)]
-    return _Part(len(inside), _without_common_indent(lines))
+    return _Part(len(inside) if in_functions else 0, _without_common_indent(lines))
 
 
 def _widened(begin: int, end: int, first: int, last: int) -> tuple[int, int]:
@@ -138,8 +140,9 @@ def _code(rung: Variant) -> list[str]:
 
 
 def _lines_of(path: Path) -> list[str]:
-    """The lines of a file behind the comment at its top."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    """The lines of a file between the comment at its top and the source that it follows."""
+    text = path.read_text(encoding="utf-8")
+    lines = _PAPER.sub("", text).rstrip().splitlines()
     start = next((i for i, line in enumerate(lines) if line and not line.startswith("//")), 0)
     return lines[start:]
 
