@@ -95,6 +95,8 @@ def excerpt(rung: Variant, before: Variant | None) -> tuple[str, list[str]]:
     found = _part(_code(rung), _code(before) if before else [])
     if found.telling < FEW:
         parts = [(path, _part(_lines_of(path), [])) for path in headers if path not in others]
+        # A file that includes another rung is that rung with another size or another case.
+        parts = [each for each in parts if each[0].suffix == ".cu"] or parts
         path, best = max(parts, key=lambda each: each[1].telling, default=(own, found))
         if best.telling > found.telling:
             return os.path.relpath(path, own.parent), best.lines
