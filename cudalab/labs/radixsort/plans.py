@@ -296,8 +296,8 @@ def dispatch_sampled_buckets(job: Job) -> Step:
             args = source, target, state, items, shift
             launch(kernels[f"split_{name}"], tiles, threads, *args, shared_bytes=tile_bytes)
         sort, left = kernels["sort_buckets"], kernels["sort_left_buckets"]
-        args = spare, out, state, np.int32(bin_bits)
-        launch(sort, 1 << bits, bucket_threads, *args, shared_bytes=sort_bytes)
+        sort_args = spare, out, state, np.int32(bin_bits)
+        launch(sort, 1 << bits, bucket_threads, *sort_args, shared_bytes=sort_bytes)
         launch(left, blocks, threads, spare, out, state, shift, shared_bytes=4 * chunk * threads)
 
     return Step(run, out)
