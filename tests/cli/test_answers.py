@@ -307,3 +307,44 @@ def test_a_macro_launches_templates_that_its_parameters_name(tmp_path):
     )
     done = cudalab("run", "--device", "cpu", str(source))
     assert done.stdout == b"5 5\n", done.stderr
+
+
+def test_functions_without_a_value_are_returned_in_loops_too(tmp_path):
+    source = tmp_path / "handed.cu"
+    source.write_text(
+        "#include <cstdio>\n"
+        "__device__ void add(int* p, int v) { p[threadIdx.x] += v; }\n"
+        "__device__ void meet(int* p, int v) {\n"
+        "    __shared__ int s[64];\n"
+        "    s[threadIdx.x] = v + threadIdx.x;\n"
+        "    __syncthreads();\n"
+        "    return add(p, s[63 - threadIdx.x]);\n"
+        "}\n"
+        "__device__ void one(int* p, int v) {\n"
+        "    if (v > 100) return add(p, 1);\n"
+        "    __syncthreads();\n"
+        "    return meet(p, v);\n"
+        "}\n"
+        "__global__ void k(int* p, int v) {\n"
+        "    one(p, v);\n"
+        "    __syncthreads();\n"
+        "    if (threadIdx.x == 3) return add(p, 1000);\n"
+        "    return add(p, v);\n"
+        "}\n"
+        "int main() {\n"
+        "    int *d, h[64];\n"
+        "    cudaMalloc(&d, sizeof h);\n"
+        "    cudaMemset(d, 0, sizeof h);\n"
+        "    k<<<1, 64>>>(d, 5);\n"
+        "    k<<<1, 64>>>(d, 200);\n"
+        "    cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);\n"
+        '    for (int each : h) printf("%d ", each);\n'
+        "}\n",
+        encoding="utf-8",
+    )
+    said = cudalab("run", "--device", "cpu", "--tier", str(source)).stdout
+    assert said == b"k: loops over the threads of a block\n"
+    done = cudalab("run", "--device", "cpu", str(source))
+    shared = [5 + 63 - i + 1 for i in range(64)]
+    own = [2000 if i == 3 else 205 for i in range(64)]
+    assert [int(word) for word in done.stdout.split()] == [*map(int.__add__, shared, own)]

@@ -72,7 +72,9 @@ def _at_once(body: Body, words: Words, *, last: bool) -> bool:
 def _returned(body: Body, words: Words) -> list[Piece]:
     if len(words) == 2:
         return []
-    return ["cudalab_ret[cudalab_t] =", *body.unit.handing_over(words[1:-1]), ";"]
+    has_value = not (body.function.is_kernel or body.function.returns_nothing)
+    kept = ["cudalab_ret[cudalab_t] ="] if has_value else []
+    return [*kept, *body.unit.handing_over(words[1:-1]), ";"]
 
 
 def in_region(  # noqa: PLR0911 - a form of statement each
@@ -114,8 +116,6 @@ def in_region(  # noqa: PLR0911 - a form of statement each
 def _simple(body: Body, words: Words, depth: int, *, last: bool) -> list[Piece]:
     text, loop = words[0].text, body.loops[-1] if body.loops else Loop()
     if text == "return":
-        if body.function.is_kernel and len(words) > 2:
-            raise NotCoveredError(f"{words[0].place}: a kernel that returns a value")
         if last:
             return _returned(body, words)
         body.region.number = body.region.number or body.number()
