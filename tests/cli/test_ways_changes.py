@@ -141,9 +141,9 @@ def test_what_a_thread_changes_is_its_own(tmp_path):
 def test_a_refusal_of_the_compiler_costs_the_kernel_concerned(tmp_path, monkeypatch):
     write = regions.definition
 
-    def text(body):
+    def text(body, **options):
         wrong = "no_such_name ;" if body.function.name == "in_turn" else ""
-        return write(body).replace("CUDALAB_ENTER ;", f"CUDALAB_ENTER ; {wrong}")
+        return write(body, **options).replace("CUDALAB_ENTER ;", f"CUDALAB_ENTER ; {wrong}")
 
     monkeypatch.setattr(regions, "definition", text)
     source = tmp_path / "refused.cu"

@@ -294,7 +294,7 @@ def test_dynamic_shared_memory_becomes_a_pointer_on_the_same_line(tmp_path):
         '    const char* text = "extern __shared__ int quoted[];";\n}\n'
     )
     defined = source.with_defines(source.load(file, "dynamic.cu").text, {"N": 3})
-    text = KernelFile(defined).for_host(in_step=True)
+    text = KernelFile(defined).for_host(observed=True)
     assert "unsigned char* const bytes = (unsigned char*)::cudalab::cudalab_dynamic();" in text
     assert "// extern __shared__ int commented[];" in text
     assert '"extern __shared__ int quoted[];"' in text

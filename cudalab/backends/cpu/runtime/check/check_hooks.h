@@ -185,7 +185,8 @@ static inline void end_index() {
     if (failed.site && failed.is_open) report_index(PAST_INNER_ARRAY, GLOBAL);
     failed.site = 0;
 }
-// An access, which may be that of the index; others of its line read what the index is made of.
+// An access, which may be that of the index; others of its line read what the index is made of, or
+// take part in an assignment. What it leads to tells: a local variable, of which not all are known.
 static __attribute__((noinline)) void settle_index(unsigned site, const volatile void* p,
                                                    size_t bytes) {
     const Sites& sites = run.module->sites;
@@ -195,7 +196,8 @@ static __attribute__((noinline)) void settle_index(unsigned site, const volatile
     if (indexed_local(p, bytes)) {
         report_index(OUT_OF_BOUNDS, LOCAL);
         failed.site = 0;
-    }
+    } else if (is_shared(first_element(p, bytes)))
+        end_index();
 }
 // Of the thread's own memory the alignment is looked at, the index that has led there, and of local
 // variables that are known the bounds, and whether they have a value.

@@ -111,16 +111,20 @@ static __attribute__((noinline)) void note_local(FindingKind kind, unsigned site
         locals.unset[thread][count++] = read;
 }
 
+static inline bool is_shared(const char* p) {
+    return (size_t)(p - run.dynamic_shared) < DYNAMIC_SHARED ||
+           (size_t)(p - run.tls) < run.module->tls_bytes;
+}
+
 // The thread stores something at a line: in shared memory only what it reads there matters.
 static __attribute__((noinline)) void use_unset(unsigned thread, unsigned site, const char* to) {
-    const bool is_shared = (size_t)(to - run.dynamic_shared) < DYNAMIC_SHARED ||
-                           (size_t)(to - run.tls) < run.module->tls_bytes;
+    const bool to_shared = is_shared(to);
     const Sites& sites = run.module->sites;
     unsigned char& count = locals.num_unset[thread];
     unsigned kept = 0;
     for (unsigned i = 0; i < count; ++i) {
         const UnsetRead read = locals.unset[thread][i];
-        if (is_shared && sites.place(read.site) != sites.place(site))
+        if (to_shared && sites.place(read.site) != sites.place(site))
             locals.unset[thread][kept++] = read;
         else
             report_local(UNINITIALISED, thread, read);
