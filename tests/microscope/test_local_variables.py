@@ -36,6 +36,7 @@ struct Init { int a = 1, b = 2; };
 struct Half { int a, b; BOTH Half() { a = 1; } };
 template <class T> struct Two { T first, second; };
 union Word { int i; float f; };
+union Wide { long long l; int i[2]; };
 struct Box {
     int items[4];
     BOTH void fill(int n) { for (int i = 0; i < n; ++i) items[i] = i; }
@@ -51,6 +52,8 @@ BOTH Pair made(int n) { Pair p; p.a = n; return p; }
 BOTH Pair paired(int n) { return {n, n}; }
 BOTH Many many(int n) { Many m; for (int i = 0; i < 10; ++i) m.v[i] = n + i; return m; }
 BOTH Many listed(int n) { return {{n, 1, 2, 3, 4, 5, 6, 7, 8, n}}; }
+BOTH int left(int n) { int a[16], b[4]; a[0] = b[0] = n; return a[0]; }
+BOTH int plain(int n) { int d[] = {n, 1, 2, 3, 4, 5, 6, 7, 8}; int* p = d; return p[n]; }
 template <class F> BOTH int apply(F f, int a) { return f(a, a); }
 BOTH void fill(int* p, int n) { for (int i = 0; i < n; ++i) p[i] = i; }
 BOTH int total(const int* p, int n) { int s = 0; for (int i = 0; i < n; ++i) s += p[i]; return s; }
@@ -180,6 +183,7 @@ RIGHT = {
     "set_fields": "Pair p, q; memset(&p, 0, sizeof p); memcpy(&q, &p, sizeof p); return q.b;",
     "by_cast": "float4 v; float* f = (float*)&v; for (int i = 0; i < 4; ++i) f[i] = i; return v.w;",
     "objects": "Pair p[2]; for (int i = 0; i < 2; ++i) p[i] = Pair{i, i}; return p[n - 3].a;",
+    "behind_others": "return left(n) + plain(n);",
     "one_of": "Pair p, q = {3, 4}; p.a = 1; const Pair& r = n ? p : q; return r.a;",
 }
 # They copy an object in part without a value.
@@ -189,6 +193,7 @@ IN_PART = {
     "returned": "return made(n).a;",
     "swapped": "Pair p, q; p.a = n; q.a = 1; Pair t = p; p = q; q = t; return p.a + q.a;",
     "chosen": "Pair p; p.a = n; Pair q = p; if (n > 4) q.a += q.b; return q.a;",
+    "wide": "Wide u; u.i[0] = n; long long all = u.l; return (int)all;",
     "piece": "Many m; m.v[9] = n; return last_of(m);",
     "captured": "Pair p; p.a = n; auto f = [=] { return p.a; }; return f();",
 }
@@ -238,7 +243,7 @@ def test_what_is_right_in_local_memory_is_not_blamed(tmp_path):
     found, listed = observed(RIGHT, tmp_path)
     assert {name: kinds for name, kinds in found.items() if kinds} == {}
     # A local copy of what a function returns; what a function returns by a list.
-    others = {"many", "made", "listed"}
+    others = {"many", "made", "listed", "plain"}
     assert listed == {"bytes", "lambda", "unsized", *others, *IN_PART} - {"returned"}
 
 
@@ -311,6 +316,14 @@ __global__ void sums(const float* in, float* out, int n) {
     for (int k = 0; k < 32; ++k) sum += tile[k] * own;  // anything behind the end
     if (i < n) out[i] = sum;
 }
+__global__ void hides(const float* in, float* out, int n) {
+    __shared__ float tile[32];
+    float own;
+    if (threadIdx.x < n) own = in[threadIdx.x];
+    float twice = 2 * own;  // anything behind the end
+    tile[threadIdx.x] = 1;
+    if (threadIdx.x < n) out[threadIdx.x] = twice + tile[threadIdx.x];
+}
 __global__ void shares(const float* in, float* out, int n) {
     __shared__ float tile[32];
     float own;
@@ -334,6 +347,7 @@ int main() {
     cudaMemset(in, 0, 128);
     sums<<<1, 32>>>(in, out, 20);
     shares<<<1, 32>>>(in, out, 20);
+    hides<<<1, 32>>>(in, out, 20);
     elects<<<1, 32>>>(out);
     cudaDeviceSynchronize();
     cudaFree(in), cudaFree(out);
@@ -350,4 +364,41 @@ def test_what_threads_compute_in_vain_is_a_note(tmp_path):
     assert [(one["kernel"], one["kind"], one["note"]) for one in rows] == [
         ("shares", "uninitialised", False),
         ("sums", "uninitialised", True),
+        ("hides", "uninitialised", True),
     ]
+
+
+LAB = """// /// cudalab
+// summary = "Words between others"
+// order = 1
+// dispatch = "tiles"
+// defines = { TILE_DIM = 32, BLOCK_ROWS = 8 }
+// ///
+struct Padded { char c; T value; };
+extern "C" __global__ void transpose(const T* in, T* out, unsigned rows, unsigned cols) {
+    const unsigned tiles = (cols + TILE_DIM - 1) / TILE_DIM;
+    const unsigned c = blockIdx.x % tiles * TILE_DIM + threadIdx.x;
+    for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {
+        const unsigned r = blockIdx.x / tiles * TILE_DIM + k;
+        if (r >= rows || c >= cols) continue;
+        Padded one, other;
+        one.c = 1;
+        one.FIELD = in[(size_t)r * cols + c];
+        other = one;
+        out[(size_t)c * rows + r] = other.value + one.value - one.value;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("field", "status"), [("value", 0), ("c", 3)])
+def test_kernels_of_labs_have_fields_and_padding(field, status, tmp_path):
+    file, report = tmp_path / "padded.cu", tmp_path / "findings.json"
+    file.write_text(LAB.replace("FIELD", field), encoding="utf-8")
+    words = ["sanitize", "transpose", "--kernel", str(file), "--json", str(report)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    assert done.returncode == status, done.stdout.decode()
+    document = json.loads(report.read_text("utf-8"))
+    copied = next(n for n, row in enumerate(LAB.splitlines(), 1) if "other = one" in row)
+    listed = [text.split(":")[1] for text in document["not_looked_at"]]
+    assert listed == ([str(copied)] if status else [])
