@@ -1,7 +1,7 @@
 // /// cudalab
 // summary  = "128 x 256 tiles, asynchronous copies into a ring of stages"
 // order    = 12
-// adds     = "twice the tile, and a ring of stages"
+// adds     = "twice the tile: a number from shared memory serves more products"
 // dispatch = "tiles"
 // default  = ["cuda"]
 //
@@ -16,13 +16,13 @@
 // SHARED_BYTES      = 62720  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// As `async_copy_tiles`, with twice the tile: a thread computes 8 x 16 elements, so that 24 reads
+// As `async_copy_ring`, with twice the tile: a thread computes 8 x 16 elements, so that 24 reads
 // from shared memory serve 128 products, where 16 serve 64 there. The limit is then the number of
 // other instructions with which the multiplications share the schedulers.
 //
-// The two pairs of tiles become a ring of STAGES stages of BK numbers along k: copies have several
-// steps to arrive, not one. The loop body is a slice of 8 along k: it starts the copies of a slice
-// some stages ahead and multiplies one. There is one barrier per stage.
+// A stage of the ring may have more than 8 numbers along k. The loop body is a slice of 8: it
+// starts the copies of a slice some stages ahead and multiplies one. There is one barrier per
+// stage.
 //
 // A lane's rows are two pieces of 4, its columns four pieces of 4, so that each read is 16 bytes;
 // the lanes of a warp form 8 rows of 4. Both tiles are stored as [p][line], in rows of 4 words more
@@ -251,4 +251,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(
     }
 }
 
-// Source: NVIDIA, Efficient GEMM in CUDA, Pipelining. Documentation of CUTLASS.
+// Source: NVIDIA, Efficient GEMM in CUDA, Hierarchical GEMM Structure. Documentation of CUTLASS.
