@@ -115,7 +115,7 @@ def page() -> Iterator[Part]:
     yield commands(
         "cudalab show matmul double_buffered    # through registers",
         "cudalab show matmul async_copy_tiles   # cp.async, two places",
-        "cudalab show matmul async_copy         # a ring",
+        "cudalab show matmul async_copy_ring    # a ring",
         "cudalab show matmul bulk_copies        # producer and consumers",
         "cudalab bench matmul --variants vectorized,double_buffered,async_copy_tiles",
     )
