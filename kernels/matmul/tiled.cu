@@ -13,8 +13,8 @@
 //
 // Banks: a warp is two rows of 16 threads. It reads As[ty][p], two words that are broadcast, and
 // Bs[p][tx], 16 neighbours that both rows share: no conflicts. The stores are 32 neighbours.
-// Limits: two reads from shared memory for each multiplication: the register tiles further up the
-// ladder use a word more often.
+// Limits: two reads from shared memory for each multiplication: later rungs, with tiles in
+// registers, use a word more often.
 //
 // Macros from outside: TILE.
 
