@@ -124,6 +124,7 @@ WITHOUT_A_VALUE = {
     "update_of_field": "Pair p; p.a += n; return p.a;",
     "union": "Word u; return u.i + 1;",
     "of_template": "Two<double> t; t.first = 1; return (int)t.second;",
+    "address": "int* p; if (n > 4) p = &n; return p ? 1 : 2;",
     "padded": "Padded p; p.c = 1; p.i = 2; return p.s + 1;",
 }
 # Copied with a field that has no value: only listed, as nobody knows whether it is used.
@@ -341,6 +342,19 @@ __global__ void elects(float* out) {
     v.y = __shfl_sync(~0u, v.y, 0);
     out[threadIdx.x] = first + many[1] + v.y;
 }
+__global__ void turns(float* out) {
+    float sine, cosine, same, other, whole;
+    __sincosf(0, &sine, &cosine);
+    sincospif(0, &same, &other);
+    const float part = modff(cosine, &whole);
+    out[threadIdx.x] = sine + cosine + same + other + whole + part;
+}
+__global__ void keeps(float* out) {
+    float own;
+    if (threadIdx.x == 0) own = 7;
+    float first = __shfl_sync(~0u, own, 0);
+    out[threadIdx.x] = first + own;  // uninitialised
+}
 int main() {
     float *in, *out;
     cudaMalloc(&in, 128), cudaMalloc(&out, 128);
@@ -349,6 +363,8 @@ int main() {
     shares<<<1, 32>>>(in, out, 20);
     hides<<<1, 32>>>(in, out, 20);
     elects<<<1, 32>>>(out);
+    keeps<<<1, 32>>>(out);
+    turns<<<1, 32>>>(out);
     cudaDeviceSynchronize();
     cudaFree(in), cudaFree(out);
 }
@@ -363,6 +379,7 @@ def test_what_threads_compute_in_vain_is_a_note(tmp_path):
     rows = json.loads(report.read_text("utf-8"))["findings"]
     assert [(one["kernel"], one["kind"], one["note"]) for one in rows] == [
         ("shares", "uninitialised", False),
+        ("keeps", "uninitialised", False),
         ("sums", "uninitialised", True),
         ("hides", "uninitialised", True),
     ]
@@ -381,11 +398,13 @@ extern "C" __global__ void transpose(const T* in, T* out, unsigned rows, unsigne
     for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {
         const unsigned r = blockIdx.x / tiles * TILE_DIM + k;
         if (r >= rows || c >= cols) continue;
+        float sine, cosine;
+        __sincosf(0, &sine, &cosine);
         Padded one, other;
         one.c = 1;
         one.FIELD = in[(size_t)r * cols + c];
         other = one;
-        out[(size_t)c * rows + r] = other.value + one.value - one.value;
+        out[(size_t)c * rows + r] = other.value + one.value - one.value + (T)sine;
     }
 }
 """

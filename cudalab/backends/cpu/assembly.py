@@ -366,16 +366,20 @@ class _Listing:
         elif _LOCALS.match(called):
             self._has_locals = True
         elif match := _PLAIN.match(called):
-            if not site.flags & IS_HEADER:
-                if not match[1]:
-                    row = self.rows[-1].replace(called, f"cudalab_{match[2]}")
-                    self.rows[-1] = _numbered(row, site, 1)
-            elif site.flags & IS_LIBRARY:
-                return
-            elif self.is_program:
-                self.rows[-1] = self.rows[-1].replace(called, f"cudalab_header_{match[2]}")
-            else:
-                self._drop(site)  # no host code calls it
+            self._read_plain(site, called, match)
+
+    def _read_plain(self, site: Site, called: str, hook: re.Match[str]) -> None:
+        """Change the call of a hook before a plain access."""
+        row, is_own = self.rows[-1], not site.flags & IS_HEADER
+        if is_own and not hook[1]:
+            self.rows[-1] = _numbered(row.replace(called, f"cudalab_{hook[2]}"), site, 1)
+        elif is_own or site.flags & IS_LIBRARY:
+            return
+        elif self.is_program or hook[2].startswith("write"):  # perhaps to a local variable
+            where = "header" if self.is_program else "own"
+            self.rows[-1] = row.replace(called, f"cudalab_{where}_{hook[2]}")
+        else:
+            self._drop(site)  # no host code calls it
 
     def _drop(self, site: Site) -> None:
         """Remove the call in the last row."""

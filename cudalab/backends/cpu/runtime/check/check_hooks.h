@@ -507,7 +507,8 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
 }
 
 // Plain accesses, for which assembly.py chooses the hook: by the kernel's own code, at a site that
-// it names, and by headers of cudalab's, which matter only where the host's code calls them.
+// it names, and by headers of cudalab's, which matter where the host's code calls them, and where
+// they set local variables of kernels.
 #define HOOKS_AT(n)                                                                          \
     EXPORT void cudalab_read##n(void* p, unsigned site) {                                    \
         if (last_block && !run.attention) {                                                  \
@@ -525,8 +526,11 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
         if (runs_kernels) return access_by_unobserved(p, n, HERE);                           \
         access(p, n, shape_of(n, p), LOAD, false, CALLER);                                   \
     }                                                                                        \
-    EXPORT void cudalab_header_write##n(void* p) {                                           \
+    EXPORT void cudalab_own_write##n(void* p) {                                              \
         if (runs_kernels && is_on_stack(p)) knows_local(0, p, n, STORE);                     \
+    }                                                                                        \
+    EXPORT void cudalab_header_write##n(void* p) {                                           \
+        cudalab_own_write##n(p);                                                             \
         if (runs_kernels) return access_by_unobserved(p, n, HERE);                           \
         access(p, n, shape_of(n, p), STORE, false, CALLER);                                  \
     }
