@@ -138,7 +138,10 @@ COPIED = {
     "constructed": "Half h; return h.b + 1;",
 }
 # What AddressSanitizer does not see: it looks at what lies there.
-FAR = {"index": "int a[4] = {}, i[2] = {0, 40}; return a[i[n - 3]];"}
+FAR = {
+    "index": "int a[4] = {}, i[2] = {0, 40}; return a[i[n - 3]];",
+    "rows": "int m[2][4] = {}, i[2] = {0, 100000}; return m[i[n - 3]][1];",
+}
 # What valgrind does not see: the place still has the value of the round before.
 OF_BEFORE = {
     "again": "int s = 0; for (int i = 0; i < 2; ++i) { int x; if (!i) x = 3; s += x; } return s;",
