@@ -198,6 +198,7 @@ IN_PART = {
     "swapped": "Pair p, q; p.a = n; q.a = 1; Pair t = p; p = q; q = t; return p.a + q.a;",
     "chosen": "Pair p; p.a = n; Pair q = p; if (n > 4) q.a += q.b; return q.a;",
     "wide": "Wide u; u.i[0] = n; long long all = u.l; return (int)all;",
+    "of_wide": "Wide u[2]; u[1].i[0] = n; long long all = u[n - 3].l; return (int)all;",
     "piece": "Many m; m.v[9] = n; return last_of(m);",
     "captured": "Pair p; p.a = n; auto f = [=] { return p.a; }; return f();",
 }
@@ -231,7 +232,8 @@ def observed(cases, tmp_path, **environment):
     assert document["launches"] == len(cases), done.stderr
     found = {name: set() for name in cases}
     for finding in document["findings"]:
-        found[finding["kernel"].removeprefix("of_")].add(finding["kind"])
+        kind = f"{finding['kind']}, a note" if finding["note"] else finding["kind"]
+        found[finding["kernel"].removeprefix("of_")].add(kind)
     rows = file.read_text("utf-8").splitlines()
     listed = [rows[int(text.split(":")[1]) - 1] for text in document["not_looked_at"]]
     return found, {row.split("(")[0].split()[-1].removesuffix("_") for row in listed}
