@@ -43,8 +43,11 @@ def edits(
         if "goto" in words.texts[body.first : body.last]:
             continue
         names, shown = set[str](), _addressed(words, body)
+        given = _given_to_runtime(words, body)
         for node in body.of_kind("declaration"):
             if not _is_plain(node, words) or refused(words.tokens[node.first].start):
+                continue
+            if not given.isdisjoint(each.name for each in node.names):
                 continue
             names |= {each.name for each in node.names}
             if node.first not in done:
@@ -66,6 +69,18 @@ def _addressed(words: Words, body: Node) -> frozenset[str]:
         and kinds[i + 1] == "name"
         and (texts[i - 1] in _BEFORE_ADDRESS or texts[i - 1] == "return")
     )
+
+
+def _given_to_runtime(words: Words, body: Node) -> set[str]:
+    """The names whose address a function of CUDA's runtime takes, which sets them unseen."""
+    texts = words.texts
+    return {
+        texts[k + 1]
+        for i in range(body.first, body.last - 1)
+        if texts[i].startswith("cuda") and texts[i + 1] == "("
+        for k in range(i + 2, words.behind(i + 1, body.last) - 1)
+        if texts[k] == "&"
+    }
 
 
 def _called(words: Words, body: Node, names: Collection[str]) -> Iterator[tuple[int, Edit]]:

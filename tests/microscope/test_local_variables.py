@@ -354,6 +354,12 @@ __global__ void turns(float* out) {
     const float part = modff(cosine, &whole);
     out[threadIdx.x] = sine + cosine + same + other + whole + part;
 }
+__global__ void launches(float* out) {
+    cudaStream_t stream;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    if (stream) elects<<<1, 32, 0, stream>>>(out);
+    cudaStreamDestroy(stream);
+}
 __global__ void keeps(float* out) {
     float own;
     if (threadIdx.x == 0) own = 7;
@@ -370,6 +376,7 @@ int main() {
     elects<<<1, 32>>>(out);
     keeps<<<1, 32>>>(out);
     turns<<<1, 32>>>(out);
+    launches<<<1, 1>>>(out);
     cudaDeviceSynchronize();
     cudaFree(in), cudaFree(out);
 }
