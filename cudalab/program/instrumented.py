@@ -127,7 +127,7 @@ def _units(
     names, macros = part.names, part.host.macros
     more = ("-I", str(header), *runtime.OBSERVED_PROGRAM, *part.flags, *for_programs())
     more += tuple(cccl.flags(part.texts, find_compiler().version()))
-    texts = dict(zip(names, (each.rewritten(with_guards=True) for each in parsed), strict=True))
+    texts = dict(zip(names, (each.rewritten() for each in parsed), strict=True))
     for i in part.for_device:
         text = f'#include "{runtime.PRECOMPILED}"\n{macros}{_inlined(names[i], texts, set())}'
         yield text, more
