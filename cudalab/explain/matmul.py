@@ -37,7 +37,7 @@ LADDER = (
     Tiling("tiled", 16, 16, 1, 1),
     Tiling("register_tiled_1d", 64, 64, 8, 1),
     Tiling("register_tiled_2d", 128, 128, 8, 8),
-    Tiling("async_copy", 128, 256, 8, 16),
+    Tiling("large_tiles", 128, 256, 8, 16),
 )
 
 

@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "128 x 256 tiles, asynchronous copies into a ring of stages"
+// summary  = "128 x 256 tiles: few instructions beside the products, and an order of tiles"
 // order    = 12
-// adds     = "twice the tile: a number from shared memory serves more products"
+// adds     = "addresses that step on, an order of the products, and one of the tiles"
 // dispatch = "tiles"
 // default  = ["cuda"]
 //
@@ -16,19 +16,25 @@
 // SHARED_BYTES      = 62720  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// As `async_copy_ring`, with twice the tile: a thread computes 8 x 16 elements, so that 24 reads
-// from shared memory serve 128 products, where 16 serve 64 there. The limit is then the number of
-// other instructions with which the multiplications share the schedulers.
+// As `read_ahead`, with two ideas more, both of a few lines.
 //
-// A stage of the ring may have more than 8 numbers along k. The loop body is a slice of 8: it
-// starts the copies of a slice some stages ahead and multiplies one. There is one barrier per
-// stage.
+// The first: what is not a product takes the schedulers' time, so there is as little of it as
+// possible. Each thread keeps the addresses of its copies and lets them step on, where the rungs
+// before compute them anew; lines past an edge repeat the last one instead of being asked about,
+// since their results are never stored; and whether rows of B are aligned is decided once, outside
+// the loop. So 106 other instructions go with 1024 products, in the rung before 148. The order of
+// the products is free, and decides how well their operands are spread over the banks of the
+// register file: add_products.
 //
-// A lane's rows are two pieces of 4, its columns four pieces of 4, so that each read is 16 bytes;
-// the lanes of a warp form 8 rows of 4. Both tiles are stored as [p][line], in rows of 4 words more
-// than a tile has: 4-byte copies along k (8 values of p, 4 lines per warp) then write 32 banks.
-// The numbers of step p + 1 are read from shared memory while step p is multiplied.
-// Limits: few tiles: a matrix of order 1024 has 32 of them. Blocks take 61 KB of shared memory.
+// The second: the order of the tiles. Blocks that run together read a nearly square part of A and
+// B, which the second-level cache holds: first_element. This is for large matrices; at n = 2048 all
+// tiles run at a time.
+//
+// The ring has one stage more than in the rung before. A stage may have more than 8 numbers along
+// k: the loop body is a slice of 8, with one barrier per stage. `async_copy_deep` uses that. A
+// warp's lanes form 8 rows of 4 in plain order, in which reads of B take 4 wavefronts.
+// Limits: few tiles: a matrix of order 1024 has 32 of them. There is a barrier every 8 steps:
+// `async_copy_deep`.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
 // THREADS_PER_BLOCK, SHARED_BYTES.

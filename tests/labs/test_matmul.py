@@ -682,7 +682,8 @@ def test_every_row_of_the_ladder_is_there():
     ladder = [
         "naive", "uncoalesced", "tiled", "aat_conflict", "aat_padded", "aat_padded_32",
         "abt_conflict", "abt_padded", "register_tiled_1d", "register_tiled_2d", "vectorized",
-        "double_buffered", "async_copy_tiles", "async_copy_ring", "async_copy", "async_copy_deep",
+        "double_buffered", "async_copy_tiles", "async_copy_ring", "warp_tiles", "large_tiles",
+        "read_ahead", "async_copy", "async_copy_deep",
     ]  # fmt: skip
     assert [variant.name for variant in VARIANTS[: len(ladder)]] == ladder
 
