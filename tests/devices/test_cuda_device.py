@@ -218,6 +218,25 @@ def test_process_that_never_leaves():
 
 
 @pytest.mark.cuda
+def test_memory_that_another_thread_drops_is_freed():
+    done = python("""
+        import threading
+        from cudalab.backends.cuda.device import CudaDevice
+        with CudaDevice() as device:
+            free = lambda: device._driver.mem_get_info()[0]
+            before = free()
+            held = [device.empty(1 << 30, "u1")]
+            assert free() < before
+            thread = threading.Thread(target=held.clear)
+            thread.start()
+            thread.join()
+            small = device.empty(1, "u1")
+            print(before - free() < 1 << 29)
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+@pytest.mark.cuda
 def test_hidden_devices():
     done = python(
         "from cudalab.backends.cuda.device import unavailable_reason; print(unavailable_reason())",

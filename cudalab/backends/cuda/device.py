@@ -21,7 +21,7 @@ from cudalab.backends import limits
 from cudalab.backends.base import Buffer, DeviceInfo, Dim, Kernel, Module, check_arguments
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.cuda.features import POSSIBLE_FEATURES, features_of
-from cudalab.backends.cuda.memory import CudaBuffer, own, shared_words, wait
+from cudalab.backends.cuda.memory import Allocation, CudaBuffer, own, shared_words, wait
 from cudalab.backends.cuda.meter import CudaMeter
 from cudalab.backends.cuda.modules import CudaKernel, CudaModule, compiled, pack
 from cudalab.backends.cuda.streams import CudaGraph, CudaStream, Recording
@@ -141,6 +141,7 @@ class CudaDevice:
         self._dead = False  # a kernel crashed: every call of the context fails
         self._last_launched: str | None = None
         self._bounces: list[_Bounce] = []
+        self._strays: list[Any] = []  # memory that other threads have dropped
         self._meter: CudaMeter | None = None
         self._stream: Any = None  # of launches; None: the default stream
         self.recording: Recording | None = None  # of a graph
@@ -181,7 +182,9 @@ class CudaDevice:
             # Detached, PyCUDA knows that it is gone and frees none of its memory one by one,
             # which would print a warning for each piece.
             context.detach()
+            self._strays.clear()
         else:
+            self._strays.clear()
             context.pop()
 
     def compile(
@@ -219,6 +222,7 @@ class CudaDevice:
         if nbytes == 0:
             return CudaBuffer(dims, dtype, None, 0)
         with self.errors_in_words():
+            self._strays.clear()
             try:
                 memory = self._driver.mem_alloc(nbytes)
             except self._driver.MemoryError:
@@ -228,7 +232,7 @@ class CudaDevice:
                     f"{free:,} of {total:,} are free",
                     hint="`nvidia-smi` shows who else uses it; smaller inputs, or --device cpu",
                 ) from None
-        return CudaBuffer(dims, dtype, memory, int(memory))
+        return CudaBuffer(dims, dtype, Allocation(memory, self._strays), int(memory))
 
     def to_device(self, data: np.ndarray[Any, Any] | Payload) -> CudaBuffer:
         """A copy of an array, or of bytes that are still to be read from a stream."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,27 @@ import numpy as np
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
+
+
+class Allocation:
+    """Memory of PyCUDA's that its own thread frees, whichever thread drops it.
+
+    Python's collector runs in any thread, and PyCUDA cannot free memory of a context that is
+    current in another: it would be lost. So it waits among `strays` for its own thread.
+    """
+
+    __slots__ = ("memory", "strays", "thread")
+
+    def __init__(self, memory: Any, strays: list[Any]) -> None:
+        """Own `memory`, which was allocated by this thread."""
+        self.memory = memory
+        self.strays = strays
+        self.thread = threading.get_ident()
+
+    def __del__(self) -> None:
+        """Leave the memory to its thread if this is another."""
+        if threading.get_ident() != self.thread:
+            self.strays.append(self.memory)
 
 
 class CudaBuffer:
