@@ -19,6 +19,7 @@ from cudalab.output.notes import note
 from cudalab.program import (
     assembly,
     exact_arithmetic,
+    held,
     launches,
     refusals,
     rejected,
@@ -94,6 +95,8 @@ def edited(
     exact_arithmetic.rewrite(parsed, scope, refused or Counter())
     if observed:
         _rewrite_locals(parsed, refused or Counter())
+    else:
+        held.rewrite(parsed, scope)
     return parsed
 
 

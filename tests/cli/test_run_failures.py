@@ -32,6 +32,33 @@ def test_host_code_that_follows_a_device_pointer(program, line, words):
 
 
 @with_lines
+@pytest.mark.parametrize("place", ["behind", "in the branch of an error"])
+def test_host_code_that_follows_a_device_pointer_after_a_loop_of_launches(place, tmp_path):
+    size = "blocks" if place == "behind" else "2000 * i + 1"
+    (tmp_path / "loop.cu").write_text(
+        f"""#include <cstdio>
+__global__ void add(int *a) {{ a[threadIdx.x] += 1; }}
+int main() {{
+    int *a, blocks = 4;
+    cudaMalloc(&a, 4096);
+    for (int i = 0; i < blocks; i++) {{
+        add<<<1, {size}>>>(a);
+        if (cudaGetLastError() != cudaSuccess) {{
+            printf("%d", a[0]);
+            return 1;
+        }}
+    }}
+    printf("%d", a[0]);
+}}
+"""
+    )
+    done = run(str(tmp_path / "loop.cu"), "cpu")
+    line = 13 if place == "behind" else 9
+    assert done.returncode == -signal.SIGSEGV
+    assert f"loop.cu:{line}: host code dereferences the device pointer" in done.stderr.decode()
+
+
+@with_lines
 def test_the_line_is_the_programs_own_where_the_system_inlines_its_functions():
     done = run("host_reads_variable.cu", "cpu", "-Xcompiler", "-D_FORTIFY_SOURCE=2")
     assert "host_reads_variable.cu:15: host code dereferences the device" in done.stderr.decode()

@@ -214,6 +214,7 @@ static bool has_thread() {
 
 // Runs a grid until it has ended or all its threads wait.
 static cudaError_t launch(Call& call, cudaStream_t stream, const Work& work) {
+    if (!tasks && work.kernel.kernel->loops) return perform(call, work);  // it waits for nobody
     Task* const task = make(Task::WORK, stream, call.name, call.place, work);
     if (!task || !task->launch.copy(work.kernel)) {
         if (task) drop(task);

@@ -201,6 +201,21 @@ cudaError_t Call::pending_after_all_work() {
     }
     return pending();
 }
+
+static unsigned holders;  // loops that keep the device's memory accessible
+static bool is_held;
+static void hold(bool on) {
+    if (on != is_held) keep_accessible(is_held = on);
+}
+Held::Held() {
+    Call call("a loop", {});
+    if (!holders++ && !last_error && !for_good) hold(true);
+}
+Held::~Held() {
+    Call call("a loop", {});
+    if (!--holders) hold(false);
+}
+
 cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
     char text[sizeof unread.why];
     va_list values;
@@ -214,6 +229,7 @@ cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
              cudaGetErrorName(error), text);
     report(MessageKind::FAILED_CALL, message);
     if (of_kernel) return error_of_thread() = error;
+    hold(false);
     if (is_launch()) {
         unread.error = error;
         unread.place = place;
@@ -232,6 +248,7 @@ cudaError_t Call::fail_for_good(cudaError_t error, const char* why) {
              cudaGetErrorName(error), why);
     report(MessageKind::FAILED_KERNEL, message);
     unread.error = cudaSuccess;
+    hold(false);
     return last_error = for_good = error;
 }
 void not_launched(const char* launch, const char* file, int line) {

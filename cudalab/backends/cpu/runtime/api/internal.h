@@ -118,6 +118,8 @@ class Access {
     const By by;
 };
 
+void keep_accessible(bool on);  // through several calls
+
 size_t device_bytes();  // its size: CUDALAB_DEVICE_MEMORY, or half of the machine's memory
 size_t free_bytes();
 // The live allocation that contains the address or ends there, or null.

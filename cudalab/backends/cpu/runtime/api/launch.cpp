@@ -206,6 +206,7 @@ static void run_here(const Kernel& kernel, const unsigned* grid, const unsigned*
                      void* const* args, uint64_t blocks) {
     Worker& w = *of_main;
     begin(&kernel, grid, block, args, 0, blocks);
+    pool.launch.alone = true;
     w.own_stack = (char*)__builtin_frame_address(0);
     worker = &w;
     work_on(w);

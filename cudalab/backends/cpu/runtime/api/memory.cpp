@@ -7,6 +7,10 @@
 
 namespace cudalab {
 
+void keep_accessible(bool on) {
+    change_access(on ? 1 : -1, on ? 1 : -1);
+}
+
 // ------------------------------------------------------------------ libraries on the host
 
 // What a library does for a grid is done by this thread of the host: a grid of one thread.

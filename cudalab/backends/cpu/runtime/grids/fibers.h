@@ -194,9 +194,37 @@ extern "C" void cudalab_fiber_main() {
     }
 }
 
+// ------------------------------------------------------------------ blocks
+
+static bool claim_block(uint64_t* block) {
+    Launch& launch = pool.launch;
+    if (has_failed() || __atomic_load_n(&launch.cancelled, __ATOMIC_RELAXED)) return false;
+    *block = launch.alone ? launch.next++ : claim(&launch.next);
+    return *block < launch.blocks;
+}
+static void begin_block(Worker& w, uint64_t block) {
+    const uint3& grid = pool.launch.grid;
+    const uint64_t row = block < grid.x ? 0 : block / grid.x;  // divisions take long
+    current.block_idx = {(unsigned)(block - row * grid.x), (unsigned)(row ? row % grid.y : 0),
+                         (unsigned)(row ? row / grid.y : 0)};
+    w.block = block;
+    w.fibers = false;
+    w.spins = 0;
+    ++w.steps;
+    if (w.any_copies)
+        for (unsigned t = 0; t < w.threads; ++t) w.copies[t].forget();
+    w.any_copies = false;
+    w.num_lent = 0;
+    if (!w.kernel->thread) set_current(w, 0);
+}
+
+// A block, and those behind it whose threads are loops, for these leave nothing on the stack.
 extern "C" void cudalab_block_main() {
     Worker& w = *worker;
-    w.kernel->block(w.args, w.threads, w.index, &w.fibers);
+    const bool in_loops = !w.kernel->thread;
+    uint64_t next;
+    do w.kernel->block(w.args, w.threads, w.index, &w.fibers);
+    while (in_loops && claim_block(&next) && (begin_block(w, next), true));
     if (w.fibers) thread_finished(w);
     leave_to(w.main_context);
 }

@@ -6,18 +6,7 @@
 namespace cudalab {
 
 static void run_block(Worker& w, uint64_t block) {
-    const uint3& grid = pool.launch.grid;
-    current.block_idx = {(unsigned)(block % grid.x), (unsigned)(block / grid.x % grid.y),
-                         (unsigned)(block / ((uint64_t)grid.x * grid.y))};
-    w.block = block;
-    w.fibers = false;
-    w.spins = 0;
-    ++w.steps;
-    if (w.any_copies)
-        for (unsigned t = 0; t < w.threads; ++t) w.copies[t].forget();
-    w.any_copies = false;
-    w.num_lent = 0;
-    if (!w.kernel->thread) set_current(w, 0);
+    begin_block(w, block);
     new_context(&w.block_context, w.block_stack, BLOCK_STACK, BLOCK_ENTRY);
     switch_to(&w.main_context, w.block_context);
 }
@@ -45,14 +34,9 @@ static void work_on(Worker& w) {
     current.block_dim = b;
     current.grid_dim = launch.grid;
     current.tally = {};
-    for (;;) {
-        if (__atomic_load_n(&launch.failed, __ATOMIC_RELAXED) ||
-            __atomic_load_n(&launch.cancelled, __ATOMIC_RELAXED))
-            break;
-        uint64_t block = claim(&launch.next);
-        if (block >= launch.blocks) break;
+    for (uint64_t block; claim_block(&block);) {
         run_block(w, block);
-        if (__builtin_expect(w.crashed_in_loops, 0)) pool.on_loops_crash(w, block);
+        if (__builtin_expect(w.crashed_in_loops, 0)) pool.on_loops_crash(w, w.block);
     }
     w.block = NO_BLOCK;
     current.block_dim = {};  // a kernel that is called from here on has not been launched

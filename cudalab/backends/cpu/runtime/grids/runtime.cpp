@@ -59,6 +59,7 @@ static void begin(const Kernel* kernel, const unsigned* grid, const unsigned* bl
     launch.block = {block[0], block[1], block[2]};
     launch.blocks = end;
     launch.next = first;
+    launch.alone = false;
     launch.busy_ns = 0;
     launch.tally = {};
     launch.failed = launch.cancelled = 0;

@@ -97,6 +97,7 @@ struct Launch {  // the one launch in progress
     uint3 grid, block;
     uint64_t blocks;   // where they end
     uint64_t next;     // block to start
+    bool alone;        // one OS thread runs all blocks
     uint64_t busy_ns;  // of all OS threads together
     Tally tally;       // likewise
     int failed, cancelled;

@@ -58,6 +58,13 @@ Function* find_function(const void* address);
 // Runs the grid to its end. `args` are the parameters' addresses and, after them, the closure's.
 void run(const Config& config, const Kernel& kernel, const void* address, void* const* args);
 
+// Keeps the device's memory accessible through a loop of launches, until a call fails.
+struct Held {
+    Held();
+    ~Held();
+    Held(const Held&) = delete;
+};
+
 // How a launch hands over a parameter: a value as it is, a reference as a pointer.
 template <class P>
 struct Parameter {
