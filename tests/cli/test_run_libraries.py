@@ -184,3 +184,33 @@ def test_older_forms_of_libraries(tmp_path):
     source = tmp_path / "older.cu"
     source.write_text(OLDER)
     assert run([source], "cpu").stdout == b"16\n"
+
+
+LITERALS = r"""
+#include <cuda.h>
+#include <cstdio>
+#include <cstring>
+__global__ void tell(const char **where) { *where = "a word of the kernel"; }
+int main() {
+    const char **where;
+    cudaMallocManaged(&where, sizeof *where);
+    tell<<<1, 1>>>(where);
+    cudaDeviceSynchronize();
+    CUdeviceptr base;
+    size_t bytes;
+    printf("%d ", cuMemGetAddressRange(&base, &bytes, (CUdeviceptr)*where));  // without cuInit
+    char text[64];
+    printf("%d ", cudaMemcpy(text, (char *)base, bytes, cudaMemcpyDeviceToHost));
+    printf("%s ", text);
+    printf("%d ", cudaMemcpy(text, (char *)base, bytes + 1, cudaMemcpyDeviceToHost));
+    printf("%d ", cudaMemcpy(text, "another", 8, cudaMemcpyDeviceToHost));
+    printf("%d", cuMemGetAddressRange(&base, &bytes, (CUdeviceptr)text));
+}
+"""
+
+
+def test_a_literal_of_a_kernel_is_copied_as_the_driver_describes_it(tmp_path):
+    program = tmp_path / "literals.cu"
+    program.write_text(LITERALS)
+    done = run(str(program), "cpu")
+    assert done.stdout.decode() == "0 0 a word of the kernel 1 1 1"

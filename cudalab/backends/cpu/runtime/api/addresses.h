@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include "arena.h"
+#include "list.h"
 
 namespace cudalab {
 
@@ -49,19 +50,36 @@ bool is_constant(const void* address) {
     return is_in(memory.constants, address);
 }
 
-bool is_code(const void* address) {
-    return dl_iterate_phdr(
+// The rights of the part of a loaded file that contains the address; 0 if none does.
+static unsigned rights_of_file(const void* address) {
+    return (unsigned)dl_iterate_phdr(
         [](dl_phdr_info* info, size_t, void* wanted) {
             for (int i = 0; i < info->dlpi_phnum; ++i) {
                 const auto& part = info->dlpi_phdr[i];
                 const uintptr_t begin = info->dlpi_addr + part.p_vaddr;
-                if (part.p_type == PT_LOAD && part.p_flags & PF_X &&
-                    (uintptr_t)wanted - begin < part.p_memsz)
-                    return 1;
+                if (part.p_type == PT_LOAD && (uintptr_t)wanted - begin < part.p_memsz)
+                    return (int)part.p_flags;
             }
             return 0;
         },
         (void*)address);
+}
+bool is_code(const void* address) {
+    return rights_of_file(address) & PF_X;
+}
+
+// String literals of kernels that the program has asked about. Those of host code look the same.
+static List<Section> literals;
+size_t know_literal(const void* text) {
+    if (rights_of_file(text) != PF_R) return 0;
+    const Section literal = {(const char*)text, (const char*)text + strlen((const char*)text) + 1};
+    literals.add(literal);
+    return (size_t)(literal.end - literal.begin);
+}
+static bool is_in_literal(const void* pointer, size_t bytes) {
+    for (const Section& each : literals)
+        if (is_in(each, pointer)) return bytes <= (size_t)(each.end - (const char*)pointer);
+    return false;
 }
 bool is_device_address(const void* address) {
     return in_arena((uintptr_t)address) || is_variable(address);
@@ -127,6 +145,7 @@ const char* why_not_for_kernels(const void* pointer, char* text, size_t size) {
 
 bool reaches(const void* pointer, size_t bytes, char* why, size_t size) {
     const Allocation* in = find_in(memory.live, (uintptr_t)pointer, false);
+    if (!in && is_in_literal(pointer, bytes)) return true;
     if (!in) {
         if (is_variable(pointer))
             snprintf(why, size,

@@ -134,7 +134,9 @@ Section constants();
 Section managed_variables();
 bool is_constant(const void* address);  // in a __constant__ variable
 bool is_code(const void* address);      // whether there is code of the process
-bool is_symbol(const void* address);    // a __device__, __constant__ or __managed__ variable
+// The bytes of a string literal, from there on, which may be copied from now on; 0 if it is none.
+size_t know_literal(const void* text);
+bool is_symbol(const void* address);  // a __device__, __constant__ or __managed__ variable
 void name_variable(const void* address, size_t bytes,
                    Place place);  // called when its address is known
 // Whether `bytes` from `pointer` lie in one allocation that the device can access; if not, why.

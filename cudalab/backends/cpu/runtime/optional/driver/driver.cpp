@@ -14,7 +14,7 @@ struct CUctx_st {
 
 namespace cudalab {
 
-static bool initialized;
+static bool initialized;  // by cuInit; the runtime does so, too
 static CUctx_st primary;
 static unsigned primary_users;
 
@@ -40,13 +40,13 @@ static CUresult result_of(cudaError_t error) {
 // Makes a call of the runtime, whose last error stays as it is.
 template <class F>
 static CUresult without_context(F call) {
-    if (!initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (!initialized && !runtime_is_used()) return CUDA_ERROR_NOT_INITIALIZED;
     OfDriver calls;
     return result_of(call());
 }
 template <class F>
 static CUresult in_context(F call) {
-    if (!initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (!initialized && !runtime_is_used()) return CUDA_ERROR_NOT_INITIALIZED;
     if (!current_context()) return CUDA_ERROR_INVALID_CONTEXT;
     return without_context(call);
 }
@@ -287,9 +287,11 @@ CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr poin
     return in_context([&] {
         Call call("cuMemGetAddressRange", {file, line});
         const Allocation* in = find_allocation((const void*)pointer);
-        if (!in) return call.fail(cudaErrorInvalidValue, "this is not allocated memory");
-        if (base) *base = in->begin;
-        if (bytes) *bytes = in->bytes;
+        const size_t of_literal = in ? 0 : know_literal((const void*)pointer);
+        if (!in && !of_literal)
+            return call.fail(cudaErrorInvalidValue, "this is not allocated memory");
+        if (base) *base = in ? in->begin : pointer;
+        if (bytes) *bytes = in ? in->bytes : of_literal;
         return cudaSuccess;
     });
 }
