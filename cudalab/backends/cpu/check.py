@@ -437,7 +437,8 @@ class _Launch:
 
     def _record(self, blocks: int, traced: int) -> None:
         if traced == blocks:
-            add_tally(self.device.tallies, self.kernel.name, self.checker.cudalab_check_tally)
+            tally = self.checker.cudalab_check_tally().contents
+            add_tally(self.device.tallies, self.kernel.name, tally)
         names = check_rows.Names(
             kernel=self.kernel.name,
             tables=self.module.tables,

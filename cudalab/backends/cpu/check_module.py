@@ -183,6 +183,7 @@ def load_runtime() -> ctypes.CDLL:
         layout.check(runtime, MIRRORS)
         for name in _ADDRESSES:
             getattr(runtime, f"cudalab_check_{name}").restype = ctypes.c_void_p
+        runtime.cudalab_check_tally.restype = ctypes.POINTER(TallyRow)
         runtime.cudalab_check_error.restype = ctypes.c_char_p
         runtime.cudalab_check_progress.restype = ctypes.c_uint64
         pointer, size = ctypes.c_void_p, ctypes.c_size_t

@@ -307,6 +307,7 @@ class CpuDevice:
             runtime = load_library(compiler.runtime_library)
             layout.check(runtime, (KernelEntry, Symbol, TallyRow))
             runtime.cudalab_error.restype = ctypes.c_char_p
+            runtime.cudalab_tally.restype = ctypes.POINTER(TallyRow)
             self._runtime = runtime
             start_pool(runtime, self.threads)
         return self._runtime
@@ -333,7 +334,7 @@ class CpuDevice:
         if state < 0:
             message = runtime.cudalab_error().decode(errors="replace")
             raise KernelError(message, hint=_explain(message))
-        add_tally(self.tallies, kernel.name, runtime.cudalab_tally)
+        add_tally(self.tallies, kernel.name, runtime.cudalab_tally().contents)
 
     def _crash_again(self, kernel: CpuKernel, *launch: Any) -> NoReturn:
         """Run the block that has crashed as loops with fibers: they know which thread they are.

@@ -7,7 +7,7 @@ on the order in which its threads run. So two builds of a kernel must agree in t
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cudalab.backends.trace import Tallies
@@ -21,11 +21,11 @@ class TallyRow(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_uint64) for name in COUNTED)
 
 
-def add_tally(tallies: Tallies, kernel: str, last: Any) -> None:
-    """Add the tally of the last launch, which the runtime's function `last` gives."""
-    last.restype = ctypes.POINTER(TallyRow)
-    row = last().contents
-    known = tallies.setdefault(kernel, dict.fromkeys(("launches", *COUNTED), 0))
+def add_tally(tallies: Tallies, kernel: str, row: TallyRow) -> None:
+    """Add the tally of one launch."""
+    if kernel not in tallies:
+        tallies[kernel] = dict.fromkeys(("launches", *COUNTED), 0)
+    known = tallies[kernel]
     known["launches"] += 1
     for name in COUNTED:
         known[name] += getattr(row, name)
