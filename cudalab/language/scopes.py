@@ -188,6 +188,7 @@ class Name:
     scope: Scope | None = None  # of a class or namespace
     is_template: bool = False
     is_bit_field: bool = False
+    is_prefix: bool = False  # a macro behind which another statement begins
 
     def merged(self, other: Name) -> Name:
         """What two declarations of a name have in common."""
@@ -205,6 +206,7 @@ class Name:
             initializer=self.initializer if self.initializer is other.initializer else None,
             is_template=self.is_template or other.is_template,
             is_bit_field=self.is_bit_field or other.is_bit_field,
+            is_prefix=self.is_prefix and other.is_prefix,
         )
 
 

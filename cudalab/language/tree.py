@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cudalab.language.declarations import Declarations
 from cudalab.language.declarators import Declarators
 from cudalab.language.expressions import Expressions
-from cudalab.language.scopes import UNKNOWN, Node, Scope
+from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
 from cudalab.language.syntax import ASSEMBLY, ATTRIBUTES, KEYWORDS, Words
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ def read(
 ) -> Node:
     """The tree of a file's tokens, declared in `scope`."""
     return Reader(Words(tokens, directives)).file(scope or Scope("namespace"))
+
+
+def _is_prefix(name: Name | None) -> bool:
+    return name is not None and name.is_prefix
 
 
 class Reader:
@@ -155,6 +159,9 @@ class Reader:
             return Node("assembly", i, min(words.end_of(i, end) + 1, end), text=text)
         if words.kinds[i] == "name" and texts[i + 1] == ":" and text not in KEYWORDS:
             return Node("label", i, i + 2, text=text)
+        if words.kinds[i] == words.kinds[i + 1] == "name" and _is_prefix(scope.find(text)):
+            name = Node("name", i, i + 1, text=text, scope=scope)
+            return Node("macro", i, i + 1, [name], scope=scope)
         if text in ("typedef", "using", "template", "namespace") or self.declarations.declares(
             i, end, scope
         ):

@@ -43,7 +43,9 @@ def declare(every: Sequence[Macro], scope: Scope) -> frozenset[str]:
         type_ = UNKNOWN
         if size and not macro.params and all(scope.own(word) for word in macro.words):
             type_ = type_of(Reader(words).expressions.whole(0, size, scope))
-        scope.declare(Name(macro.name, "variable" if type_.kind != "unknown" else "unknown", type_))
+        kind = "variable" if type_.kind != "unknown" else "unknown"
+        prefix = not macro.params and (not size or macro.tokens[-1].text in ";{}")
+        scope.declare(Name(macro.name, kind, type_, is_prefix=prefix))
     return frozenset(marks)
 
 

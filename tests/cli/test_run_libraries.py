@@ -214,3 +214,24 @@ def test_a_literal_of_a_kernel_is_copied_as_the_driver_describes_it(tmp_path):
     program.write_text(LITERALS)
     done = run(str(program), "cpu")
     assert done.stdout.decode() == "0 0 a word of the kernel 1 1 1"
+
+
+OVERLAP = r"""
+#include <cuda.h>
+#include <cstdio>
+int main() {
+    cudaDeviceProp device;
+    int engines, overlap;
+    cudaGetDeviceProperties(&device, 0);
+    cudaDeviceGetAttribute(&engines, cudaDevAttrAsyncEngineCount, 0);
+    cuInit(0);
+    cuDeviceGetAttribute(&overlap, CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 0);
+    printf("%d %d %d %d", device.deviceOverlap, device.asyncEngineCount, engines, overlap);
+}
+"""
+
+
+def test_programs_about_streams_do_not_end_for_want_of_a_copy_engine(tmp_path):
+    program = tmp_path / "overlap.cu"
+    program.write_text(OVERLAP)
+    assert run(str(program), "cpu").stdout == b"1 1 1 1"

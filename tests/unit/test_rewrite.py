@@ -161,6 +161,13 @@ def test_a_launch_over_lines_keeps_them():
     assert lines[7] == " n);"
 
 
+@pytest.mark.parametrize("body", ["", " { begin();", " { begin(); {", " { for (;;) { one(); }"])
+def test_launch_behind_a_macro_that_ends_its_statements(body):
+    text = f"#define BEGIN{body}\n{KERNEL}void f() {{ BEGIN t<1, 2><<<1, 2>>>(x); BEGIN g(x); }}"
+    assert "BEGIN ::cudalab::cudalab_any_call(" in rewritten(text)
+    assert "BEGIN g(x); }" in rewritten(text)
+
+
 def test_launch_in_a_macro():
     text = "#define GO(k, ...) \\\n  k \\\n  <<<1, \\\n 2>>>(__VA_ARGS__)\nint x;\n"
     lines = rewritten(text).splitlines()

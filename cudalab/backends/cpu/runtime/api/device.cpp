@@ -126,6 +126,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* f
     p->concurrentManagedAccess = p->cooperativeLaunch = p->hostRegisterSupported = 1;
     p->canUseHostPointerForRegisteredMem = p->memoryPoolsSupported = 1;
     p->streamPrioritiesSupported = 1;
+    // Copies overlap with nothing, but programs end where a device says so: no GPU does.
+    p->asyncEngineCount = p->deviceOverlap = 1;
     // The host's clock counts nanoseconds: see clock64.
     p->clockRate = 1000000;
     return cudaSuccess;
@@ -186,6 +188,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrCanUseHostPointerForRegisteredMem:
         case cudaDevAttrMemoryPoolsSupported:
         case cudaDevAttrStreamPrioritiesSupported:
+        case cudaDevAttrAsyncEngineCount:
+        case cudaDevAttrGpuOverlap:
             return *value = 1, cudaSuccess;
         case cudaDevAttrTextureAlignment:
         case cudaDevAttrSurfaceAlignment:
