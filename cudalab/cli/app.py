@@ -3,7 +3,6 @@
 
 import gc
 import os
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import click
 
 from cudalab import __version__
-from cudalab.cli.failures import report_errors
+from cudalab.cli.failures import leave, report_errors
 from cudalab.cli.groups import LabGroup
 from cudalab.cli.options import lines
 from cudalab.errors import ExitCode
@@ -22,7 +21,7 @@ COLLECT_EVERY = 50_000  # new objects: of those that modules make, nearly all st
 def main() -> None:
     """Run the command line and exit."""
     gc.set_threshold(COLLECT_EVERY)
-    sys.exit(report_errors(partial(cli.main, prog_name="cudalab", standalone_mode=False)))
+    leave(report_errors(partial(cli.main, prog_name="cudalab", standalone_mode=False)))
 
 
 def prepare_run(arguments: Sequence[str]) -> None:

@@ -1,10 +1,14 @@
 """Turns errors into exit codes and lines on stderr, in one place."""
 
+import atexit
 import errno
 import io
 import os
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from typing import NoReturn
 
 import click
 
@@ -60,3 +64,19 @@ def disk_full(error: OSError) -> int:
         err=True,
     )
     return ExitCode.ERROR
+
+
+def leave(status: int) -> NoReturn:
+    """End the process; at once if it has used a GPU.
+
+    The driver's own end takes about 0.1 s, in which it gives back what the system takes back
+    anyway. Tools that look on from inside the process, such as Nsight Compute, get that time.
+    """
+    watched = any(name in os.environ for name in ("CUDA_INJECTION64_PATH", "LD_PRELOAD"))
+    if "pycuda.driver" in sys.modules and not watched:
+        atexit._run_exitfuncs()  # noqa: SLF001 - as Python does it
+        with suppress(OSError):  # which Python itself reports
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    sys.exit(status)
