@@ -38,6 +38,7 @@
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
 // THREADS_PER_BLOCK, SHARED_BYTES.
+#include "common/device/signals.cuh"
 #include "matmul/async_copy.cu"
 
 constexpr unsigned TILE = BM * BN;
@@ -53,16 +54,18 @@ __device__ inline unsigned draw_number(unsigned* ticket) {
 // Leaves this block's sums of a part of a tile for the block that has the tile's end.
 __device__ inline void leave_part(float* part, unsigned* flag, const float (&acc)[TM][TN]) {
     store_elements<true>(part, acc, row_in_tile(), column_in_tile(), BM, BN);
-    __threadfence();  // whoever sees the flag sees the sums
     __syncthreads();  // all threads have stored theirs
-    if (threadIdx.x == 0) atomicExch(flag, 1);
+    if (threadIdx.x == 0) {
+        fence_device();  // whoever sees the flag sees the sums
+        atomicExch(flag, 1);
+    }
 }
 
 // Waits for another block's part, adds it to acc, and lowers its flag for the next launch.
 __device__ inline void add_part(float (&acc)[TM][TN], const float* part, unsigned* flag) {
     if (threadIdx.x == 0) {
         while (atomicCAS(flag, 1, 0) == 0) __nanosleep(64);
-        __threadfence();  // the sums are read after their flag
+        fence_device();  // the sums are read after their flag
     }
     __syncthreads();  // the part is there
 #pragma unroll

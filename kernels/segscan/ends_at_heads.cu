@@ -40,7 +40,8 @@ __device__ inline unsigned sum_before(const Word* statuses, unsigned tile, unsig
     unsigned sum = 0;
     while (true) {  // this lane's tile is tile - 1 - lane
         const bool exists = lane < tile;
-        const Word status = exists ? load(statuses + tile - 1 - lane) : status_of(run, true, 0);
+        const Word status =
+            exists ? load_relaxed(statuses + tile - 1 - lane) : status_of(run, true, 0);
         const unsigned known = __ballot_sync(FULL_WARP, status >> 33 == run);
         const unsigned ends = __ballot_sync(FULL_WARP, status >> 33 == run && status >> 32 & 1);
         const unsigned needed = ends ? ends ^ (ends - 1) : FULL_WARP;  // to the nearest end
@@ -68,10 +69,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_segments(
     const bool begins = tile_sum >> 32;
     if (threadIdx.x / 32 == 0) {
         Word* const own = words + tile;
-        if (threadIdx.x == 0) store(own, status_of(run, begins, (unsigned)tile_sum));
+        if (threadIdx.x == 0) store_relaxed(own, status_of(run, begins, (unsigned)tile_sum));
         const unsigned prefix = sum_before(words, tile, run);
         if (threadIdx.x == 0) {
-            if (!begins) store(own, status_of(run, true, prefix + (unsigned)tile_sum));
+            if (!begins) store_relaxed(own, status_of(run, true, prefix + (unsigned)tile_sum));
             block_prefix = prefix;
         }
     }

@@ -13,11 +13,12 @@
 //
 // Each published value has a status word: {flag, value} in 64 bits for items of 4 bytes, written
 // and read whole, so that no fence is needed; for items of 8 bytes the word is the flag, and a
-// fence separates flag and value. The flag is the number of the run, so that statuses are never
-// cleared between launches.
+// fence separates flag and value: common/device/signals.cuh. The flag is the number of the run, so
+// that statuses are never cleared between launches.
 //
 // Limits: a chain of one hop for every 1024 tiles remains.
 #pragma once
+#include "common/device/signals.cuh"
 #include "common/thread/operators.cuh"
 #include "common/warp/warp_scan.cuh"
 
@@ -47,35 +48,28 @@ __device__ inline T value_of(Word bits) {
 __device__ inline bool ready(Word word, unsigned run) {
     return (unsigned)(word >> 32) == run;
 }
-// volatile: each read goes to memory that other blocks write, each write becomes visible there.
-__device__ inline Word load(const Word* word) {
-    return *(const volatile Word*)word;
-}
-__device__ inline void store(Word* word, Word value) {
-    *(volatile Word*)word = value;
-}
 
 __device__ inline void publish(const Statuses& statuses, unsigned node, T value) {
     Word word = (Word)statuses.run << 32;
     if (PACKED) {
         word |= bits_of(value);
     } else {
-        store(statuses.words + statuses.nodes + node, bits_of(value));
-        __threadfence();  // a reader that sees the flag must see the value
+        store_relaxed(statuses.words + statuses.nodes + node, bits_of(value));
+        fence_device();  // a reader that sees the flag must see the value
     }
-    store(statuses.words + node, word);
+    store_relaxed(statuses.words + node, word);
 }
 
 // The word of the node that this lane waits for, or a ready one if it waits for none.
 __device__ inline Word peek(const Statuses& statuses, unsigned node, bool wanted) {
-    return wanted ? load(statuses.words + node)
+    return wanted ? load_relaxed(statuses.words + node)
                   : (Word)statuses.run << 32 | (PACKED ? bits_of(Op::identity()) : 0);
 }
 
 // The value of a node whose word is ready.
 __device__ inline T value_at(const Statuses& statuses, unsigned node, bool wanted, Word word) {
     if (PACKED) return value_of(word & 0xffffffffu);
-    return wanted ? value_of(load(statuses.words + statuses.nodes + node)) : Op::identity();
+    return wanted ? value_of(load_relaxed(statuses.words + statuses.nodes + node)) : Op::identity();
 }
 
 // The sum over the lanes of a warp, in all of them.
@@ -102,7 +96,7 @@ __device__ inline T look_back(const Statuses& statuses, unsigned tile, T tile_su
         if (__all_sync(FULL_WARP, ready(tile_word, statuses.run))) break;
         __nanosleep(32);  // leave the memory to the blocks that are waited for
     }
-    if (!PACKED) __threadfence();  // values are read after their flags
+    if (!PACKED) fence_device();  // values are read after their flags
     const T in_group = sum_over_warp(value_at(statuses, tile_node, tile_wanted, tile_word));
     const T through_tile = Op()(in_group, tile_sum);
     if (tile % 32 == 31 && lane == 0) publish(statuses, statuses.groups + group, through_tile);
@@ -113,7 +107,7 @@ __device__ inline T look_back(const Statuses& statuses, unsigned tile, T tile_su
         group_word = peek(statuses, group_node, group_wanted);
         super_word = peek(statuses, super_node, super_wanted);
     }
-    if (!PACKED) __threadfence();  // values are read after their flags
+    if (!PACKED) fence_device();  // values are read after their flags
     const T in_super = sum_over_warp(value_at(statuses, group_node, group_wanted, group_word));
     const T before_group = Op()(value_at(statuses, super_node, super_wanted, super_word), in_super);
     if (tile % 1024 == 1023 && lane == 0)
@@ -138,7 +132,7 @@ __device__ inline Taken take_tile(Word* words, Word* ticket) {
     if (threadIdx.x == 0) {
         block_ticket = atomicAdd(ticket, 1ull);
         if ((unsigned)block_ticket == gridDim.x - 1)
-            store(ticket, ((block_ticket >> 32) + 1) << 32);
+            store_relaxed(ticket, ((block_ticket >> 32) + 1) << 32);
     }
     __syncthreads();  // all threads can read the ticket
     const unsigned groups = gridDim.x, supers = groups + (groups + 31) / 32;
