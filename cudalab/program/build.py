@@ -19,7 +19,7 @@ from cudalab.backends.cpu.flags import GCC_PROGRAM, PROGRAM, for_programs, with_
 from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import compiler_identity
 from cudalab.output.progress import stage
-from cudalab.program.files import File, Part, gather, is_for_host
+from cudalab.program.files import IN_C, File, Part, gather, is_for_host
 from cudalab.program.options import folders_of, libraries_of
 from cudalab.system.cache import explain_full_disk
 
@@ -142,12 +142,25 @@ def compile_sources(
     for i, (name, compiled) in enumerate(zip(names, objects, strict=False)):
         path, renamed = folder / name, f"-ffile-prefix-map={folder / name}={part.files[i].label}"
         of_cuda = [*compiler.compile, *flags, *more, renamed, "-c", str(path), "-o", compiled]
-        on_host = [*part.host_command(i, compiled), *more]
+        on_host = [*part.host_command(i, compiled, _rewritten_c(part, i, folder)), *more]
         commands[name] = on_host if i in part.for_host else of_cuda
     read = [*compiler.compile, *own, "-include", str(macros)]
     by = Preprocessor(read, [*compiler.compile, *flags], folder / "read", part.host.macros)
     with stage(f"compiling {part.files[0].label}"):
         return objects, _compile(part.files, names, commands, runtime, by)
+
+
+def _rewritten_c(part: Part, index: int, folder: Path) -> str:
+    """The path of a file in C that throws results of CUDA away, rewritten; or nothing."""
+    from cudalab.program.unchecked import rewritten_c
+
+    file = part.files[index]
+    text = rewritten_c(file.text, file.path) if file.is_c and index in part.for_host else None
+    if text is None or not IN_C.search(file.text):
+        return ""
+    path = folder / f"{index}-rewritten.c"
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    return str(path)
 
 
 def _compile(

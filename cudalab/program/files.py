@@ -40,6 +40,11 @@ class File:
     _: KW_ONLY
     is_cuda: bool = False  # whatever its name says
 
+    @property
+    def is_c(self) -> bool:
+        """Whether it is C, which has no kernels."""
+        return self.path.endswith(".c") and not self.is_cuda and not _KERNEL.search(self.text)
+
 
 def gather(
     paths: Sequence[str], include_dirs: Sequence[str], *, is_cuda: bool = False
@@ -81,14 +86,13 @@ def is_for_host(files: Sequence[File], index: int) -> bool:
     """
     if files[index].is_cuda or not files[index].path.endswith(_FOR_HOST):
         return False
-    in_c = files[index].path.endswith(".c") and not _KERNEL.search(files[index].text)
     reached = {index}
     todo = [index]
     while todo:
         file = files[todo.pop()]
         resolved = {start for start, _ in file.includes}
         for match in _INCLUDE.finditer(file.text):
-            if match.start(1) in resolved or (in_c and IN_C.fullmatch(match[2])):
+            if match.start(1) in resolved or (files[index].is_c and IN_C.fullmatch(match[2])):
                 continue
             if is_cuda_header(match[2]):
                 return False
@@ -150,8 +154,11 @@ class Part:
             *(f"-D__CUDACC_VER_{each}__={n}" for each, n in numbers.items()),
         ]
 
-    def host_command(self, index: int, compiled: str) -> list[str]:
-        """The command that compiles a source in plain C or C++, as nvcc would pass it on."""
+    def host_command(self, index: int, compiled: str, rewritten: str = "") -> list[str]:
+        """The command that compiles a source in plain C or C++, as nvcc would pass it on.
+
+        If its text is `rewritten` in another folder, that file finds the headers beside the source.
+        """
         from cudalab.backends.cpu.toolchain import find_compiler  # noqa: PLC0415 - as said above
 
         path = self.files[index].path
@@ -161,7 +168,9 @@ class Part:
         if path.endswith(".c"):
             flags = [flag for flag in flags if not flag.startswith("-std=")]
             flags += [*for_programs(), "-x", "c"]
-        return [*find_compiler().compile, *flags, "-c", path, "-o", compiled]
+        if rewritten:
+            flags += ["-iquote", path.rpartition("/")[0] or "."]
+        return [*find_compiler().compile, *flags, "-c", rewritten or path, "-o", compiled]
 
 
 def is_binary(path: str) -> bool:

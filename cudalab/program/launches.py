@@ -38,7 +38,7 @@ def known(files: Sequence[Parsed]) -> Known:
     for each in files:
         for kernel in each.structure.kernels:
             kernels.setdefault(kernel.name, []).append(kernel)
-    host = {name for each in files for name in each.structure.host_functions}
+    host = {x for each in files if not each.file.is_c for x in each.structure.host_functions}
     others = {
         short_name(one.node)
         for each in files

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cudalab.language.source import quoted
 from cudalab.language.tokens import Lines, closing, opening, tokenize
 
 if TYPE_CHECKING:
@@ -58,20 +59,36 @@ def leaves_null(ignored: Sequence[str]) -> bool:
 
 
 def rewrite(parsed: Parsed) -> None:
-    """Tell the runtime before each such call that nobody looks at its result.
-
-    The call stays what it is, even where a macro has its name. A call among its arguments would be
-    taken for it.
-    """
-    tokens = parsed.tokens
+    """Tell the runtime before each such call that nobody looks at its result."""
     of_device = {i for body in parsed.bodies for i in range(body.first, body.last)}
+    for first, last in _told(parsed.tokens):
+        if first not in of_device:
+            begin = first - (parsed.tokens[first - 1].text == "::")
+            at, end = parsed.tokens[begin].start, parsed.tokens[last].end
+            parsed.replace(at, at, "(::cudalab::cudalab_thrown_away(), ")
+            parsed.replace(end, end, ")")
+
+
+def rewritten_c(text: str, path: str) -> str | None:
+    """The text of a file in C that tells the runtime so, under its own name; None if none does."""
+    tokens = [token for token in tokenize(text) if token.kind != "directive"]
+    pieces, end = [f"#line 1 {quoted(path)}\n"], 0
+    for first, last in _told(tokens):
+        start, stop = tokens[first].start, tokens[last].end
+        pieces += [text[end:start], "(cudalab_c_thrown_away(), ", text[start:stop], ")"]
+        end = stop
+    return "".join([*pieces, text[end:]]) if end else None
+
+
+def _told(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """Those of which the runtime is told: a call among the arguments would be taken for them.
+
+    The call stays what it is, even where a macro has its name.
+    """
     for first, last in thrown_away(tokens):
         calls = [i for i in range(first, last) if tokens[i + 1].text == "("]
-        if first not in of_device and [i for i in calls if _API.match(tokens[i].text)] == [first]:
-            begin = first - (tokens[first - 1].text == "::")
-            at = tokens[begin].start
-            parsed.replace(at, at, "(::cudalab::cudalab_thrown_away(), ")
-            parsed.replace(tokens[last].end, tokens[last].end, ")")
+        if [i for i in calls if _API.match(tokens[i].text)] == [first]:
+            yield first, last
 
 
 def _is_thrown_away(text: str, name: str, line: int) -> bool:

@@ -124,3 +124,36 @@ def test_more_static_shared_memory_than_nvcc_allows_fails_under_the_sanitizer_to
     for more in ([], ["--sanitize"]):
         done = cudalab("run", "--device", "cpu", *more, program)
         assert done.stdout.decode() == "invalid argument, 65536\n"
+
+
+IN_C = r"""
+#include "size.h"
+#include <cuda_runtime.h>
+#include <stdio.h>
+void fill(int* a, int n);
+int main(void) {
+    int *a, n = SIZE, host[SIZE] = {0};
+    void* arguments[2] = {&a, &n};
+    dim3 grid = {1, 1, 1}, block = {SIZE, 1, 1};
+    struct cudaFuncAttributes of_fill;
+    cudaMalloc((void**)&a, sizeof host);
+    printf("%d ", cudaLaunchKernel((const void*)fill, grid, block, arguments, 0, 0));
+    cudaMemcpy(host, a, sizeof host, cudaMemcpyHostToDevice);
+    if (cudaMemcpy(host, host, 1, cudaMemcpyHostToDevice) != cudaSuccess) host[0] = 1;
+    cudaMemcpy(host, a, sizeof host, cudaMemcpyDeviceToHost);
+    cudaFuncGetAttributes(&of_fill, (const void*)fill);
+    printf("%d %d %d", host[0], host[3], of_fill.maxThreadsPerBlock);
+    return 0;
+}
+"""
+
+
+def test_a_file_of_c_launches_kernels_and_is_told_what_it_does_not_look_at(tmp_path):
+    (tmp_path / "main.c").write_text(IN_C)
+    (tmp_path / "size.h").write_text("#define SIZE 4\n")
+    kernel = 'extern "C" __global__ void fill(int* a, int n) { a[threadIdx.x] = n; }\n'
+    (tmp_path / "fill.cu").write_text(kernel)
+    done = cudalab("run", "--device", "cpu", "main.c", "fill.cu", cwd=tmp_path)
+    (told,) = done.stderr.decode().splitlines()
+    assert done.stdout == b"0 4 4 1024"
+    assert told.startswith("cudalab: main.c:13: cudaMemcpy failed and the program does not look")

@@ -15,6 +15,9 @@ extern "C" void cudalab_called_at(const char* file, int line) {
     caller_file = file;
     caller_line = line;
 }
+extern "C" void cudalab_c_thrown_away() {
+    cudalab::cudalab_thrown_away();
+}
 
 #define CUDALAB_C_CALL(name, parameters, ...)                          \
     extern "C" cudaError_t cudalab_c_##name parameters __asm__(#name); \
@@ -39,6 +42,8 @@ CUDALAB_C_PLAIN(cudaError_t, cudaGetLastError, ())
 CUDALAB_C_PLAIN(cudaError_t, cudaPeekAtLastError, ())
 CUDALAB_C_PLAIN(cudaError_t, cudaProfilerStart, ())
 CUDALAB_C_PLAIN(cudaError_t, cudaProfilerStop, ())
+CUDALAB_C_PLAIN(cudaError_t, cudaFuncSetCacheConfig,
+                (const void* kernel, enum cudaFuncCache config), kernel, config)
 CUDALAB_C_PLAIN(const char*, cudaGetErrorString, (cudaError_t error), error)
 CUDALAB_C_PLAIN(const char*, cudaGetErrorName, (cudaError_t error), error)
 #pragma GCC visibility pop

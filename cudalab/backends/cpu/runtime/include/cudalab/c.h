@@ -76,6 +76,9 @@ cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 const char* cudaGetErrorString(cudaError_t error);
 const char* cudaGetErrorName(cudaError_t error);
+cudaError_t cudaFuncSetCacheConfig(const void* kernel, enum cudaFuncCache config);
+
+void cudalab_c_thrown_away(void);  // the next call's result is
 
 // Each call says where it is.
 void cudalab_called_at(const char* file, int line);
@@ -123,6 +126,30 @@ void cudalab_called_at(const char* file, int line);
 #define cudaEventSynchronize(...) CUDALAB_CALLED(cudaEventSynchronize(__VA_ARGS__))
 #define cudaEventQuery(...) CUDALAB_CALLED(cudaEventQuery(__VA_ARGS__))
 #define cudaEventElapsedTime(...) CUDALAB_CALLED(cudaEventElapsedTime(__VA_ARGS__))
+#define cudaChooseDevice(...) CUDALAB_CALLED(cudaChooseDevice(__VA_ARGS__))
+#define cudaGetDeviceFlags(...) CUDALAB_CALLED(cudaGetDeviceFlags(__VA_ARGS__))
+#define cudaDeviceGetCacheConfig(...) CUDALAB_CALLED(cudaDeviceGetCacheConfig(__VA_ARGS__))
+#define cudaDeviceSetSharedMemConfig(...) CUDALAB_CALLED(cudaDeviceSetSharedMemConfig(__VA_ARGS__))
+#define cudaDeviceGetStreamPriorityRange(...) \
+    CUDALAB_CALLED(cudaDeviceGetStreamPriorityRange(__VA_ARGS__))
+#define cudaDeviceCanAccessPeer(...) CUDALAB_CALLED(cudaDeviceCanAccessPeer(__VA_ARGS__))
+#define cudaDeviceEnablePeerAccess(...) CUDALAB_CALLED(cudaDeviceEnablePeerAccess(__VA_ARGS__))
+#define cudaDeviceDisablePeerAccess(...) CUDALAB_CALLED(cudaDeviceDisablePeerAccess(__VA_ARGS__))
+#define cudaHostGetFlags(...) CUDALAB_CALLED(cudaHostGetFlags(__VA_ARGS__))
+#define cudaMemset2DAsync(...) CUDALAB_CALLED(cudaMemset2DAsync(__VA_ARGS__))
+#define cudaMemcpy2DAsync(...) CUDALAB_CALLED(cudaMemcpy2DAsync(__VA_ARGS__))
+#define cudaMemcpyPeer(...) CUDALAB_CALLED(cudaMemcpyPeer(__VA_ARGS__))
+#define cudaMemcpyPeerAsync(...) CUDALAB_CALLED(cudaMemcpyPeerAsync(__VA_ARGS__))
+#define cudaStreamCreateWithPriority(...) CUDALAB_CALLED(cudaStreamCreateWithPriority(__VA_ARGS__))
+#define cudaStreamGetPriority(...) CUDALAB_CALLED(cudaStreamGetPriority(__VA_ARGS__))
+#define cudaStreamGetFlags(...) CUDALAB_CALLED(cudaStreamGetFlags(__VA_ARGS__))
+#define cudaStreamAddCallback(...) CUDALAB_CALLED(cudaStreamAddCallback(__VA_ARGS__))
+#define cudaFuncGetAttributes(...) CUDALAB_CALLED(cudaFuncGetAttributes(__VA_ARGS__))
+#define cudaFuncSetAttribute(...) CUDALAB_CALLED(cudaFuncSetAttribute(__VA_ARGS__))
+#define cudaOccupancyMaxActiveBlocksPerMultiprocessor(...) \
+    CUDALAB_CALLED(cudaOccupancyMaxActiveBlocksPerMultiprocessor(__VA_ARGS__))
+#define cudaLaunchKernel(...) CUDALAB_CALLED(cudaLaunchKernel(__VA_ARGS__))
+#define cudaLaunchCooperativeKernel(...) CUDALAB_CALLED(cudaLaunchCooperativeKernel(__VA_ARGS__))
 #define cudaDeviceSynchronize(...) CUDALAB_CALLED(cudaDeviceSynchronize(__VA_ARGS__))
 #define cudaDeviceReset(...) CUDALAB_CALLED(cudaDeviceReset(__VA_ARGS__))
 #define cudaThreadSynchronize(...) CUDALAB_CALLED(cudaThreadSynchronize(__VA_ARGS__))
