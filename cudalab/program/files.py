@@ -109,6 +109,7 @@ class Part:
     files: Sequence[File]
     sources: int  # how many of the files are sources; the others are headers
     options: Sequence[str]
+    objects: Sequence[str] = ()  # of other compilers, which are linked
 
     @property
     def texts(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from dataclasses import KW_ONLY, dataclass
@@ -13,7 +14,7 @@ from cudalab.backends.cpu.flags import for_programs
 from cudalab.backends.cpu.key import cached
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.backends.trace import Place
-from cudalab.errors import KernelCompileError
+from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
 from cudalab.program import order, runtime
 from cudalab.program.messages import Refused, explain
@@ -53,6 +54,8 @@ class Library:
 def build(program: Sequence[Part]) -> Library:
     """The instrumented library, compiled unless it is in the cache."""
     objects = [str(_host_object(part, i)) for part in program for i in part.for_host]
+    foreign = [path for part in program for path in part.objects]
+    objects += map(_foreign_object, foreign)
     files = [file for part in program for file in part.files]
     options = [option for part in program for option in part.options]
     texts = [file.text for file in files]
@@ -76,7 +79,11 @@ def build(program: Sequence[Part]) -> Library:
         ),
         own_default=order.own_default(options, texts),
         unobserved=order.unobserved(
-            files, [part.files[i] for part in program for i in part.for_host]
+            files,
+            [
+                *(part.files[i].label for part in program for i in part.for_host),
+                *map(os.path.relpath, foreign),
+            ],
         ),
         streams=order.stream_names(files),
         labels=tuple(file.label for file in files),
@@ -131,6 +138,31 @@ def _units(
     for i in part.for_device:
         text = f'#include "{runtime.PRECOMPILED}"\n{macros}{_inlined(names[i], texts, set())}'
         yield text, more
+
+
+@explain_full_disk()
+def _foreign_object(path: str) -> str:
+    """A copy of an object of another compiler, under a name that says its bytes."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        hint = "build the program anew"
+        raise CudalabError(f"{path}: {error.strerror}, but it is linked", hint=hint) from None
+    copy = cached("programs", "foreign", content, suffix=".o")
+    if not copy.exists():
+        with tempfile.TemporaryDirectory(prefix="build-", dir=copy.parent) as folder:
+            whole = Path(folder, "foreign.o")
+            whole.write_bytes(content)
+            alone = find_compiler().link(Path(folder, "alone.so"), [str(whole)], shared=True)
+            if alone.returncode:
+                raise CudalabError(
+                    f"{os.path.relpath(path)}: its compiler did not get -fPIC, which the "
+                    "instrumented program needs",
+                    hint="build anew with `make CFLAGS=-fPIC CXXFLAGS=-fPIC`, or as the makefile "
+                    "names its flags",
+                )
+            whole.replace(copy)
+    return str(copy)
 
 
 @explain_full_disk()

@@ -83,10 +83,10 @@ def own_default(options: Sequence[str], texts: Iterable[str]) -> bool:
     return bool(chosen & present) or any(_OWN_DEFAULT.search(text) for text in texts)
 
 
-def unobserved(files: Sequence[File], for_host: Sequence[File]) -> tuple[str, ...]:
-    """What a program does that the instrument does not see."""
+def unobserved(files: Sequence[File], for_host: Sequence[str]) -> tuple[str, ...]:
+    """What a program does that the instrument does not see, its files `for_host` among it."""
     used = parts.used(file.text for file in files)
-    names = [file.label for file in for_host]
+    names = list(for_host)
     names += [name for part, name in _LIBRARIES.items() if part in used]
     names += [
         name for name, use in _ON_HOST.items() if any(use.search(file.text) for file in files)

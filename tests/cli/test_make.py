@@ -84,6 +84,26 @@ def test_a_file_of_c_that_calls_the_runtime(tmp_path):
     assert ran.stdout == b"1 32 4 3\n600 1\ninvalid copy direction for memcpy\n"
 
 
+@pytest.mark.parametrize("flags", ["CFLAGS=-fPIC", "CFLAGS=-fno-pic"])
+def test_objects_of_another_compiler_under_the_instrument(flags, tmp_path):
+    if shutil.which("make") is None or shutil.which("gcc") is None:
+        pytest.skip("make or gcc is not installed")
+    shutil.copytree(PROJECT.with_name("in_c"), tmp_path, dirs_exist_ok=True)
+    rules = "program: main.cu data.o unnamed.o\n\tnvcc $^ -o $@\n"
+    (tmp_path / "Makefile").write_text(rules, encoding="utf-8")
+    built = cudalab("run", "--make", "-s", "CC=gcc", flags, cwd=tmp_path)
+    done = cudalab("run", "--sanitize", "./program", cwd=tmp_path)
+    messages = done.stderr.decode()
+    if flags == "CFLAGS=-fPIC":
+        assert (built.returncode, done.returncode) == (0, 0), messages
+        assert done.stdout.splitlines()[1] == b"600 1"
+        assert "observed: 1 launch of 1 kernel" in messages
+        assert "Not looked at: data.o, unnamed.o" in messages
+    elif built.returncode == 0:  # where programs may be at any address, it does not link at all
+        assert done.returncode == 125
+        assert "data.o: its compiler did not get -fPIC" in messages
+
+
 def test_a_file_of_c_that_calls_a_library_is_refused_in_words(tmp_path):
     if shutil.which("make") is None or shutil.which("gcc") is None:
         pytest.skip("make or gcc is not installed")
@@ -122,9 +142,11 @@ def test_a_program_that_nvcc_has_linked_apart_under_the_instrument(tmp_path):
         done = subprocess.run(step, env={**os.environ, **environment()}, cwd=tmp_path, check=False)
         assert done.returncode == 0, step
     assert cudalab("run", "--sanitize", "library", cwd=tmp_path).returncode == 42
+    assert cudalab("run", "--sanitize", "object", cwd=tmp_path).returncode == 42
+    (tmp_path / "own.o").unlink()
     refused = cudalab("run", "--sanitize", "object", cwd=tmp_path)
     assert refused.returncode == 125
-    assert b"own is declared, but no file defines it" in refused.stderr
+    assert b"own.o: No such file or directory, but it is linked" in refused.stderr
 
 
 SIZED = {

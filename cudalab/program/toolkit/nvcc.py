@@ -159,7 +159,13 @@ def _linked(line: Line, folder: Path) -> str:
     """An object whose record says what is linked to the program."""
     source, made = folder / "linked.cpp", folder / "linked.o"
     options = [word for word in line.options if word.startswith(("-L", "-l", "-Xlinker"))]
-    record = records.Record(folder=str(Path.cwd()), source="", options=options, is_cuda=False)
+    record = records.Record(
+        folder=str(Path.cwd()),
+        source="",
+        options=options,
+        is_cuda=False,
+        objects=[str(Path(each).resolve()) for each in line.inputs if records.is_foreign(each)],
+    )
     source.write_text(records.statement(record), encoding="utf-8")
     done = run((*find_compiler().compile, "-c", str(source), "-o", str(made)))
     if done.returncode:

@@ -27,13 +27,15 @@ def _parts_of_binary(program: str) -> Sequence[Part]:
     """The sources of a program, as they are now, with the options of their objects."""
     records = recorded(Path(program))
     linked = [word for each in records if not each.source for word in _options(each)]
-    parts = [_part(record, linked) for record in records if record.source]
+    objects = [each for record in records for each in record.objects]
+    sources = [record for record in records if record.source]
+    parts = [_part(record, linked, objects if record is sources[0] else []) for record in sources]
     if not parts:
         raise CudalabError(
             f"{program}: not built by cudalab's nvcc, so its sources are not known",
             hint="`cudalab run --make` builds it, or name the .cu files instead",
         )
-    if not any(_MAIN.search(part.files[0].text) for part in parts):
+    if not objects and not any(_MAIN.search(part.files[0].text) for part in parts):
         raise CudalabError(
             f"{program}: its main function is in a file that another compiler has compiled, which "
             "says nothing of its source",
@@ -46,11 +48,11 @@ def _options(record: Record) -> list[str]:
     return [_placed(option, record.folder) for option in record.options]
 
 
-def _part(record: Record, linked: Sequence[str]) -> Part:
+def _part(record: Record, linked: Sequence[str], objects: Sequence[str]) -> Part:
     options = [*_options(record), *linked]
     source = _near(record.source, record.folder)
     files = gather([source], folders_of(options), is_cuda=record.is_cuda)
-    return Part(files=files, sources=1, options=options)
+    return Part(files=files, sources=1, options=options, objects=objects)
 
 
 def _placed(option: str, folder: str) -> str:

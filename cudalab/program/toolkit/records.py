@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import blas, parts
@@ -17,7 +18,6 @@ from cudalab.system import elf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from cudalab.program.files import File
 
@@ -32,6 +32,7 @@ class Record:
     source: str  # empty: the options are those of the whole program
     options: list[str]
     is_cuda: bool  # whatever its name says
+    objects: list[str] = field(default_factory=list)  # linked, of other compilers: whole paths
 
 
 def text(record: Record, files: Sequence[File]) -> str:
@@ -58,6 +59,14 @@ def statement(record: Record) -> str:
         f'__asm__(".pushsection {_SECTION},\\"\\",%progbits\\n"\n'
         f'        ".ascii \\"{encoded}\\\\n\\"\\n.popsection");'
     )
+
+
+def is_foreign(path: str) -> bool:
+    """Whether another compiler has made an object, so that it has no record."""
+    try:
+        return path.endswith(".o") and not elf.section(Path(path), _SECTION)
+    except OSError:
+        return False  # the linker will say what it is
 
 
 def recorded(program: Path) -> list[Record]:
