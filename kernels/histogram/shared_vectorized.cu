@@ -11,8 +11,7 @@
 // bytes, and a thread starts LOADS of them before it counts what the first one brings. So there are
 // fewer loads, and the waits for them overlap.
 //
-// Limits: the threads of a block still meet in the counters of its one table. Not yet measured on a
-// GPU.
+// Limits: the threads of a block still meet in the counters of its one table.
 //
 // Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, LOADS, MAX_COPIES.
 #include "histogram/parts/private_tables.cuh"

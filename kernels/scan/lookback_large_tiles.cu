@@ -11,8 +11,7 @@
 // same words of communication.
 //
 // Limits: a tile is in registers while its block waits, so fewer blocks run at once, and meanwhile
-// the memory is idle. A short array has fewer tiles than the device has multiprocessors. Not yet
-// measured on a GPU.
+// the memory is idle. A short array has fewer tiles than the device has multiprocessors.
 //
 // Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
 // WORDS_PER_THREAD.

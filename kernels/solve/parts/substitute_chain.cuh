@@ -30,10 +30,11 @@ __device__ inline bool is_empty(T value) {
 // Wait for unknown `at` in each lane; blocks far from their turn poll less often, which leaves the
 // memory to those whose turn it is.
 __device__ inline T wait_for(const T* known, unsigned at, unsigned distance) {
-    T value = load_relaxed(known + at);
-    while (!__all_sync(0xffffffffu, !is_empty(value))) {
-        __nanosleep(32 * (distance < 32 ? distance : 32));
+    T value;
+    while (true) {
         value = load_relaxed(known + at);
+        if (__all_sync(0xffffffffu, !is_empty(value))) break;
+        __nanosleep(32 * (distance < 32 ? distance : 32));
     }
     return value;
 }
