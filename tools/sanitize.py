@@ -10,7 +10,6 @@ what is stored when the tool is stopped, counts.
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.microscope import findings, sanitize, supervised
 from cudalab.microscope.subject import Subject
+from cudalab.system.machine import usable_cores
 from tools import results, sanitizers
 from tools.measure import COMMAND
 from tools.programs import OWN, SAMPLES
@@ -248,7 +248,7 @@ def main(*chosen: str) -> None:
     possible = sum(1 for variant in variants.values() for _ in runs(variant))
     ready = by_nvidia()
     found: dict[str, list[Kinds]] = {}
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(usable_cores()) as pool:
         jobs = {
             pool.submit(program_judged, files, stdin): name
             for name, files, stdin in programs()

@@ -1,6 +1,6 @@
 """Run programs of others, wrong and right, under cudalab's own sanitizer.
 
-python -m tools.suites CLONES [SUITE | SUITE/PROGRAM]...    all that CLONES has, or these
+python -m tools.suites [--jobs N] CLONES [SUITE | SUITE/PROGRAM]...    all suites, or these
 
 CLONES is a folder of git repositories, each named as on its host; a plain folder is taken as it
 is. The runs of a wrong program end with the one that shows its mistake. Stores the verdicts,
@@ -16,10 +16,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.microscope import findings
+from cudalab.system.machine import usable_cores
 from tools import results
 from tools.measure import COMMAND
 from tools.sanitize import FOLDER, kept, row
@@ -82,8 +85,14 @@ def unpack(clone: Path, part: str, to: Path) -> None:
                 (to / path).write_bytes(data)
 
 
-def judged(program: Program, report: Path) -> list[Kinds] | str:
+def judged(program: Program) -> list[Kinds] | str:
     """The findings in each run of a program; or why it has none to show."""
+    with tempfile.TemporaryDirectory() as folder:
+        return findings_of(program, Path(folder, "findings.json"))
+
+
+def findings_of(program: Program, report: Path) -> list[Kinds] | str:
+    """The findings that each run of a program writes to a file; or why it has none to show."""
     runs: list[Kinds] = []
     for arguments in program.runs:
         report.unlink(missing_ok=True)
@@ -135,35 +144,44 @@ def verdict(program: Program, runs: list[Kinds] | str, known: results.Json) -> r
     return row(program.name, program.truth, counted, runs=len(runs), **more)
 
 
-def judge(clones: Path, key: str, only: str) -> None:
+def judge(clones: Path, key: str, only: str, jobs: int) -> None:
     """Judge the programs of a suite whose name is `only`, or all, and store each as it comes."""
     suite, path = SUITES[key], FOLDER / f"{key}.json"
     before = results.read(path) if path.exists() else {"gpu": ""}
     rows = kept(path)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(jobs) as pool:
         folder = Path(name)
         source = unpacked(clones, suite, folder)
         about = f"{source}, {suite.about}" if source else suite.about
         about = before.get("source", about) if only else about  # of all its repositories
         head = {"suite": suite.title, "source": about, "gpu": before["gpu"]}
         programs = [each for each in suite.programs(folder) if only in ("", each.name)]
-        for program in sorted(programs, key=lambda each: each.name in rows):  # the new ones first
-            runs = judged(program, folder / "findings.json")
-            rows[program.name] = verdict(program, runs, rows.get(program.name, {}))
+        programs.sort(key=lambda each: each.name in rows)  # the new ones first
+        waiting = {pool.submit(judged, program): program for program in programs}
+        for job in as_completed(waiting):
+            program = waiting[job]
+            rows[program.name] = verdict(program, job.result(), rows.get(program.name, {}))
             print(program.name, *(rows[program.name][each] for each in ("truth", "found", "notes")))
             results.write_rows(path, head, [rows[each] for each in sorted(rows)], "programs")
 
 
-def main(clones: str, *chosen: str) -> None:
+def main() -> None:
     """Judge the suites or programs that were chosen."""
-    for each in chosen or SUITES:
+    parser = ArgumentParser(
+        "python -m tools.suites", description=__doc__, formatter_class=RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=usable_cores(), metavar="N", help="at a time")
+    parser.add_argument("clones", type=Path, metavar="CLONES")
+    parser.add_argument("chosen", nargs="*", metavar="SUITE | SUITE/PROGRAM")
+    options = parser.parse_args()
+    for each in options.chosen or SUITES:
         key, _, only = each.partition("/")
         if key not in SUITES:
             sys.exit(f"{key}: no suite; there are {', '.join(SUITES)}")
-        judge(Path(clones), key, only)
+        judge(options.clones, key, only, options.jobs)
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    main()
