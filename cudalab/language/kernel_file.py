@@ -18,7 +18,7 @@ from cudalab.language.tokens import Lines, Places, tokenize
 from cudalab.language.tree import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from cudalab.language.exact import Place
     from cudalab.language.scopes import Node
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Edit = tuple[int, int, str]
 
 NOTHING: Mapping[Place, int] = MappingProxyType({})
+NO_EDITS: tuple[list[Edit], set[Place]] = ([], set())
 
 
 @lru_cache(maxsize=8)
@@ -78,11 +79,10 @@ class KernelFile:
         if not observed:
             functions = self.structure.device_functions
             edits += lockstep.edits([File(self.words, self.directives, functions)])[0]
-        head, more = self._exact(edits, refused) if exact else ("", [])
-        if observed and exact:
-            more += local_variables.edits(
-                self._bodies, self.words, self.text, self._is_refused(refused)
-            )
+        of_locals, blamed = self._local_edits(refused) if observed and exact else NO_EDITS
+        others = {place: times - (place in blamed) for place, times in refused.items()}
+        head, more = self._exact(edits, others) if exact else ("", [])
+        more += of_locals
         pieces, end = [head], 0
         for start, stop, written in sorted([*edits, *more]):
             pieces += [self.text[end:start], written]
@@ -113,9 +113,23 @@ class KernelFile:
         tokens = self.words.tokens[statement.first : statement.last if refused else 0]
         return [self._places[token.start] for token in tokens] or [("", 0)]
 
-    def _is_refused(self, refused: Mapping[Place, int]) -> Callable[[int], bool]:
-        """Whether a position lies on one of the lines that the compiler has refused."""
-        return lambda position: bool(refused) and self._places[position] in refused
+    def _local_edits(self, refused: Mapping[Place, int]) -> tuple[list[Edit], set[Place]]:
+        """The edits that put local variables between zones.
+
+        With the places of those that are left out, as the compiler has refused something there.
+        """
+        blamed: set[Place] = set()
+
+        def is_refused(position: int) -> bool:
+            place = self._places[position] if refused else ("", 0)
+            if place in refused:
+                blamed.add(place)
+            return place in refused
+
+        if local_variables.EVERYWHERE in refused:
+            return [], set(refused)
+        edits = local_variables.edits(self._bodies, self.words, self.text, is_refused)
+        return list(edits), blamed
 
     @cached_property
     def _bodies(self) -> list[Node]:

@@ -6,6 +6,8 @@ lives as long as before, and every access to it is one by a reference, which has
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,56 +21,80 @@ if TYPE_CHECKING:
 # Variables of these are no plain ones of the thread, or say how they are stored.
 _OTHERS = frozenset(
     {"static", "extern", "__shared__", "__constant__", "__device__", "constexpr", "thread_local"}
-    | {"alignas", "__align__", "__attribute__", "__declspec", "auto", "typedef"}
+    | {"__attribute__", "__declspec", "typedef"}
 )
+_ALIGNED = frozenset({"alignas", "__align__"})
 # Functions of the C library that set variables; arithmetic_results.h has them.
 _SETTERS = frozenset(
     name + suffix for name in ("sincos", "modf", "frexp", "remquo") for suffix in ("", "f")
 )
 _SCALARS = frozenset({"integer", "float", "bool", "pointer"})
 _BEFORE_ADDRESS = frozenset("(,={[?:;")
-_BEFORE_STATEMENT = frozenset({";", "{", "}"})
+_BEFORE_STATEMENT = frozenset({";", "{", "}", ":"})
+_NAMESPACE = "::cudalab::"
+# What stands for all places if the compiler refuses a text whose variables lie between zones, and
+# names none of their declarations.
+EVERYWHERE = ("", 0)
 
 
 def edits(
     bodies: Iterable[Node], words: Words, text: str, refused: Callable[[int], bool]
 ) -> Iterator[Edit]:
-    """The edits for the variables of device functions that are arrays, or have no initializer.
+    """The edits for the variables of device functions that are arrays, objects, or may be unset.
 
     `refused` says of a position whether the compiler has refused an edit on its line. What a
-    `switch` or a `goto` may jump over stays as it is.
+    `switch` or a `goto` may jump over has no zones.
     """
+    bodies = list(bodies)
     done = set[int]()  # tokens
+    changing = {function.text for function in bodies if _has_reference(function, words)}
     for body in bodies:
-        if "goto" in words.texts[body.first : body.last]:
-            continue
-        names, shown = set[str](), _addressed(words, body)
-        given = _given_to_runtime(words, body)
-        for node in body.of_kind("declaration"):
-            if not _is_plain(node, words) or refused(words.tokens[node.first].start):
-                continue
-            if not given.isdisjoint(each.name for each in node.names):
-                continue
+        names, shown = set[str](), _addressed(words, body, changing)
+        for node in _declarations(words, body, refused):
             names |= {each.name for each in node.names}
             if node.first not in done:
-                yield from _declaration(node, words, text, shown)
+                yield from _Declaration(words, text, body, node, shown).edits()
             done.add(node.first)
-        for i, edit in _called(words, body, names):
+        for i, edit in (*_parameters(words, text, body, shown), *_called(words, body, names)):
             if i not in done and not refused(words.tokens[i].start):
                 yield edit
             done.add(i)
 
 
-def _addressed(words: Words, body: Node) -> frozenset[str]:
-    """The names whose address is taken: behind a `&` that is no operator of two values."""
+def _declarations(words: Words, body: Node, refused: Callable[[int], bool]) -> Iterator[Node]:
+    """The declarations of plain variables that no function of CUDA's runtime sets unseen."""
+    given = _given_to_runtime(words, body)
+    for node in body.of_kind("declaration"):
+        if _is_plain(node, words) and given.isdisjoint(each.name for each in node.names):
+            places = words.tokens[node.first : node.last]
+            if True not in {refused(each.start) for each in places}:
+                yield node
+
+
+# What functions do with variables -----------------------------------------------------------------
+
+
+def _has_reference(function: Node, words: Words) -> bool:
+    return any("&" in words.texts[each.first : each.last] for each in function.parameters)
+
+
+def _addressed(words: Words, body: Node, changing: Collection[str]) -> frozenset[str]:
+    """The names whose address is taken: behind a `&` that is no operator of two values.
+
+    A reference is an address, too, and so is an argument of the functions that are `changing`.
+    """
     texts, kinds = words.texts, words.kinds
-    return frozenset(
-        texts[i + 1]
-        for i in range(body.first + 1, body.last - 1)
-        if texts[i] == "&"
-        and kinds[i + 1] == "name"
-        and (texts[i - 1] in _BEFORE_ADDRESS or texts[i - 1] == "return")
-    )
+    shown = set[str]()
+    for i in range(body.first + 1, body.last - 3):
+        if texts[i] == "&" and kinds[i + 1] == "name":
+            if texts[i - 1] in _BEFORE_ADDRESS or texts[i - 1] == "return":
+                shown.add(texts[i + 1])
+            elif texts[i + 2] == "=" and kinds[i + 3] == "name":
+                shown.add(texts[i + 3])
+        elif texts[i] in changing and texts[i + 1] == "(":
+            end = words.behind(i + 1, body.last)
+            shown.update(texts[k] for k in range(i + 2, end) if texts[k - 1] in ("(", ","))
+    return frozenset(shown)
 
 
 def _given_to_runtime(words: Words, body: Node) -> set[str]:
@@ -83,6 +109,36 @@ def _given_to_runtime(words: Words, body: Node) -> set[str]:
     }
 
 
+def _parameters(
+    words: Words, text: str, body: Node, shown: frozenset[str]
+) -> Iterator[tuple[int, Edit]]:
+    """The edits for what a function takes by value, each with its first token.
+
+    Of a parameter whose address is `shown`, a copy lies between zones, with the same name.
+    """
+    block = next((each for each in body.children if each.kind == "block"), None)
+    of_function = words.texts[body.first : block.first] if block else []
+    if block is None or "constexpr" in of_function:
+        return
+    begin, end = words.tokens[block.first].end, words.tokens[block.last - 1].start
+    for each in body.parameters:
+        written = words.texts[each.first : each.last]
+        is_class, is_scalar = each.type.kind == "class", each.type.kind in _SCALARS
+        if not (is_class or is_scalar) or not each.names or set("&[(=<") & set(written):
+            continue
+        name = each.names[0].name
+        call = f' {_NAMESPACE}cudalab_given("{name}", {name});' if is_class else ""
+        if name in shown and written[-1] == name:
+            kind = text[words.tokens[each.first].start : words.tokens[each.last - 1].start]
+            call += (
+                f" auto& cudalab_{name} = {name}; {{ {kind}(&&{name}) = {_NAMESPACE}"
+                f'LocalValue<{kind}>("{name}", cudalab_{name}).value;'
+            ).replace("\n", " ")
+            yield each.first + 1, (end, end, "}")
+        if call:
+            yield each.first, (begin, begin, call)
+
+
 def _called(words: Words, body: Node, names: Collection[str]) -> Iterator[tuple[int, Edit]]:
     """The edits of names of functions and of arguments, each with its first token.
 
@@ -93,7 +149,7 @@ def _called(words: Words, body: Node, names: Collection[str]) -> Iterator[tuple[
     texts, tokens = words.texts, words.tokens
     for i in range(body.first, body.last - 1):
         if texts[i] in _SETTERS and texts[i + 1] == "(" and texts[i - 1] not in (".", "->", "::"):
-            yield i, (tokens[i].start, tokens[i].end, f"::cudalab::cudalab_{texts[i]}")
+            yield i, (tokens[i].start, tokens[i].end, f"{_NAMESPACE}cudalab_{texts[i]}")
         if "shfl" not in texts[i] or texts[i + 1] not in ("(", "<"):
             continue
         first = texts.index("(", i)
@@ -102,7 +158,7 @@ def _called(words: Words, body: Node, names: Collection[str]) -> Iterator[tuple[
                 continue
             last = _part(words, k, body.last)
             if texts[last] in (")", ","):
-                yield k, (tokens[k].start, tokens[k].start, "::cudalab::cudalab_as_it_is(")
+                yield k, (tokens[k].start, tokens[k].start, f"{_NAMESPACE}cudalab_as_it_is(")
                 yield last, (tokens[last].start, tokens[last].start, ")")
 
 
@@ -112,6 +168,9 @@ def _part(words: Words, i: int, end: int) -> int:
     while texts[i] in (".", "["):
         i = i + 2 if texts[i] == "." else words.behind(i, end)
     return i
+
+
+# Declarations ------------------------------------------------------------------------------------
 
 
 def _is_plain(node: Node, words: Words) -> bool:
@@ -125,83 +184,161 @@ def _is_plain(node: Node, words: Words) -> bool:
         return False
     if texts[node.first - 1] not in _BEFORE_STATEMENT or texts[node.last - 1] != ";":
         return False
-    return _OTHERS.isdisjoint(texts[node.first : node.at]) and not _in_switch(node, words)
+    return _OTHERS.isdisjoint(texts[node.first : node.at])
 
 
-def _in_switch(node: Node, words: Words) -> bool:
-    """Whether the block around a declaration is that of a `switch`."""
-    texts, i, depth = words.texts, node.first - 1, 0
-    while i > 0 and (depth or texts[i] != "{"):
-        depth += (texts[i] == "}") - (texts[i] == "{")
-        i -= 1
-    if texts[i - 1] != ")":
-        return False
-    depth, i = 1, i - 2
-    while i > 0 and depth:
-        depth += (texts[i] == ")") - (texts[i] == "(")
-        i -= 1
-    return texts[i] == "switch"
+@dataclass(frozen=True)
+class _Declaration:
+    """A declaration in a function, some of whose variables' names are `shown` to others."""
 
+    words: Words
+    text: str
+    body: Node
+    node: Node
+    shown: frozenset[str]
 
-def _declaration(node: Node, words: Words, text: str, shown: frozenset[str]) -> Iterator[Edit]:
-    tokens = words.tokens
-    of_all = text[tokens[node.first].start : tokens[node.at - 1].end]
-    for each in node.declarators:
-        name, is_array = words.texts[each.name], each.array < each.value
-        has_value = each.value < each.last
-        pointers = words.texts[each.first : each.name]
-        if not set(pointers) <= {"*", "const", "volatile", "__restrict__"}:
-            continue
-        if has_value and not _takes_value(node, each, words, name in shown):
-            continue
-        suffix = text[tokens[each.array].start : tokens[each.value - 1].end] if is_array else ""
-        kind = f"{of_all} {' '.join(pointers)}{suffix}".replace("\n", " ")
-        yield tokens[each.name].start, tokens[each.name].end, f"(&&{name})"
-        if has_value and not _is_braced(each, words):
-            yield from _scalar(each, words, f'::cudalab::LocalValue<{kind}>("{name}", ')
-        elif has_value:
-            yield from _with_value(each, words, f'::cudalab::LocalArray<{kind}>{{{{"{name}"}}, ')
+    def edits(self) -> Iterator[Edit]:
+        """The edits for its variables."""
+        node, tokens = self.node, self.words.tokens
+        is_jumped_over = self._is_jumped_over()
+        for each in node.declarators:
+            name = self.words.texts[each.name]
+            pointers = self.words.texts[each.first : each.name]
+            if not set(pointers) <= {"*", "const", "volatile", "__restrict__"}:
+                continue
+            if is_jumped_over:
+                if each.value == each.last:
+                    end = tokens[node.last - 1].end
+                    yield end, end, f' {_NAMESPACE}cudalab_begins("{name}", {name});'
+                continue
+            made = list(self._initializer(each, name))
+            if made:
+                yield tokens[each.name].start, tokens[each.name].end, f"(&&{name})"
+            yield from made
+
+    def _is_jumped_over(self) -> bool:
+        """Whether a label behind the declaration, in its block, can be reached around it."""
+        texts, node = self.words.texts, self.node
+        begin, depth = node.first - 1, 0
+        while begin > self.body.first and (depth or texts[begin] != "{"):
+            depth += (texts[begin] == "}") - (texts[begin] == "{")
+            begin -= 1
+        end = self.words.behind(begin, self.body.last)
+        inside = range(node.last, end)
+        if any(texts[i] in ("case", "default") for i in inside) and self._is_switch(begin):
+            return True
+        labels = {texts[i] for i in inside if texts[i + 1] == ":" and texts[i - 1] in ";{}:"}
+        return any(
+            texts[i] == "goto" and texts[i + 1] in labels
+            for i in (*range(self.body.first, node.first), *range(end, self.body.last))
+        )
+
+    def _is_switch(self, begin: int) -> bool:
+        """Whether the block that begins here is that of a `switch`."""
+        texts, i = self.words.texts, begin - 1
+        if texts[i] != ")":
+            return False
+        depth = 1
+        while i > 0 and depth:
+            i -= 1
+            depth += (texts[i] == ")") - (texts[i] == "(")
+        return texts[i - 1] == "switch"
+
+    def _initializer(self, each: Declarator, name: str) -> Iterator[Edit]:
+        """The edits for what follows the name of a variable; none if it stays as it is."""
+        texts, tokens, node = self.words.texts, self.words.tokens, self.node
+        is_array, begin, last = each.array < each.value, each.value, each.last - 1
+        suffix = self.text[tokens[each.array].start : tokens[begin - 1].end] if is_array else ""
+        if is_array and texts[each.array + 1] == "]":
+            bound = self._bound(each)
+            if bound is None:
+                return
+            yield tokens[each.array].end, tokens[each.array].end, bound
+            suffix = suffix.replace("[", f"[{bound}", 1)
+        kind, align = self._type(" ".join(texts[each.first : each.name]) + suffix)
+        end = tokens[last].end
+        if begin == each.last:
+            if not node.type.is_auto:
+                yield end, end, f' = {_NAMESPACE}LocalVariable<{kind}{align}>("{name}").value'
+            return
+        head, tail = self._around(each, name, kind, align)
+        if not head:
+            return
+        if texts[begin] == "=":
+            yield tokens[begin].start, tokens[begin].end, f"= {head}"
+            yield end, end, tail
+        elif head.endswith("("):  # in place of the initializer's own
+            yield tokens[begin].start, tokens[begin].end, f" = {head}"
+            yield tokens[last].start, end, tail
         else:
-            end = tokens[each.value - 1].end
-            yield end, end, f' = ::cudalab::LocalVariable<{kind}>("{name}").value'
+            yield tokens[begin].start, tokens[begin].start, f" = {head}"
+            yield end, end, tail
 
+    def _around(self, each: Declarator, name: str, kind: str, align: str) -> tuple[str, str]:
+        """What an initializer is put between; empty if the variable stays as it is."""
+        texts, begin, type_ = self.words.texts, each.value, self.node.type
+        sign, is_array = texts[begin], each.array < each.value
+        array = f'{_NAMESPACE}LocalArray<{kind}{align}>{{{{"{name}"}}, '
+        if type_.is_auto:
+            is_object = sign == "=" and not is_array and self._is_object(each, name)
+            return (f'{_NAMESPACE}LocalAuto{{{{"{name}"}}, ', "}.value") if is_object else ("", "")
+        if is_array:
+            return array, "}.value"
+        if type_.kind in _SCALARS or "*" in texts[each.first : each.name]:
+            is_taken = name in self.shown and not (sign == "=" and texts[begin + 1] == "{")
+            value = f'{_NAMESPACE}LocalValue<{kind}>("{name}", '
+            return (value, ").value") if is_taken else ("", "")
+        if type_.kind != "class" and name not in self.shown:
+            return "", ""
+        if sign == "(":
+            return f"{array}{_NAMESPACE}LocalType<{kind}>(", ")}.value"
+        return array, "}.value"
 
-def _takes_value(node: Node, each: Declarator, words: Words, is_shown: bool) -> bool:
-    """Whether a variable with an initializer can lie between zones without another copy.
+    def _type(self, suffix: str) -> tuple[str, str]:
+        """The type of a variable, and the template's argument for how it is aligned, if it says."""
+        words, node, tokens = self.words, self.node, self.words.tokens
+        pieces, align, i = list[str](), "", node.first
+        while i < node.at:
+            behind = words.behind(i + 1, node.at) if words.texts[i] in _ALIGNED else i + 1
+            written = self.text[tokens[i].start : tokens[behind - 1].end]
+            if words.texts[i] in _ALIGNED:
+                align = f", {written.removeprefix(words.texts[i])}"
+            else:
+                pieces.append(written)
+            i = behind
+        whole = "".join(f" {each}" for each in pieces)
+        return f"{whole} {suffix}".replace("\n", " ").strip(), align
 
-    The end of a scalar matters only where its address `is_shown`.
-    """
-    is_array, is_class = each.array < each.value, node.type.kind == "class"
-    if _is_braced(each, words):
-        return is_array or is_shown or is_class
-    is_scalar = node.type.kind in _SCALARS or "*" in words.texts[each.first : each.name]
-    return is_shown and is_scalar and not is_array and words.texts[each.value] in ("=", "(")
+    def _bound(self, each: Declarator) -> str | None:
+        """The first bound of an array, which its initializer says; None if it cannot be read."""
+        words, texts = self.words, self.words.texts
+        begin, has_rows = each.value + (texts[each.value] == "="), each.value > each.array + 2
+        if words.kinds[begin] == "string":
+            value = self.text[words.tokens[begin].start : words.tokens[each.last - 1].end]
+            return f"sizeof({value}) / sizeof(*{texts[begin]})"
+        inside = range(begin, each.last)
+        if texts[begin] != "{" or any(
+            texts[i] == "..." or words.kinds[i] == "string" for i in inside
+        ):
+            return None
+        are_braced = [texts[i] == "{" for i, _ in pairwise(self._items(begin, each.last - 1))]
+        is_plain = not has_rows and not any(are_braced) and self.node.type.kind in _SCALARS
+        return str(len(are_braced)) if is_plain or all(are_braced) else None
 
+    def _items(self, begin: int, end: int) -> list[int]:
+        """Where the values of a list in braces begin, and where it ends."""
+        items, i = [begin + 1], begin + 1
+        while i < end:
+            if self.words.texts[i] == ",":
+                items.append(i + 1)
+            i = self.words.skip(i, end)
+        return items if items[-1] == end else [*items, end]
 
-def _is_braced(each: Declarator, words: Words) -> bool:
-    """Whether a variable has an initializer in braces, no literal of characters, and a size."""
-    texts = words.texts
-    begin = each.value + (texts[each.value] == "=")
-    sized = each.array == each.value or texts[each.array + 1] != "]"
-    return sized and texts[begin] == "{" and "string" not in words.kinds[begin + 1 : each.last]
-
-
-def _scalar(each: Declarator, words: Words, head: str) -> Iterator[Edit]:
-    """The edits for `= value`, `(value)` or `{value}`."""
-    tokens, begin, end = words.tokens, each.value, each.last - 1
-    if words.texts[begin] == "=":
-        yield tokens[begin].start, tokens[begin].end, f"= {head}"
-        yield tokens[end].end, tokens[end].end, ").value"
-    else:
-        yield tokens[begin].start, tokens[begin].end, f" = {head}"
-        yield tokens[end].start, tokens[end].end, ").value"
-
-
-def _with_value(each: Declarator, words: Words, head: str) -> Iterator[Edit]:
-    tokens, begin = words.tokens, each.value
-    if words.texts[begin] == "=":
-        yield tokens[begin].start, tokens[begin].end, ""
-        begin += 1
-    yield tokens[begin].start, tokens[begin].start, f" = {head}"
-    end = tokens[each.last - 1].end
-    yield end, end, "}.value"
+    def _is_object(self, each: Declarator, name: str) -> bool:
+        """Whether a variable is an object with values of its own, as far as its use tells."""
+        texts, begin = self.words.texts, each.value + 1
+        if texts[begin] == "[":  # a lambda expression
+            return texts[begin + 1] != "]"
+        uses = pairwise(texts[self.node.last : self.body.last])
+        is_group = any("group" in word or "tile" in word for word in texts[begin : each.last])
+        return name in self.shown or (not is_group and (name, ".") in uses)

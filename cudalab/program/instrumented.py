@@ -16,6 +16,7 @@ from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.backends.trace import Place
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
+from cudalab.language.local_variables import EVERYWHERE
 from cudalab.program import order, runtime
 from cudalab.program.messages import Refused, explain
 from cudalab.program.options import for_host
@@ -119,6 +120,9 @@ def _compiled(
             for part, files in zip(program, parsed, strict=True)
             for unit in _units(part, files, header)
         ]
+        if refused.is_same(units) and EVERYWHERE not in refused.places:
+            refused.places[EVERYWHERE] = 1
+            continue
         made = refused.other(units)
         try:
             library = compiler.check_files(made, program[0].files[0].label, tuple(objects))

@@ -53,9 +53,13 @@ class Refused:
         self.places: Counter[tuple[str, int]] = Counter()  # files and lines, and how often
         self._before: object = None
 
+    def is_same(self, made: object) -> bool:
+        """Whether the compiler has already refused the same text."""
+        return made == self._before
+
     def other(self, made: T) -> T:
         """Return the text; raise the error if the compiler has already refused the same one."""
-        if made == self._before:
+        if self.is_same(made):
             raise explain(self.messages, self.files)
         self._before = made
         return made

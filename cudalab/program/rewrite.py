@@ -92,10 +92,14 @@ def edited(
     _rewrite_steps(parsed)
     if whole_tiles:
         tiles.rewrite(parsed, scope)
-    exact_arithmetic.rewrite(parsed, scope, refused or Counter())
-    if observed:
-        _rewrite_locals(parsed, refused or Counter())
-    else:
+    refused = refused or Counter()
+    made = [_local_edits(each, refused) if observed else ([], set()) for each in parsed]
+    blamed = Counter(place for _, places in made for place in places)
+    exact_arithmetic.rewrite(parsed, scope, refused - blamed)
+    for each, (edits, _) in zip(parsed, made, strict=True):
+        for edit in edits:
+            each.replace(*edit)
+    if not observed:
         held.rewrite(parsed, scope)
     return parsed
 
@@ -175,15 +179,25 @@ def _references(tokens: list[Token]) -> list[Token]:
     return used
 
 
-def _rewrite_locals(parsed: Sequence[Parsed], refused: Counter[tuple[str, int]]) -> None:
-    """Put the local variables of kernels between zones."""
-    for each in parsed:
+def _local_edits(
+    parsed: Parsed, refused: Counter[tuple[str, int]]
+) -> tuple[list[tuple[int, int, str]], set[tuple[str, int]]]:
+    """The edits that put local variables of kernels between zones.
 
-        def is_refused(position: int, file: Parsed = each) -> bool:
-            return (file.file.label, file.lines[position]) in refused
+    With the places of those that are left out because the compiler has refused something there.
+    """
+    blamed = set[tuple[str, int]]()
 
-        for edit in local_variables.edits(each.bodies, each.words, each.file.text, is_refused):
-            each.replace(*edit)
+    def is_refused(position: int) -> bool:
+        place = (parsed.file.label, parsed.lines[position])
+        if place in refused:
+            blamed.add(place)
+        return place in refused
+
+    words, text = parsed.words, parsed.file.text
+    if local_variables.EVERYWHERE in refused:
+        return [], set(refused)
+    return list(local_variables.edits(parsed.bodies, words, text, is_refused)), blamed
 
 
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:

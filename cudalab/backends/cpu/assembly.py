@@ -109,8 +109,10 @@ _OBSERVED = {name: f"__tsan_{name}" for name in ("memcpy", "memmove", "memset")}
 _OBSERVED |= dict.fromkeys(("malloc", "_Znwm", "_Znam"), "cudalab_heap_allocate")
 _OBSERVED |= dict.fromkeys(("free", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"), "cudalab_heap_free")
 _PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
-# The constructors of kernels/locals.h: their function has local variables that are known.
-_LOCALS = re.compile(r"_ZN7cudalab(?:9LocalZone|10LocalValue|13LocalVariable)")
+# What kernels/locals.h has: the function that calls it has local variables that are known.
+_LOCALS = re.compile(
+    r"_ZN7cudalab(?:9LocalZone|10LocalValue|13LocalVariable|14cudalab_begins|13cudalab_given)"
+)
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
 # atomicAdd of an int or unsigned; and its second argument, if that is the constant 1.
 _ADDITION = re.compile(r"_Z\d+atomicAdd(?:P([ij])\1|_(?:block|system)I([ij])J[ij]E)")

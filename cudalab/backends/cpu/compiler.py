@@ -42,6 +42,7 @@ from cudalab.errors import (
     ToolchainError,
     install_command,
 )
+from cudalab.language.local_variables import EVERYWHERE
 from cudalab.language.quoted import QUOTED, unquoted
 from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
@@ -200,7 +201,13 @@ def _exact(
     refused: Counter[Place] = Counter()
     before, errors = None, ""
     for_host = partial(tiers.for_host, observed=observed)
-    while (ready := for_host(parts, refused=tuple(refused.items()))) != before:
+    while True:
+        ready = for_host(parts, refused=tuple(refused.items()))
+        if ready == before:
+            if not observed or EVERYWHERE in refused:
+                break
+            refused[EVERYWHERE] = 1
+            continue
         (made, errors), before = attempt(ready), ready
         if not errors or not parts.exact:
             return made

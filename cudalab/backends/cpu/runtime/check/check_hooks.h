@@ -38,6 +38,7 @@ static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes,
     const bool goes_on = kind == LOAD && !(flags & (IS_VOLATILE | IS_ATOMIC)) && !run.counts;
     run.behind[thread] = how_far(depth, site);
     if (kind != LOAD && locals.num_unset[thread]) use_unset(thread, site, address);
+    if (kind != LOAD) stores_elsewhere(thread, bytes, site);
     for (bool is_first = true; bytes > 0; is_first = false) {
         size_t width = whole;
         if (by_word) width = 4 - (uintptr_t)address % 4;
@@ -486,10 +487,14 @@ extern "C" void cudalab_wait_for_copies(unsigned under_way) {
 #define CALLER __builtin_return_address(0), HERE
 
 // An access by a header whose accesses are not observed: it has told of it itself, or else the line
-// that called it is one that the instrument does not look at.
+// that called it is one that the instrument does not look at. Of the variables of kernels it reads
+// those that have a value.
 static __attribute__((noinline)) void access_by_unobserved(const volatile void* p, size_t bytes,
-                                                           void** frame) {
-    if (!run.observing || is_own(p)) return;
+                                                           unsigned kind, void** frame) {
+    if (!run.observing) return;
+    const bool is_lent = locals.lent[current.thread] != nullptr;
+    const bool reads_unset = is_on_stack(p) && kind == LOAD && !is_lent && may_be_unset(p);
+    if (is_own(p) && !reads_unset) return;
     for (const Told& t : told[current.thread])
         if ((const char*)p >= t.low && (const char*)p + bytes <= t.high) return;
     const Sites& sites = run.module->sites;
@@ -499,6 +504,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
     unsigned depth;
     const unsigned site =
         is_inlined ? block : site_of_frame((void**)frame[0], current.thread, depth);
+    if (reads_unset) return note_own(site, p, bytes, LOAD);
     unsigned char& looks = sites.looks[site];
     if (!site || looks & NOT_LOOKED_AT) return;
     bool inside;
@@ -523,7 +529,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
         access_at(site, p, n, STORE, CALLER);                                                \
     }                                                                                        \
     EXPORT void cudalab_header_read##n(void* p) {                                            \
-        if (runs_kernels) return access_by_unobserved(p, n, HERE);                           \
+        if (runs_kernels) return access_by_unobserved(p, n, LOAD, HERE);                     \
         access(p, n, shape_of(n, p), LOAD, false, CALLER);                                   \
     }                                                                                        \
     EXPORT void cudalab_own_write##n(void* p) {                                              \
@@ -531,7 +537,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
     }                                                                                        \
     EXPORT void cudalab_header_write##n(void* p) {                                           \
         cudalab_own_write##n(p);                                                             \
-        if (runs_kernels) return access_by_unobserved(p, n, HERE);                           \
+        if (runs_kernels) return access_by_unobserved(p, n, STORE, HERE);                    \
         access(p, n, shape_of(n, p), STORE, false, CALLER);                                  \
     }
 HOOKS_AT(1)
@@ -644,6 +650,11 @@ EXPORT void cudalab_local(void* zone, size_t zone_bytes, size_t bytes, LocalStat
                           const char* name) {
     if (run.observing && run.detects && runs_kernels && is_on_stack(zone))
         local_begins((char*)zone, zone_bytes, bytes, state, name);
+}
+EXPORT void cudalab_local_without_zones(void* variable, size_t bytes, LocalState state,
+                                        const char* name) {
+    if (run.observing && run.detects && runs_kernels && is_on_stack(variable))
+        local_begins((char*)variable, bytes, state, name);
 }
 EXPORT void cudalab_padding(void* object, size_t bytes) {
     if (run.observing && run.detects && runs_kernels && is_on_stack(object))

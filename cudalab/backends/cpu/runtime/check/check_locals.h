@@ -13,20 +13,38 @@ namespace cudalab {
 enum Shape { SCALAR, OBJECT, WHOLE, PASSED };
 
 // What a zone before a variable holds.
-struct LocalName {
+struct LocalNote {
     const char* name;
     size_t zone_bytes, bytes;
 };
+// A variable without zones.
+struct Unzoned {
+    const char *low, *name;
+    size_t bytes;
+};
+const unsigned MOST_UNZONED = 16;  // of a thread, that are remembered
 
 // A thread has read what has no value.
 struct UnsetRead {
     unsigned site;
     char* address;
     unsigned bytes, access;
-    LocalName variable;
+    LocalNote variable;
     char* low;
 };
 const unsigned MOST_UNSET = 4;  // of a thread, between its stores
+// A thread has read an object of which some has no value. Nobody knows whether that is used, unless
+// the next store puts a copy into a variable that is known.
+struct PartRead {
+    unsigned site;
+    size_t bytes;
+};
+const unsigned MOST_PARTS = 4;
+struct LastStore {
+    char* to;  // null: to no variable of the thread
+    size_t bytes;
+    unsigned site;
+};
 
 static struct {
     unsigned char* states;  // of all stacks
@@ -35,13 +53,35 @@ static struct {
     unsigned char num_unset[MAX_THREADS];
     // What a thread reads next, though it may have no value.
     const volatile void* lent[MAX_THREADS];
+    PartRead parts[MAX_THREADS][MOST_PARTS];
+    unsigned char num_parts[MAX_THREADS];
+    LastStore stored[MAX_THREADS];  // without a load of an object since
+    Unzoned unzoned[MAX_THREADS][MOST_UNZONED];
+    unsigned char next_unzoned[MAX_THREADS];
 } locals;
+
+static inline unsigned char* states_of(const volatile void* p) {
+    return locals.states + ((const char*)p - run.stacks);
+}
+// What bytes without a value hold: the number -5123163, or no number of a float.
+static inline unsigned char unset_byte(const void* p) {
+    return (unsigned char)(0xffb1d3a5u >> (uintptr_t)p % 4 * 8);
+}
+static inline bool may_be_unset(const volatile void* p) {
+    const unsigned char state = locals.any ? *states_of(p) : HAS_VALUE;
+    return state > BEHIND && state != HAS_VALUE;
+}
+static void fill_unset(char* p, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) p[i] = (char)unset_byte(p + i);
+}
+static bool is_unset(const char* p, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i)
+        if ((unsigned char)p[i] != unset_byte(p + i)) return false;
+    return true;
+}
 
 static void begin_locals() {
     locals.states = (unsigned char*)new_pages(MAX_THREADS * FIBER_STACK);
-}
-static inline unsigned char* states_of(const volatile void* p) {
-    return locals.states + ((const char*)p - run.stacks);
 }
 static void forget_locals() {
     if (locals.any) madvise(locals.states, MAX_THREADS * FIBER_STACK, MADV_DONTNEED);
@@ -51,28 +91,57 @@ static void forget_locals() {
 static void local_begins(char* zone, size_t zone_bytes, size_t bytes, LocalState begins,
                          const char* name) {
     locals.any = true;
-    const LocalName known = {name, zone_bytes, bytes};
+    const LocalNote known = {name, zone_bytes, bytes};
     memcpy(zone, &known, sizeof known);
     unsigned char* state = states_of(zone);
     memset(state, BEFORE, zone_bytes);
     memset(state + zone_bytes, begins, bytes);
     memset(state + zone_bytes + bytes, BEHIND, LOCAL_ZONE);
-    if (begins == NO_FIELD) memset(zone + zone_bytes, 1, bytes);
+    if (begins != HAS_VALUE) fill_unset(zone + zone_bytes, bytes);
+}
+static void stores_in_local(unsigned thread, char* p, size_t bytes, unsigned site);
+static void local_begins(char* variable, size_t bytes, LocalState begins, const char* name) {
+    const unsigned thread = current.thread;
+    locals.any = true;
+    memset(states_of(variable), begins, bytes);
+    if (begins == COPIED)
+        stores_in_local(thread, variable, bytes, 0);
+    else if (begins != HAS_VALUE)
+        fill_unset(variable, bytes);
+    locals.unzoned[thread][locals.next_unzoned[thread]++ % MOST_UNZONED] = {variable, name, bytes};
 }
 // What has been set to zero in an object that has just begun is no part of a field.
 static void end_padding(const char* object, size_t bytes) {
+    locals.lent[current.thread] = nullptr;
     for (size_t i = 0; i < bytes; ++i)
         if (!object[i]) states_of(object)[i] = HAS_VALUE;
 }
 
-// The start of the zone before the variable to which a byte belongs.
+// The start of the zone before the variable to which a byte belongs; of the variable, if it has
+// none.
 static char* zone_of(char* p) {
     const unsigned char* state = states_of(p);
     const unsigned char* const low = states_of(stack_low(current.thread));
     while (state > low && *state == BEHIND) --state;
-    while (state > low && *state > BEHIND) --state;
+    while (state > low && state[-1] > BEHIND) --state;
     while (state > low && state[-1] == BEFORE) --state;
     return run.stacks + (state - locals.states);
+}
+// What is known of the variable to which a byte belongs, and where it begins.
+static LocalNote variable_of(char* p, char*& low) {
+    low = zone_of(p);
+    LocalNote known = {"", 0, 0};
+    if (*states_of(low) == BEFORE) {
+        memcpy(&known, low, sizeof known);
+        low += known.zone_bytes;
+        return known;
+    }
+    for (const Unzoned& each : locals.unzoned[current.thread])
+        if (each.low <= p && p < each.low + each.bytes) {
+            low = (char*)each.low;
+            return {each.name, 0, each.bytes};
+        }
+    return known;
 }
 
 static unsigned site_of_frame(void** frame, unsigned thread, unsigned& depth);
@@ -91,19 +160,22 @@ static void report_local(FindingKind kind, unsigned thread, const UnsetRead& rea
     snprintf(row.detail, sizeof row.detail, "%s", read.variable.name);
 }
 
+// Nobody knows what the accesses to the thread's own memory mean.
+static void list_local(unsigned site) {
+    run.module->sites.looks[site] |= OWN | LOCAL_MEMORY | NOT_KNOWN_LOCAL;
+}
 // An access outside of a variable, or a read of what has no value, which matters if its thread
 // stores something behind it: those behind the end of the data often compute with anything.
 static __attribute__((noinline)) void note_local(FindingKind kind, unsigned site, char* p,
                                                  size_t bytes, unsigned access, void** frame) {
     const unsigned flags = run.module->sites[site].flags, thread = current.thread;
-    if (!run.detects || !site || (flags & IS_FOREIGN && kind == UNINITIALISED)) return;
+    if (!run.detects || !site) return;
     unsigned depth;
     if (flags & IS_HEADER) site = frame ? site_of_frame(frame, thread, depth) : 0;
     if (!site) return;
+    if (flags & IS_FOREIGN && kind == UNINITIALISED) return list_local(site);
     UnsetRead read = {site, p, (unsigned)bytes, access, {}, nullptr};
-    char* const zone = zone_of(p);
-    memcpy(&read.variable, zone, sizeof read.variable);
-    read.low = zone + read.variable.zone_bytes;
+    read.variable = variable_of(p, read.low);
     unsigned char& count = locals.num_unset[thread];
     if (kind == OUT_OF_BOUNDS)
         report_local(kind, thread, read);
@@ -131,9 +203,47 @@ static __attribute__((noinline)) void use_unset(unsigned thread, unsigned site, 
     }
     count = (unsigned char)kept;
 }
+// Of what has been read in part nobody knows whether that is used.
+static __attribute__((noinline)) void list_parts(unsigned thread) {
+    for (unsigned i = 0; i < locals.num_parts[thread]; ++i)
+        list_local(locals.parts[thread][i].site);
+    locals.num_parts[thread] = 0;
+}
+// A thread stores something that is no variable of its own.
+static inline void stores_elsewhere(unsigned thread, size_t bytes, unsigned site) {
+    locals.stored[thread] = {nullptr, bytes, site};
+    if (locals.num_parts[thread]) list_parts(thread);
+}
+// A thread has stored something in a variable of its own: perhaps the copy of what it has just
+// read.
+static void stores_in_local(unsigned thread, char* p, size_t bytes, unsigned site) {
+    locals.stored[thread] = {p, bytes, site};
+    if (!locals.num_parts[thread]) return;
+    PartRead* const parts = locals.parts[thread];
+    if (parts[0].bytes != bytes) return list_parts(thread);
+    memset(states_of(p), COPIED, bytes);
+    memmove(parts, parts + 1, --locals.num_parts[thread] * sizeof *parts);
+}
+// A thread reads an object that has no value in part. g++ tells of the store of an assignment
+// before it tells of the load.
+static void reads_in_part(unsigned site, size_t bytes, Shape shape) {
+    const unsigned thread = current.thread;
+    const LastStore last = locals.stored[thread];
+    if (locals.num_parts[thread] == MOST_PARTS) list_parts(thread);
+    locals.parts[thread][locals.num_parts[thread]++] = {site, bytes};
+    const Sites& sites = run.module->sites;
+    if (last.bytes != bytes || shape == PASSED || sites.place(last.site) != sites.place(site))
+        return;
+    if (!last.to) return list_parts(thread);
+    memset(states_of(last.to), COPIED, bytes);
+    --locals.num_parts[thread];
+    locals.stored[thread].bytes = 0;
+}
+
 // The threads end.
 static void end_unset() {
     for (unsigned t = 0; locals.any && t < run.threads; ++t) {
+        list_parts(t);
         for (unsigned i = 0; i < locals.num_unset[t]; ++i) {
             const UnsetRead& read = locals.unset[t][i];
             const Place place = run.module->sites.place(read.site);
@@ -146,10 +256,12 @@ static void end_unset() {
 
 // Whether no field of the object around a byte has a value.
 static bool has_no_field(char* p) {
-    LocalName variable;
-    char* const zone = zone_of(p);
-    memcpy(&variable, zone, sizeof variable);
-    return !memchr(states_of(zone + variable.zone_bytes), HAS_VALUE, variable.bytes);
+    char* low;
+    const LocalNote variable = variable_of(p, low);
+    const unsigned char* const state = states_of(low);
+    for (size_t i = 0; i < variable.bytes; ++i)
+        if (state[i] == HAS_VALUE || (state[i] == COPIED && !is_unset(low + i, 1))) return false;
+    return true;
 }
 
 // clang reads the bytes around a field of bits before it writes them: nobody knows whether a read
@@ -170,6 +282,35 @@ static bool may_have_read_bits(unsigned site, const char* p, size_t bytes) {
     return true;
 }
 
+// Bytes of the thread's own memory get a value, perhaps by a copy.
+static void sets_local(char* p, size_t bytes, unsigned site) {
+    unsigned char* state = states_of(p);
+    bool is_known = true;
+    for (size_t i = 0; i < bytes; ++i) {
+        is_known &= state[i] != NOT_KNOWN;
+        if (state[i] != NOT_KNOWN) state[i] = bytes > 4 ? COPIED : HAS_VALUE;
+    }
+    if (is_known)
+        stores_in_local(current.thread, p, bytes, site);
+    else
+        stores_elsewhere(current.thread, bytes, site);
+}
+// How many of the bytes of what may be a copy have no value; the others are known to have one.
+static size_t unset_of_copy(char* p, size_t bytes) {
+    unsigned char* state = states_of(p);
+    size_t unset = 0;
+    for (size_t i = 0, size; i < bytes; i += size) {
+        const size_t word = 4 - (uintptr_t)(p + i) % 4;
+        size = word < bytes - i ? word : bytes - i;
+        const bool has_none = is_unset(p + i, size);
+        for (size_t k = i; k < i + size; ++k) {
+            if (state[k] == COPIED && has_none) ++unset;
+            if (state[k] == COPIED && !has_none) state[k] = HAS_VALUE;
+        }
+    }
+    return unset;
+}
+
 // Takes an access to the thread's own memory, perhaps by a header that the function of `frame` has
 // called; whether all of it is known.
 static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t bytes,
@@ -178,23 +319,33 @@ static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t
     // Some compilers set a variable to zero together with its zones, before it begins.
     if (*state == BEFORE && kind == STORE && bytes > 2 * LOCAL_ZONE && state[-1] != BEFORE)
         return true;
-    size_t unset = 0, unknown = kind == STORE && may_have_read_bits(site, p, bytes);
+    size_t unset = 0, unknown = kind == STORE && may_have_read_bits(site, p, bytes), copied = 0;
     bool by_fields = shape != SCALAR;
     for (size_t i = 0; i < bytes; ++i) {
         if (state[i] == BEFORE || state[i] == BEHIND) {
+            if (kind != LOAD) sets_local(p, i, site);
             note_local(OUT_OF_BOUNDS, site, p, bytes, kind, frame);
             return true;
         }
-        by_fields |= state[i] == NO_FIELD;
-        unknown += state[i] == NOT_KNOWN || (state[i] == CONSTRUCTED && kind != STORE);
+        by_fields |= state[i] == NO_FIELD || state[i] == COPIED;
+        unknown += state[i] == NOT_KNOWN;
         unset += state[i] == NO_VALUE || state[i] == NO_FIELD;
-        if (state[i] != NOT_KNOWN && kind != LOAD) state[i] = HAS_VALUE;
+        copied += state[i] == COPIED;
     }
+    if (kind == STORE) return sets_local(p, bytes, site), !unknown;
+    if (copied) unset += unset_of_copy(p, bytes);
     const bool is_lent = locals.lent[current.thread] == p;
     if (is_lent) locals.lent[current.thread] = nullptr;
-    if (!unset || kind == STORE || is_lent) return !unknown;
-    // Nobody knows whether what is copied without a value is used.
-    if (by_fields && (unset < bytes || (shape == PASSED && !has_no_field(p)))) return false;
+    if (kind != LOAD)
+        sets_local(p, bytes, site);
+    else if (unset == 0 || unset == bytes)
+        locals.stored[current.thread].bytes = 0;
+    if (!unset || is_lent) return !unknown;
+    if (copied && bytes < 4) return false;  // or chance
+    if (by_fields && (unset < bytes || (shape == PASSED && !has_no_field(p)))) {
+        reads_in_part(site, bytes, shape);
+        return !unknown;
+    }
     note_local(UNINITIALISED, site, p, bytes, kind, frame);
     return !unknown;
 }
@@ -202,11 +353,17 @@ static inline bool knows_local(unsigned site, const volatile void* p, size_t byt
                                Shape shape = SCALAR, void** frame = nullptr) {
     if (!locals.any) return false;
     const unsigned char* state = states_of(p);
-    if (bytes == 4) {
+    const unsigned thread = current.thread;
+    if (bytes == 4 && !locals.num_parts[thread]) {
         unsigned four;
         memcpy(&four, state, sizeof four);
-        if (four == HAS_VALUE * 0x01010101u) return true;
-        if (!four) return false;
+        if (four == HAS_VALUE * 0x01010101u || !four) {
+            if (kind == STORE)
+                locals.stored[thread] = {four ? (char*)p : nullptr, bytes, site};
+            else
+                locals.stored[thread].bytes = 0;
+            return four;
+        }
     }
     return takes_local(site, (char*)p, bytes, kind, shape, frame);
 }

@@ -6,19 +6,22 @@
 
 namespace cudalab {
 
-// Of a byte of a stack. A constructor may set bytes where it is not seen; of an object whose fields
-// have NO_FIELD, a copy may read some without a value.
+// Of a byte of a stack. What has no value is filled with UNSET; of an object, a copy may read some
+// of that. COPIED: it came with others, perhaps from where it had no value, or by a constructor:
+// it has a value if it is not UNSET any more.
 enum LocalState : unsigned char {
     NOT_KNOWN,
     BEFORE,
     BEHIND,
-    CONSTRUCTED,
+    COPIED,
     NO_VALUE,
     NO_FIELD,
     HAS_VALUE
 };
 extern "C" void cudalab_local(void* zone, size_t zone_bytes, size_t bytes, LocalState state,
                               const char* name);
+extern "C" void cudalab_local_without_zones(void* variable, size_t bytes, LocalState state,
+                                            const char* name);
 extern "C" void cudalab_padding(void* object, size_t bytes);
 extern "C" void cudalab_lend(const volatile void* variable);
 
@@ -29,13 +32,14 @@ struct LocalElement {
     static const LocalState STATE = !IS_CLASS                         ? NO_VALUE
                                     : __is_empty(Type)                ? HAS_VALUE
                                     : __has_trivial_constructor(Type) ? NO_FIELD
-                                                                      : CONSTRUCTED;
+                                                                      : COPIED;
+    static const LocalState GIVEN = IS_CLASS && !__is_empty(Type) ? COPIED : HAS_VALUE;
 };
 template <class Type, size_t n>
 struct LocalElement<Type[n]> : LocalElement<Type> {};
 
-template <class Type, LocalState STATE>
-struct alignas(alignof(Type)) LocalZone {
+template <class Type, LocalState STATE, size_t ALIGN = alignof(Type)>
+struct alignas(ALIGN) LocalZone {
     char zone[LOCAL_ZONE];
     LocalZone(const char* name) { cudalab_local(this, sizeof *this, sizeof(Type), STATE, name); }
 };
@@ -56,16 +60,17 @@ struct LocalPadding<true> {
     template <class Type>
     static void find(const volatile Type& object) {
         Type* const plain = const_cast<Type*>(&object);
+        cudalab_lend(plain);  // what lies around fields of bits is read
         __builtin_clear_padding(plain);
         cudalab_padding(plain, sizeof object);
     }
 };
 #endif
 // Without an initializer.
-template <class Type>
+template <class Type, size_t ALIGN = alignof(Type)>
 struct LocalVariable {
     static const LocalState STATE = LocalElement<Type>::STATE;
-    LocalZone<Type, STATE> before;
+    LocalZone<Type, STATE, ALIGN> before;
     Type value;
     LocalEnd behind;
     LocalVariable(const char* name) : before(name) {
@@ -75,19 +80,45 @@ struct LocalVariable {
 // With one.
 template <class Type>
 struct LocalValue {
-    LocalZone<Type, HAS_VALUE> before;
+    LocalZone<Type, LocalElement<Type>::GIVEN> before;
     Type value;
     LocalEnd behind;
     template <class Value>
     LocalValue(const char* name, Value&& value) : before(name), value(value) {}
 };
-// An aggregate.
-template <class Type>
+// An aggregate, or an object whose initializer makes it in its place.
+template <class Type, size_t ALIGN = alignof(Type)>
 struct LocalArray {
-    LocalZone<Type, HAS_VALUE> before;
+    LocalZone<Type, LocalElement<Type>::GIVEN, ALIGN> before;
     Type value;
     LocalEnd behind;
 };
+template <class Type>
+using LocalType = Type;  // one word for it
+#ifdef __cpp_deduction_guides
+// Of the type of its initializer.
+template <class Type>
+struct LocalAuto {
+    LocalZone<Type, LocalElement<Type>::GIVEN> before;
+    Type value;
+    LocalEnd behind;
+};
+struct LocalName {
+    LocalName(const char*);
+};
+template <class Type>
+LocalAuto(LocalName, Type) -> LocalAuto<Type>;
+#endif
+// One that a jump may lead past, and a parameter: what comes before and behind it is not known.
+template <class Type>
+inline void cudalab_begins(const char* name, Type& variable) {
+    cudalab_local_without_zones((void*)&variable, sizeof variable, LocalElement<Type>::STATE, name);
+}
+template <class Type>
+inline void cudalab_given(const char* name, Type& parameter) {
+    if (LocalElement<Type>::GIVEN == COPIED)
+        cudalab_local_without_zones((void*)&parameter, sizeof parameter, COPIED, name);
+}
 
 // A variable that is read next, though it may have no value.
 template <class Type>
