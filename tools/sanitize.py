@@ -80,7 +80,6 @@ REPORTED = {
     "arrays": "a surface is written beyond its border, which ends the kernel",
     "atomics": "blocks meet in atomic operations of block scope",
     "background": "kernels wait for the host, which goes on when they have ended",
-    "called": "kernels are called as functions, and run on the host under the instrument",
     "edges": "integers are divided by zero",
     "launches": "a kernel writes through a null pointer",
     "lockstep": "the lanes of a warp count on moving in step",

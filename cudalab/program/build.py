@@ -174,6 +174,7 @@ def _compile(
     from cudalab.backends.cpu.regions.blame import blamed
     from cudalab.program import loops
     from cudalab.program.messages import Refused
+    from cudalab.program.parsed import ONLY_LAUNCHED
     from cudalab.program.rewrite import edited
 
     def compiled(texts: list[str], *more: str) -> str:
@@ -184,9 +185,9 @@ def _compile(
 
     def made() -> tuple[list[str], Ways, list[str]]:
         parsed = edited(files, names, refused=refused.places, whole_tiles=not refused.messages)
-        texts = [each.rewritten(with_guards=True) for each in parsed]
+        texts = [each.rewritten(ONLY_LAUNCHED) for each in parsed]
         ways = loops.add(parsed, names, sources, by, of_loops)
-        return texts, ways, [each.rewritten(with_guards=True) for each in parsed]
+        return texts, ways, [each.rewritten(ONLY_LAUNCHED) for each in parsed]
 
     sources = [i for i in range(len(commands)) if not is_for_host(files, i)]
     refused, of_loops = Refused(files), dict[str, str]()

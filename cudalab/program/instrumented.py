@@ -20,6 +20,7 @@ from cudalab.language.local_variables import EVERYWHERE
 from cudalab.program import order, runtime
 from cudalab.program.messages import Refused, explain
 from cudalab.program.options import for_host
+from cudalab.program.parsed import ONLY_LAUNCHED
 from cudalab.program.rewrite import edited
 from cudalab.system.cache import explain_full_disk
 
@@ -138,7 +139,9 @@ def _units(
     names, macros = part.names, part.host.macros
     more = ("-I", str(header), *runtime.OBSERVED_PROGRAM, *part.flags, *for_programs())
     more += tuple(cccl.flags(part.texts, find_compiler().version()))
-    texts = dict(zip(names, (each.rewritten() for each in parsed), strict=True))
+    texts = dict(
+        zip(names, (each.rewritten(f"{ONLY_LAUNCHED}_OBSERVED") for each in parsed), strict=True)
+    )
     for i in part.for_device:
         text = f'#include "{runtime.PRECOMPILED}"\n{macros}{_inlined(names[i], texts, set())}'
         yield text, more

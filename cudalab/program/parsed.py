@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from cudalab.program.files import File
 
+ONLY_LAUNCHED = "CUDALAB_ONLY_LAUNCHED"  # a macro of launch.h
+
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
@@ -66,22 +68,18 @@ class Parsed:
         """The file and line of a position."""
         return f"{self.file.label}:{self.lines[position]}"
 
-    def rewritten(self, *, with_guards: bool = False) -> str:
+    def rewritten(self, guard: str = "") -> str:
         """The text with all edits, under the file's own name.
 
-        With guards, a kernel that is called as a function, through a pointer, fails and does not
-        run.
+        With a macro as guard, a kernel that is called as a function, through a pointer, fails and
+        does not run.
         """
-        edits = self.edits
-        if with_guards:
-            edits = [
-                *edits,
-                *(
-                    (each.body, each.body, f' CUDALAB_ONLY_LAUNCHED("{each.name}")')
-                    for each in self.structure.kernels
-                    if each.body is not None
-                ),
-            ]
+        guards = [
+            (each.body, each.body, f' {guard}("{each.name}")')
+            for each in self.structure.kernels
+            if each.body is not None and guard
+        ]
+        edits = [*guards, *self.edits]
         pieces = [self.head, f"#line 1 {quoted(self.file.label)}\n"]
         end = 0
         for start, stop, text in sorted(edits, key=lambda edit: edit[:2]):

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import os
 import platform
 import re
@@ -268,6 +269,36 @@ def test_profile_counts_by_launch_and_by_line():
     assert "never freed" not in report
     assert "bank conflicts: no" in report
     assert "to[(size_t)row * rows + column] = tile[" in report
+
+
+CALLED = """__global__ void add(int* data, int n) {
+    int i = threadIdx.x;
+    if (i < n) data[i] += 1;
+}
+int main() {
+    int* data;
+    cudaMalloc(&data, 256);
+    cudaMemset(data, 0, 256);
+    void (*function)(int*, int) = add;
+    add<<<1, 64>>>(data, 40);
+    CALL
+    cudaDeviceSynchronize();
+    cudaFree(data);
+}
+"""
+
+
+@pytest.mark.parametrize(("call", "status"), [("", 0), ("function(data, 5);", 3)])
+def test_a_kernel_that_is_called_as_a_function_does_not_run(call, status, tmp_path):
+    file, report = tmp_path / "called.cu", tmp_path / "report.json"
+    file.write_text(CALLED.replace("CALL", call), encoding="utf-8")
+    done = cudalab("run", "--sanitize", "--json", str(report), str(file))
+    document = json.loads(report.read_text("utf-8"))
+    assert (done.returncode, document["findings"], document["launches"]) == (status, [], 1)
+    assert len(document["ignored"]) == bool(call)
+    assert all("add was called as a function" in text for text in document["ignored"])
+    done = cudalab("run", "--profile", str(file))
+    assert b"branches: 1 a warp, 50 % split" in done.stdout + done.stderr
 
 
 def test_profile_tells_what_the_program_lets_pass():

@@ -14,6 +14,7 @@ IS_FOREIGN, IS_WHOLE = 262144, 524288
 
 BLOCK_HOOK = "__sanitizer_cov_trace_pc"
 ENTRY_HOOK, LEAVE_HOOK = "__tsan_func_entry", "__tsan_func_exit"
+GUARD = "_ZN7cudalab14without_launch"
 BOUNDS_HOOK = "__ubsan_handle_out_of_bounds"
 # Calls that look at a word again, and calls that no loop makes which only waits for one.
 LOOKS = re.compile(r"__tsan_(?:unaligned_)?volatile_read|\w*__ldcv")
@@ -68,6 +69,7 @@ class Block:
     rejoined: set[str] = field(default_factory=set)  # where jumps have gone within the block
     ends: bool = False  # no way leads from its end to the next block
     returns: bool = False  # it leaves the function
+    is_guard: bool = False  # it asks whether its kernel has been launched
 
     def take(self, row: str, called: str | None, place: tuple[int, int]) -> None:
         """Record the facts about an instruction of the block; `called` is what it calls."""
@@ -90,6 +92,7 @@ class Block:
             self.only_checks = not self.calls
         elif called and not called.startswith(LEAVE_HOOK):
             self.calls, self.only_checks = self.calls + 1, False
+            self.is_guard |= called.startswith(GUARD)
             self.works |= _WORKS.match(called) is not None
 
     @property
@@ -129,7 +132,7 @@ class Flow:
             chosen = self._choices(block) if block.jumps_if else None
             if chosen is not None:
                 stands_for.update(dict.fromkeys(chosen, block.position))
-            elif block.jumps_if and len(self._ways(block)) != 1:
+            elif block.jumps_if and len(self._ways(block)) != 1 and not block.is_guard:
                 block.site.flags |= IS_BRANCH
             if not block.calls and (block.returns or self._ways(block) <= leaving):
                 leaving.add(block.position)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 # Calls in which no lane stops; functions of the program may be such calls, too.
 _GOES_ON = re.compile(
     r"__tsan_(?:(?:unaligned_)?read\d+$|read_(?:range|object)|func_)|__sanitizer_cov_|__ubsan_|"
-    r"__tls_get_addr"
+    r"__tls_get_addr|_ZN7cudalab14without_launch"
 )
 _ACCESS = re.compile(r"__tsan_")
 _BARRIER = re.compile(r"\w*__syncthreads_|cudalab_grid_barrier")

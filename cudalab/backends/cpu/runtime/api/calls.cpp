@@ -257,6 +257,10 @@ void not_launched(const char* launch, const char* file, int line) {
               "%s was called as a function, without <<<grid, block>>>, and did not run",
               launch + sizeof "launch of");
 }
+bool without_launch(bool is_one, const char* launch, const char* file, int line) noexcept {
+    if (is_one) not_launched(launch, file, line);
+    return is_one;
+}
 void forget_errors() {
     for_good = last_error = cudaSuccess;
 }

@@ -317,6 +317,7 @@ inline auto cudalab_enlisted(void (*kernel)(P...), const char* name, InstanceLoo
 }
 
 void not_launched(const char* launch, const char* file, int line);
+bool without_launch(bool is_one, const char* launch, const char* file, int line) noexcept;
 
 }  // namespace cudalab
 
@@ -324,3 +325,8 @@ void not_launched(const char* launch, const char* file, int line);
 #define CUDALAB_ONLY_LAUNCHED(name)                                           \
     if (__builtin_expect(!CUDALAB_POSITION_OF(blockDim, block_dim).x, false)) \
         return ::cudalab::not_launched("launch of " name, __FILE__, __LINE__);
+// The same where branches are counted: of this one nothing is, as it has such a call before it.
+#define CUDALAB_ONLY_LAUNCHED_OBSERVED(name)                                                      \
+    if (::cudalab::without_launch(!CUDALAB_POSITION_OF(blockDim, block_dim).x, "launch of " name, \
+                                  __FILE__, __LINE__))                                            \
+        return;
