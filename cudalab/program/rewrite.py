@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudalab.errors import NoDeviceError
+    from cudalab.language.scopes import Scope
     from cudalab.program.files import File
 
 
@@ -92,14 +93,10 @@ def edited(
     _rewrite_steps(parsed)
     if whole_tiles:
         tiles.rewrite(parsed, scope)
-    refused = refused or Counter()
-    made = [_local_edits(each, refused) if observed else ([], set()) for each in parsed]
-    blamed = Counter(place for _, places in made for place in places)
-    exact_arithmetic.rewrite(parsed, scope, refused - blamed)
-    for each, (edits, _) in zip(parsed, made, strict=True):
-        for edit in edits:
-            each.replace(*edit)
-    if not observed:
+    if observed:
+        _rewrite_observed(parsed, scope, refused or Counter())
+    else:
+        exact_arithmetic.rewrite(parsed, scope, refused or Counter())
         held.rewrite(parsed, scope)
     return parsed
 
@@ -177,6 +174,21 @@ def _references(tokens: list[Token]) -> list[Token]:
         if before not in (".", "->", "::", ")", "]") and closing_angle(tokens, i + 1) is not None:
             used.append(tokens[i])
     return used
+
+
+def _rewrite_observed(
+    files: Sequence[Parsed], scope: Scope, refused: Counter[tuple[str, int]]
+) -> None:
+    """Give kernels a GPU's arithmetic, and their local variables zones.
+
+    Where the compiler refuses something it is the zones that go first.
+    """
+    made = [_local_edits(each, refused) for each in files]
+    blamed = Counter(place for _, places in made for place in places)
+    exact_arithmetic.rewrite(files, scope, refused - blamed)
+    for each, (edits, _) in zip(files, made, strict=True):
+        for edit in edits:
+            each.replace(*edit)
 
 
 def _local_edits(
