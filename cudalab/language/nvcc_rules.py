@@ -21,7 +21,7 @@ from cudalab.language.tree import Reader
 from cudalab.system import elf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from cudalab.language.tokens import Token
@@ -228,15 +228,19 @@ def _host_only(text: str, macros: set[str]) -> Iterator[str]:
         yield f"{place(text, token.start)}: error: {error}"
 
 
-def of_host(files: Sequence[File]) -> Iterator[tuple[File, Token, str]]:
+def of_host(
+    files: Sequence[File], seen: Mapping[int, Collection[int]] | None = None
+) -> Iterator[tuple[File, Token, str]]:
     """The host's functions and variables that plain kernels and device functions use.
 
-    A file, the token, and the error.
+    `seen` are the files whose declarations each file knows, by their indices; all if absent. A
+    file, the token, and the error.
     """
     others = {name for file in files for name in file.others | file.macros}
-    functions = {name for file in files for name in file.functions} - others
-    variables = {name for file in files for name in file.variables} - others
-    for file in files:
+    for i, file in enumerate(files):
+        known = [files[j] for j in seen[i]] if seen else files
+        functions = {name for each in known for name in each.functions} - others
+        variables = {name for each in known for name in each.variables} - others
         for token, error in _uses(file, functions, variables, others):
             yield file, token, error
 

@@ -50,11 +50,22 @@ def _of_host(files: Sequence[Parsed]) -> Iterator[tuple[Parsed, int, str]]:
     """Functions and variables of the host in device code."""
     macros = {macro.name for each in files for macro in each.macros}
     read = [File(each.words, each.directives, each.root, macros) for each in files]
-    for file, token, words in of_host(read):
+    seen = {i: _included(files, i) for i in range(len(files))}
+    for file, token, words in of_host(read, seen):
         if "leave out std::" in words:  # --expt-relaxed-constexpr may allow it
             continue
         if token.text in LIBRARY or not is_known(token.text):
             yield files[read.index(file)], token.start, words
+
+
+def _included(files: Sequence[Parsed], index: int) -> set[int]:
+    """A file, and those that it includes: another source has its own functions of these names."""
+    reached, todo = {index}, [index]
+    while todo:
+        new = set(files[todo.pop()].file.includes.values()) - reached
+        reached |= new
+        todo += new
+    return reached
 
 
 def _plain_calls(each: Parsed, kernels: Collection[str]) -> Iterator[Error]:

@@ -25,7 +25,7 @@ _END = re.compile(r"[ \t]*#[ \t]*endif")
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
 _ARCH = re.compile(r"\b__CUDA_ARCH__\b")
 _NONE = "CUDALAB_NO_ARCH"
-_IN_KERNEL = " if (::cudalab::cudalab_in_kernel()) {"
+_IN_KERNEL = " if (::cudalab::cudalab_on_device()) {"
 
 
 def rewrite(files: Sequence[Parsed], *, tell: bool) -> None:

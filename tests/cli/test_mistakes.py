@@ -141,3 +141,18 @@ def test_a_library_that_is_nowhere():
 def test_what_a_misspelt_name_means(written, name):
     """A name of words that CUDA's names have may be one that the CPU device lacks."""
     assert meant(written) == name
+
+
+@pytest.mark.parametrize(("other", "refused"), [("other.cpp", False), ("other.h", True)])
+def test_a_kernel_does_not_know_the_functions_of_another_source(other, refused, tmp_path):
+    """It calls CUDA's own function of that name, unless a header has one."""
+    (tmp_path / other).write_text(
+        "static unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }\n"
+    )
+    include = f'#include "{other}"\n' if refused else ""
+    kernel = "__global__ void k(unsigned* a) { *a = umin(*a, 3u); }\n"
+    (tmp_path / "main.cu").write_text(f"{include}{kernel}int main() {{}}\n")
+    sources = ["main.cu"] if refused else ["main.cu", other]
+    done = cudalab("run", "--device", "cpu", *sources, cwd=tmp_path)
+    assert (b"calls umin, a host function" in done.stderr) == refused, done.stderr.decode()
+    assert done.returncode == (125 if refused else 0)

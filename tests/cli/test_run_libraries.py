@@ -235,3 +235,36 @@ def test_programs_about_streams_do_not_end_for_want_of_a_copy_engine(tmp_path):
     program = tmp_path / "overlap.cu"
     program.write_text(OVERLAP)
     assert run(str(program), "cpu").stdout == b"1 1 1 1"
+
+
+SIDES = r"""
+#include <thrust/device_vector.h>
+#include <thrust/host_vector.h>
+#include <thrust/transform.h>
+#include <cstdio>
+struct Side {
+    __host__ __device__ int operator()(int x) const {
+#ifdef __CUDA_ARCH__
+        return x + 10;
+#else
+        return x + 20;
+#endif
+    }
+};
+int main() {
+    thrust::host_vector<int> host(1, 1);
+    thrust::device_vector<int> device(1, 1);
+    thrust::transform(host.begin(), host.end(), host.begin(), Side());
+    thrust::transform(device.begin(), device.end(), device.begin(), Side());
+    const int on_device = device[0];
+    printf("%d %d %d", host[0], on_device, Side()(1));
+}
+"""
+
+
+def test_what_thrust_does_on_the_device_sees_its_architecture(tmp_path):
+    need_cccl("cpu")
+    program = tmp_path / "sides.cu"
+    program.write_text(SIDES)
+    done = run(str(program), "cpu")
+    assert done.stdout == b"21 11 21", done.stderr.decode()

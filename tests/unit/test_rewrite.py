@@ -332,7 +332,7 @@ def test_what_both_sides_call_has_both_texts(capsys):
     text = f"__host__ __device__ {function}{host}"
     made = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0].partition("\n")[2]
     assert made.startswith(
-        "__host__ __device__ int f() { if (::cudalab::cudalab_in_kernel()) {\n#ifdef __C"
+        "__host__ __device__ int f() { if (::cudalab::cudalab_on_device()) {\n#ifdef __C"
     )
     assert "else {\n#line 1 " in made
     assert "#ifdef CUDALAB_NO_ARCH\n return 1;\n#endif\n return 2; \n#line 5 " in made

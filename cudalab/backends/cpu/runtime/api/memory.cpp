@@ -17,6 +17,9 @@ void keep_accessible(bool on) {
 static void set_grid(unsigned threads) {
     current.block_dim = current.grid_dim = {threads, threads, threads};
 }
+bool cudalab_on_device() {
+    return cudalab_in_kernel() || current.block_dim.x;
+}
 cudaError_t open_for_library() {
     if (cudalab_in_kernel()) return cudaSuccess;
     Call call("a library", {});

@@ -71,6 +71,7 @@ CUDALAB_ALIGNED_VECTORS(double, double)
 // the caller.
 namespace cudalab {
 bool cudalab_in_kernel();  // whether this thread runs one
+bool cudalab_on_device();  // or what a library, such as Thrust, does by one
 unsigned converged_lanes(const char* file, int line);
 bool in_cooperative_launch();
 unsigned dynamic_shared_bytes();  // of a block of the kernel that runs
