@@ -43,4 +43,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* d
 }
 
 // Source: Gómez-Luna, González-Linares, Benavides and Guil, An Optimized Approach to Histogram
-// Computation on GPU. Machine Vision and Applications 24, 2013.
+// Computation on GPU. Machine Vision and Applications, doi:10.1007/s00138-012-0443-3.

@@ -257,4 +257,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(
     }
 }
 
-// Source: NVIDIA, Efficient GEMM in CUDA, Hierarchical GEMM Structure. Documentation of CUTLASS.
+// Source: NVIDIA, Efficient GEMM in CUDA, Threadblock Rasterization. Documentation of CUTLASS.

@@ -107,4 +107,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(
     }
 }
 
-// Source: NVIDIA, Efficient GEMM in CUDA, Hierarchical GEMM Structure. Documentation of CUTLASS.
+// Source: NVIDIA, Efficient GEMM in CUDA, Pipelining. Documentation of CUTLASS.

@@ -98,4 +98,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply(
     }
 }
 
-// Source: NVIDIA, Efficient GEMM in CUDA, Hierarchical GEMM Structure. Documentation of CUTLASS.
+// Source: NVIDIA, Efficient GEMM in CUDA, Warp-level GEMM. Documentation of CUTLASS.

@@ -307,4 +307,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) sort_left_bucket
 }
 
 // Source: Frazer and McKellar, Samplesort: A Sampling Approach to Minimal Storage Tree Sorting.
-// Journal of the ACM 17 (3), 1970; Leischner, Osipov and Sanders, GPU Sample Sort. IPDPS, 2010.
+// Journal of the ACM, 1970; Leischner, Osipov and Sanders, GPU Sample Sort. IPDPS, 2010.

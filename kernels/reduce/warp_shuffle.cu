@@ -36,4 +36,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(co
     if (threadIdx.x == 0) out[blockIdx.x] = finish(value, count);
 }
 
-// Source: Luitjens, Faster Parallel Reductions on Kepler. NVIDIA Developer Blog, 2014.
+// Source: Luitjens, Faster Parallel Reductions on Kepler. NVIDIA Developer Blog.

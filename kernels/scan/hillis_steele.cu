@@ -66,4 +66,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_block_sums(
     scan_block<false>(sums, sums, sums_above, n);
 }
 
-// Source: Hillis and Steele, Data Parallel Algorithms. Communications of the ACM 29 (12), 1986.
+// Source: Hillis and Steele, Data Parallel Algorithms. Communications of the ACM 29(12), 1986.

@@ -29,6 +29,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) take_sums(const 
     if (i < n) out[i] = (int)(unsigned)pairs[i];
 }
 
-// Source: Schwartz, Ultracomputers. ACM TOPLAS 2(4), 1980; Blelloch, Prefix Sums and Their
+// Source: Schwartz, Ultracomputers. ACM TOPLAS 2, 1980; Blelloch, Prefix Sums and Their
 // Applications. CMU-CS-90-190, 1990; Sengupta, Harris, Zhang and Owens, Scan Primitives for GPU
 // Computing. Graphics Hardware, 2007.

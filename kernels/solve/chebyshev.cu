@@ -44,4 +44,4 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) iterate(const T*
 }
 
 // Source: Golub and Varga, Chebyshev Semi-Iterative Methods, Successive Overrelaxation Iterative
-// Methods, and Second Order Richardson Iterative Methods. Numerische Mathematik 3, 1961.
+// Methods, and Second Order Richardson Iterative Methods, Part I. Numerische Mathematik 3, 1961.

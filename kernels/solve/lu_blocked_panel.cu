@@ -106,5 +106,5 @@ extern "C" __global__ void __launch_bounds__(256, 2) update_trailing(T* lu, unsi
     }
 }
 
-// Source: Volkov and Demmel, LU, QR and Cholesky Factorizations using Vector Capabilities of
-// GPUs. LAPACK Working Note 202, 2008.
+// Source: Volkov and Demmel, LU, QR and Cholesky Factorizations using Vector Capabilities of GPUs.
+// UC Berkeley, EECS-2008-49, 2008.

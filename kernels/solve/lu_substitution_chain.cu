@@ -25,5 +25,4 @@
 #include "solve/lu_partial_pivot.cu"
 #include "solve/parts/substitute_chain.cuh"
 
-// Source: Hogg, A Fast Dense Triangular Solve in CUDA. SIAM Journal on Scientific Computing
-// 35(3), 2013.
+// Source: Hogg, A Fast Dense Triangular Solve in CUDA. doi:10.1137/12088358X.
