@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     const TopBits bucket_of{top_bits};
     const unsigned num_buckets = bucket_of.buckets(), bucket = blockIdx.x;
     // Other blocks may write the word meanwhile: all threads agree on what they have read.
-    if (!__syncthreads_and(load_relaxed(&buckets->fit) != 0)) return;
+    if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (bucket >= num_buckets) {
         copy_large_buckets(in, out, buckets, bucket_of, num_buckets);
         return;

@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     unsigned* const bins = staged + 2 * BUCKET_ITEMS;
     const unsigned num_buckets = 1u << top_bits;
     // Other blocks may write the word meanwhile: all threads agree on what they have read.
-    if (!__syncthreads_and(load_relaxed(&buckets->fit) != 0)) return;
+    if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (blockIdx.x >= num_buckets) {
         copy_large_buckets(in, out, buckets, TopBits{top_bits}, num_buckets);
         return;

@@ -44,13 +44,13 @@
 extern "C" __global__ void __launch_bounds__(BUCKET_THREADS) sort_block(const T* in, T* out,
                                                                         unsigned* failed,
                                                                         unsigned n, int bin_bits) {
-    sort_bucket<true>(in, out, n, 0, BITS, bin_bits, [&] { store_relaxed(failed, 1u); });
+    sort_bucket<true>(in, out, n, 0, BITS, bin_bits, [&] { *(volatile unsigned*)failed = 1; });
 }
 
 // The safe path, for keys that the block has left.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS) sweep_all_left(
     unsigned* failed, const T* in, T* spare, T* out, Progress* progress, Word* statuses,
     unsigned n) {
-    if (!load_relaxed(failed)) return;
+    if (!load(failed)) return;
     if (sweep_all_passes<CHUNK_ROWS>(in, spare, out, progress, statuses, n)) *failed = 0;
 }

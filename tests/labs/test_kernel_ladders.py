@@ -97,7 +97,8 @@ def test_a_step_s_new_lines_are_those_that_differ():
         ("a * b < c, see s[i]", r"a \* b &lt; c, see s\[i]"),
         ("`a * b` stays\nas it is", "`a * b` stays as it is"),
         ("Idea.\nLimits: it waits.", "Idea.\n\n**Limits.** It waits."),
-        ("Kernels:\n  one    first\n         more\n  two", "Kernels:\n* one    first more\n* two"),
+        ("Kernels:\n  one    first\n         more\n  two", "Kernels:\n* `one`: first more\n* two"),
+        ("    0  a * b\n      <", "```text\n0  a * b\n  <\n```"),
     ],
 )
 def test_prose_becomes_markdown(tmp_path, comment, markdown):

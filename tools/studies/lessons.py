@@ -62,11 +62,16 @@ def _comment(text: str) -> list[str]:
 
 
 def _as_markdown(paragraph: str) -> str:
-    """A paragraph on one line; what is indented becomes a list."""
+    """A paragraph on one line; what is indented becomes a list, or, by four and more, a drawing."""
+    lines = paragraph.splitlines()
+    if all(line.startswith("    ") for line in lines):
+        return "\n".join(["```text", *(line[4:] for line in lines), "```"])
     items: list[str] = []
-    for line in paragraph.splitlines():
+    for line in lines:
         if re.match(r" {2,5}\S", line) and not line.startswith(" " * 6):
-            items.append(f"\n* {line.strip()}")
+            items.append("\n* " + re.sub(r"^(\w+) {2,}", r"`\1`: ", line.strip()))
+        elif items and items[-1].startswith("\n*") and not line.startswith(" "):
+            items.append(f"\n\n{line}")  # prose again
         else:
             items.append(line.strip())
     text = re.sub(r" *\n *", "\n", " ".join(items)).strip()

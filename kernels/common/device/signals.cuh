@@ -9,11 +9,11 @@
 //     fence_device();                    fence_device();
 //     store_relaxed(&flag, 1);           … = data;
 //
-// All of it holds within the device (.gpu). `volatile` means more, the whole system, and
-// __threadfence() is a fence for a single order of all that threads see, which nobody here needs:
-// `python -m tools.studies sass` shows LDG.STRONG.SYS and MEMBAR.SC for them, LDG.STRONG.GPU and
-// MEMBAR.ALL for these. In C++, they are cuda::atomic_ref with memory_order_relaxed and
-// cuda::atomic_thread_fence(memory_order_acq_rel, thread_scope_device).
+// All of it holds within the device (.gpu). `volatile` and __threadfence() say more than that: the
+// whole system, and one order of all fences that every thread agrees on. `python -m tools.studies
+// sass` shows LDG.STRONG.SYS and MEMBAR.SC for them, LDG.STRONG.GPU and MEMBAR.ALL for these. In
+// C++ these are cuda::atomic_ref with memory_order_relaxed, and cuda::atomic_thread_fence with
+// memory_order_acq_rel and thread_scope_device.
 #pragma once
 
 #if __CUDA_ARCH__ >= 800  // higher than the CPU device reports, as it takes no PTX

@@ -260,12 +260,13 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
 
     for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS)
         if (counters[c] > 0) atomicAdd(&cells->counts[c], counters[c]);  // shared by all blocks
-    __syncthreads();                                                     // all have added
-    if (threadIdx.x == 0) {
+    when_written([&] {
         atomicOr(&cells->ones, ones);
         atomicOr(&cells->zeros, zeros);
-        is_last = is_last_to_draw(&cells->blocks_done, gridDim.x);
-    }
+        __threadfence();
+        is_last = atomicInc(&cells->blocks_done, gridDim.x - 1) == gridDim.x - 1;  // wraps to 0
+        __threadfence();  // the counts are read after the last block has said that it is done
+    });
     __syncthreads();  // is_last is known
     if (!is_last) return false;
 

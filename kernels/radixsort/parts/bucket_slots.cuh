@@ -31,7 +31,7 @@ struct Slots {
     Run runs[MAX_SLOTS * MAX_VALUES];
 
     __device__ void require(bool fits) {
-        if (!fits) store_relaxed(&failed, 1u);
+        if (!fits) *(volatile unsigned*)&failed = 1;
     }
     // One block calls it.
     __device__ void clear() {
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_SLOTS) sor
         mine += state->items[bucket];
     if (threadIdx.x == 0) before = 0;
     // Other blocks may write the word meanwhile: all threads agree on what they have read.
-    if (__syncthreads_or(load_relaxed(&state->failed) != 0)) return;
+    if (__syncthreads_or(load(&state->failed) != 0)) return;
     if (mine > 0) atomicAdd(&before, mine);
     __syncthreads();  // the sum is ready
     const unsigned items = state->items[blockIdx.x];
@@ -143,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_SLOTS) sor
 // sort.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) finish_slots(
     Slots* state, const T* in, T* spare, T* out, Progress* progress, Word* statuses, unsigned n) {
-    const bool failed = load_relaxed(&state->failed) != 0;
+    const bool failed = load(&state->failed) != 0;
     if (blockIdx.x == 0) state->clear();
     if (!failed) {
         fill_runs(out, state);

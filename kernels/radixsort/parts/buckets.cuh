@@ -1,7 +1,6 @@
 // Buckets of any size: one read counts their keys, so that it is known where each begins, and
 // whether each of them fits into a block.
 #pragma once
-#include "common/device/last_block.cuh"
 #include "radixsort/parts/scan_shared.cuh"
 #include "radixsort/parts/sweep_all_passes.cuh"
 #include "radixsort/parts/top_bits.cuh"
@@ -78,7 +77,7 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
         // Two different keys in a bucket that is too large: there is no need to count further.
         if (before >= BUCKET_ITEMS) equal = are_equal_in_bucket(loaded, bucket_of);
     }
-    if (!equal) store_relaxed(&buckets->mixed, 1u);
+    if (!equal) *(volatile unsigned*)&buckets->mixed = 1;
     for (; equal && v < vectors; v += stride)
         for (unsigned k = 0; k < VECTOR_ITEMS; ++k) count(vector[v].items[k]);
     if (rest < n) count(keys[rest]);
@@ -86,8 +85,10 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
 
     for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS)
         if (counters[b] > 0) atomicAdd(&buckets->counts[b], counters[b]);  // shared by all blocks
-    __syncthreads();                                                       // all have added
-    if (threadIdx.x == 0) is_last = is_last_to_draw(&buckets->blocks_done, gridDim.x);
+    when_written([&] {
+        is_last = atomicInc(&buckets->blocks_done, gridDim.x - 1) == gridDim.x - 1;  // wraps to 0
+        __threadfence();  // the counts are read after the last block has said that it is done
+    });
     __syncthreads();  // is_last is known
     if (!is_last) return false;
 
@@ -108,7 +109,7 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
     buckets->starts[num_buckets] = n;
     buckets->largest = largest;
     // Keys that share all their top bits would be split in vain.
-    buckets->fit = load_relaxed(&buckets->mixed) == 0 && (largest <= BUCKET_ITEMS || largest < n);
+    buckets->fit = load(&buckets->mixed) == 0 && (largest <= BUCKET_ITEMS || largest < n);
     buckets->mixed = 0;
     return true;
 }

@@ -5,7 +5,6 @@
 // read as a whole, so no fence is needed, and its number makes it stale for the next sweep, so
 // nothing has to be cleared.
 #pragma once
-#include "common/device/signals.cuh"
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scatter_digits.cuh"
 
@@ -21,6 +20,15 @@ constexpr unsigned RESIDENT_SWEEPS = resident_blocks(BLOCKS_PER_SM, THREADS_PER_
 struct __align__(16) Vector {
     T items[VECTOR_ITEMS];
 };
+
+// volatile: each read goes to memory that other blocks write, each write becomes visible there.
+template <class W>
+__device__ inline W load(const W* word) {
+    return *(const volatile W*)word;
+}
+__device__ inline void store(Word* word, Word value) {
+    *(volatile Word*)word = value;
+}
 
 // Clears statuses, and whatever else a kernel keeps for itself, before the first launch.
 extern "C" __global__ void clear_words(Word* words, unsigned n) {
@@ -88,7 +96,7 @@ struct LookBack {
     unsigned first_tile = 0;  // the first of those that share digit_start
 
     __device__ void publish(unsigned digit, unsigned count) {
-        store_relaxed(&statuses[(size_t)tile * RADIX + digit], (Word)run << 33 | count);
+        store(&statuses[(size_t)tile * RADIX + digit], (Word)run << 33 | count);
     }
     __device__ unsigned first(unsigned digit, unsigned count) {
         unsigned before = 0;
@@ -97,9 +105,8 @@ struct LookBack {
             Word status[AT_ONCE];
 #pragma unroll
             for (unsigned k = 0; k < AT_ONCE; ++k)
-                status[k] = t - first_tile > k
-                                ? load_relaxed(&statuses[(size_t)(t - 1 - k) * RADIX + digit])
-                                : 0;
+                status[k] =
+                    t - first_tile > k ? load(&statuses[(size_t)(t - 1 - k) * RADIX + digit]) : 0;
             bool ready = true;  // all of them so far
             unsigned used = 0;
 #pragma unroll
@@ -112,8 +119,8 @@ struct LookBack {
             }
             t -= used;
         }
-        store_relaxed(&statuses[(size_t)tile * RADIX + digit],
-                      (Word)run << 33 | 1ull << 32 | (before + count));
+        store(&statuses[(size_t)tile * RADIX + digit],
+              (Word)run << 33 | 1ull << 32 | (before + count));
         return digit_start + before;
     }
 };

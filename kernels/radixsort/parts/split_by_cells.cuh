@@ -7,17 +7,10 @@
 
 constexpr unsigned RESIDENT_BUCKETS = resident_blocks(BUCKETS_PER_SM, BUCKET_THREADS, BUCKET_BYTES);
 
-// A word that an earlier launch has written, read each time that it is needed: volatile keeps the
-// compiler from giving it a register, of which some kernels have none to spare.
-template <class W>
-__device__ inline W read_again(const W* word) {
-    return *(const volatile W*)word;
-}
-
 // The plan; BY_TOP_BITS if there was no sample. For a short array nothing is read, which saves
 // time.
 __device__ inline unsigned plan_of(const Cells* cells, int sampled) {
-    return sampled ? read_again(&cells->plan) : BY_TOP_BITS;
+    return sampled ? load(&cells->plan) : BY_TOP_BITS;
 }
 
 // Calls use(bucket_of) if the plan is to make buckets.
@@ -84,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     int sampled) {
     const unsigned blocks = 1u << top_bits;  // which sort buckets
     // Other blocks may write the word meanwhile: all threads agree on what they have read.
-    if (!__syncthreads_and(load_relaxed(&buckets->fit) != 0)) return;
+    if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (blockIdx.x >= blocks) {
         with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
             copy_large_buckets(in, out, buckets, bucket_of, blocks);
@@ -111,5 +104,6 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
             __syncthreads();  // all have written before the next bucket comes to shared memory
         }
         bucket += blocks;
-    } while (plan_of(cells, sampled) == BY_CELLS && bucket < 1u << read_again(&cells->bucket_bits));
+        // Read again: there is no register to spare.
+    } while (plan_of(cells, sampled) == BY_CELLS && bucket < 1u << load(&cells->bucket_bits));
 }

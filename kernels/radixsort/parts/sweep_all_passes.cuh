@@ -42,7 +42,7 @@ template <class Ready>
 __device__ inline void wait_until(Ready ready) {
     if (threadIdx.x == 0) {
         while (!ready()) __nanosleep(64);
-        fence_device();  // nothing below is read earlier
+        __threadfence();  // nothing below is read earlier
     }
     __syncthreads();  // it is ready for all
 }
@@ -52,7 +52,7 @@ template <class Publish>
 __device__ inline void when_written(Publish publish) {
     __syncthreads();  // all threads have written
     if (threadIdx.x == 0) {
-        fence_device();  // all of it is visible before whatever publish() writes
+        __threadfence();  // all of it is visible before whatever publish() writes
         publish();
     }
 }
@@ -74,7 +74,7 @@ __device__ inline void place_all_digits(Progress* progress, unsigned n, unsigned
         if (!__syncthreads_or(count == n)) passes |= 1u << pass;
     }
     if (passes == 0) passes = 1;  // equal keys: one sweep copies them
-    when_written([&] { store_relaxed(&progress->placed, (Word)launch << 32 | passes); });
+    when_written([&] { store(&progress->placed, (Word)launch << 32 | passes); });
 }
 
 // Sweeps over tile `tile`; `run` numbers the sweeps of all launches. Not inline: the caller's
@@ -125,7 +125,7 @@ __device__ inline unsigned count_shares(const T* in, Progress* progress, unsigne
             is_last = before + counted == shares;
             if (is_last) {
                 progress->shares_counted = 0;
-                fence_device();  // the counts are read after the last of them was announced
+                __threadfence();  // the counts are read after the last of them was announced
             }
         });
         __syncthreads();  // is_last is known
@@ -147,15 +147,15 @@ __device__ inline bool sweep_all_passes(const T* in, T* spare, T* out, Progress*
 
     unsigned launch;
     unsigned ticket = count_shares(in, progress, n, share_tiles * TILE_ITEMS, shares, launch);
-    wait_until([&] { return load_relaxed(&progress->placed) >> 32 == launch; });
-    const unsigned passes = (unsigned)load_relaxed(&progress->placed);
+    wait_until([&] { return load(&progress->placed) >> 32 == launch; });
+    const unsigned passes = (unsigned)load(&progress->placed);
     const unsigned sweeps = __popc(passes), end = shares + sweeps * tiles;
 
     unsigned begun = 0, tiles_swept = 0;  // this block's current sweep; its tiles of that
     while (ticket < end) {
         const unsigned sweep = (ticket - shares) / tiles, tile = (ticket - shares) % tiles;
         if (sweep > begun) {
-            wait_until([&] { return load_relaxed(&progress->tiles_done[sweep - 1]) == tiles; });
+            wait_until([&] { return load(&progress->tiles_done[sweep - 1]) == tiles; });
             begun = sweep;
         }
         unsigned left = passes;
@@ -182,7 +182,7 @@ __device__ inline bool sweep_all_passes(const T* in, T* spare, T* out, Progress*
     const bool is_last = threadIdx.x == 0 && ticket == end + gridDim.x - 1;
     if (is_last) {
         for (unsigned sweep = 0; sweep < PASSES; ++sweep) progress->tiles_done[sweep] = 0;
-        store_relaxed(&progress->ticket, (Word)launch << 32);
+        store(&progress->ticket, (Word)launch << 32);
     }
     return is_last;
 }

@@ -10,7 +10,7 @@ __device__ inline Word take_tile(Word* ticket) {
     __shared__ Word taken;
     if (threadIdx.x == 0) {
         taken = atomicAdd(ticket, 1ull);
-        if ((unsigned)taken == gridDim.x - 1) store_relaxed(ticket, ((taken >> 32) + 1) << 32);
+        if ((unsigned)taken == gridDim.x - 1) store(ticket, ((taken >> 32) + 1) << 32);
     }
     __syncthreads();  // all threads can read the tile
     return taken;

@@ -1,6 +1,5 @@
 // A panel's 32 pivots in one launch: an election in two rounds, and their rows brought to the top.
 #pragma once
-#include "common/device/last_block.cuh"
 #include "solve/parts/elect_rows.cuh"
 #include "solve/parts/exchange_rows.cuh"
 #include "solve/parts/solve_upper.cuh"
@@ -66,7 +65,11 @@ extern "C" __global__ void __launch_bounds__(MAX_ELECTION_THREADS) choose_pivots
         if (done == 0 && num_candidates > 0) {
             if (lane < PANEL) candidates[blockIdx.x * PANEL + lane] = elected.chosen[lane];
             __syncthreads();  // all candidates are written
-            if (lane == 0) is_last = is_last_to_draw(arrived, gridDim.x);
+            if (lane == 0) {
+                __threadfence();  // a block that sees the arrival must see the candidates
+                is_last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;  // ends as 0
+                __threadfence();  // candidates are read after the arrivals
+            }
             __syncthreads();  // every thread knows whether this block is the last
             if (!is_last) return;
         }

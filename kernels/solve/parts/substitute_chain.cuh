@@ -9,7 +9,6 @@
 // The time is that of the chain: 32 dependent steps in a warp, a trip through memory, and again.
 // Meanwhile all blocks multiply their rows by the unknowns already known.
 #pragma once
-#include "common/device/signals.cuh"
 #include "common/warp/warp_sum.cuh"
 
 constexpr unsigned CHAIN_THREADS = 256;
@@ -28,13 +27,12 @@ __device__ inline bool is_empty(T value) {
 }
 
 // Wait for unknown `at` in each lane; blocks far from their turn poll less often, which leaves the
-// memory to those whose turn it is.
+// memory to those whose turn it is. volatile: written by other blocks meanwhile.
 __device__ inline T wait_for(const T* known, unsigned at, unsigned distance) {
-    T value;
-    while (true) {
-        value = load_relaxed(known + at);
-        if (__all_sync(0xffffffffu, !is_empty(value))) break;
+    T value = ((const volatile T*)known)[at];
+    while (!__all_sync(0xffffffffu, !is_empty(value))) {
         __nanosleep(32 * (distance < 32 ? distance : 32));
+        value = ((const volatile T*)known)[at];
     }
     return value;
 }
@@ -101,7 +99,7 @@ __device__ inline void substitute_chain(const T* lu, const T* b, T* solution, T*
         if (LOWER ? lane > k : lane < k) value -= triangle[k] * unknown;
     }
     // Any NaN but the one that means EMPTY.
-    store_relaxed(solution + row0 + lane, value != value ? (T)NAN : value);
+    ((volatile T*)solution)[row0 + lane] = value != value ? (T)NAN : value;
 }
 
 // `b` is the right-hand side, `between` the solution of L.
