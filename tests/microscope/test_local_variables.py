@@ -75,6 +75,10 @@ BOTH int beyond(int& x, int n) { int* p = &x; return p[n - 3]; }
 BOTH int of_number(int x, int n) { int* p = &x; return p[n - 3]; }
 BOTH int of_object(Pair x, int n) { int* p = &x.a; return p[n - 2]; }
 #define LOCAL(name, n) int name[n]
+#ifdef __CUDACC__
+__device__
+#endif
+Padded kept;
 BOTH int deep(int* p, int n) { p[n] = n; return n ? deep(p, n - 1) + p[n] : p[0]; }
 """
 # `n` is 4.
@@ -259,6 +263,7 @@ IN_PART = {
 }
 RIGHT |= IN_PART
 RIGHT |= {
+    "padding_kept": "Padded p; p.c = n; p.i = 2; p.s = 3; kept = p; return kept.i;",
     "jumps": "int i = 0; if (n < 0) goto out; { int a[2]; fill(a, 2); i = a[1]; } out: return i;",
     "cases": "switch (n) { case 4: int y; y = 2; return y; default: y = 3; return y; }",
     "duff": "int s = 0; switch (n) { do { case 4: int k; k = s; s = k + 1; } while (s < 3); } "
@@ -311,6 +316,15 @@ def observed(cases, tmp_path, **environment):
 def test_each_mistake_in_local_memory_is_found(kind, cases, tmp_path):
     found, _ = observed(cases, tmp_path)
     assert {name for name, kinds in found.items() if kinds != {kind}} == set()
+
+
+def test_an_index_far_beyond_an_array_names_it(tmp_path):
+    observed(FAR, tmp_path)
+    findings = json.loads((tmp_path / "findings.json").read_text("utf-8"))["findings"]
+    assert {each["kernel"]: each["detail"] for each in findings} == {
+        "of_index": "index 40 of the array a[4]",
+        "of_rows": "index 100000 of the array m[2][4]",
+    }
 
 
 def test_what_is_right_in_local_memory_is_not_blamed(tmp_path):
@@ -559,3 +573,40 @@ def test_a_lab_s_kernel_may_ask_what_its_variables_are(tmp_path):
     words = ["sanitize", "transpose", "--kernel", str(file)]
     done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+STOPPED = """#include <cstdio>
+__device__ __noinline__ void fill(int* p, int n) { for (int i = 0; i < n; ++i) p[i] = i; }
+__global__ void stops(int* o) {
+    int a[16], b[16], c[16];
+    fill(a, 16), fill(b, 16), fill(c, 16);
+    if (a[3] + b[3] + c[3] == 9) __trap();
+    *o = a[1];
+}
+__global__ void goes_on(int* o) {
+    __attribute__((aligned(4))) int unknown[256];
+    fill(unknown, 256);
+    *o = unknown[7];
+}
+int main() {
+    int* o;
+    cudaMalloc(&o, 4);
+    stops<<<1, 1>>>(o);
+    printf("%d", cudaDeviceSynchronize() != cudaSuccess);
+    cudaDeviceReset();
+    cudaMalloc(&o, 4);
+    goes_on<<<1, 1>>>(o);
+    printf("%d", cudaDeviceSynchronize());
+    cudaFree(o);
+}
+"""
+
+
+def test_a_kernel_that_has_stopped_leaves_no_variables_behind(tmp_path):
+    file, report = tmp_path / "stopped.cu", tmp_path / "findings.json"
+    file.write_text(STOPPED, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "10")
+    found = [each["kind"] for each in json.loads(report.read_text("utf-8"))["findings"]]
+    assert found == ["crash"]

@@ -202,7 +202,7 @@ static void run_blocks() {
     current.block_dim = run.block_dim;
     current.warp_results = run.result;
     run.observing = run.detects || run.counts;
-    forget_locals();
+    locals.any = false;
     free(run.region_of_site);
     size_t sites = run.module->sites.count + 1;
     run.region_of_site = (unsigned*)malloc(sites * sizeof *run.region_of_site);

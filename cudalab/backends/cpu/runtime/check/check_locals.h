@@ -83,9 +83,9 @@ static bool is_unset(const char* p, size_t bytes) {
 static void begin_locals() {
     locals.states = (unsigned char*)new_pages(MAX_THREADS * FIBER_STACK);
 }
+// Threads that have stopped within a function have left theirs.
 static void forget_locals() {
-    if (locals.any) madvise(locals.states, MAX_THREADS * FIBER_STACK, MADV_DONTNEED);
-    locals.any = false;
+    madvise(locals.states, MAX_THREADS * FIBER_STACK, MADV_DONTNEED);
 }
 
 static void local_begins(char* zone, size_t zone_bytes, size_t bytes, LocalState begins,
