@@ -567,6 +567,7 @@ template <class Any> struct Plain<Any&&> { static const bool is = false; };
 def test_a_lab_s_kernel_may_ask_what_its_variables_are(tmp_path):
     file = tmp_path / "asks.cu"
     asks = 'static_assert(Plain<decltype(one)>::is,\n"an object");'
+    asks += "int z[1] = {(int)sine}; decltype(z) w; w[0] = (int)cosine;"
     text = LAB.replace("FIELD", "value").replace("        other = one", f"{asks} other = one")
     text = text.replace("struct Padded", f"{ASKS}struct Padded")
     file.write_text(text, encoding="utf-8")

@@ -656,10 +656,6 @@ EXPORT void cudalab_local_without_zones(void* variable, size_t bytes, LocalState
     if (run.observing && run.detects && runs_kernels && is_on_stack(variable))
         local_begins((char*)variable, bytes, state, name);
 }
-EXPORT void cudalab_padding(void* object, size_t bytes) {
-    if (run.observing && run.detects && runs_kernels && is_on_stack(object))
-        end_padding((char*)object, bytes);
-}
 EXPORT void cudalab_lend(const volatile void* variable) {
     if (runs_kernels) locals.lent[current.thread] = variable;
 }

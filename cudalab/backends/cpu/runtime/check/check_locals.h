@@ -48,7 +48,7 @@ struct LastStore {
 
 static struct {
     unsigned char* states;  // of all stacks
-    bool any;               // since they were cleared
+    bool any;               // in this launch
     UnsetRead unset[MAX_THREADS][MOST_UNSET];
     unsigned char num_unset[MAX_THREADS];
     // What a thread reads next, though it may have no value.
@@ -110,13 +110,6 @@ static void local_begins(char* variable, size_t bytes, LocalState begins, const 
         fill_unset(variable, bytes);
     locals.unzoned[thread][locals.next_unzoned[thread]++ % MOST_UNZONED] = {variable, name, bytes};
 }
-// What has been set to zero in an object that has just begun is no part of a field.
-static void end_padding(const char* object, size_t bytes) {
-    locals.lent[current.thread] = nullptr;
-    for (size_t i = 0; i < bytes; ++i)
-        if (!object[i]) states_of(object)[i] = HAS_VALUE;
-}
-
 // The start of the zone before the variable to which a byte belongs; of the variable, if it has
 // none.
 static char* zone_of(char* p) {

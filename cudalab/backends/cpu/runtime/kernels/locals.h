@@ -22,7 +22,6 @@ extern "C" void cudalab_local(void* zone, size_t zone_bytes, size_t bytes, Local
                               const char* name);
 extern "C" void cudalab_local_without_zones(void* variable, size_t bytes, LocalState state,
                                             const char* name);
-extern "C" void cudalab_padding(void* object, size_t bytes);
 extern "C" void cudalab_lend(const volatile void* variable);
 
 const unsigned LOCAL_ZONE = 64;  // bytes, on either side
@@ -48,7 +47,7 @@ struct LocalEnd {
     LocalEnd() {}  // or it would be set to zero
 };
 
-// Of an object whose fields have no value: what is no field needs none.
+// Of an object whose fields have no value: what is no field is set, as nobody else does.
 template <bool HAS_FIELDS>
 struct LocalPadding {
     template <class Type>
@@ -62,7 +61,7 @@ struct LocalPadding<true> {
         Type* const plain = const_cast<Type*>(&object);
         cudalab_lend(plain);  // what lies around fields of bits is read
         __builtin_clear_padding(plain);
-        cudalab_padding(plain, sizeof object);
+        cudalab_lend(nullptr);
     }
 };
 #endif
