@@ -96,7 +96,7 @@ def verdict(
 
     Whatever ended a kernel is a finding; its launch then fails, and the program stops halfway
     without freeing its memory. If an allocation failed and the program did not check, accesses
-    through its pointer follow from that.
+    through its pointer follow from that. Lanes with a wrong mask may then wait for each other.
     """
     texts = {file.label: lines_of(file.text) for file in files}
     ignored, follows = unchecked.causes(unchecked.unchecked(seen.messages, texts))
@@ -104,6 +104,12 @@ def verdict(
         through = [row for row in rows if row.detail == NULL]
         rows = [row for row in rows if row.detail != NULL]
         follows += [f"{row.file}:{row.line}: {row.what}" for row in through]
+    masks = {(row.kernel, row.file, row.line) for row in rows if row.kind == "wrong_mask"}
+    rows = [
+        row
+        for row in rows
+        if row.kind != "deadlock" or (row.kernel, row.file, row.line) not in masks
+    ]
     of: dict[str, list[str]] = {}
     for kind, text in seen.messages:
         of.setdefault(kind, []).append(text)

@@ -301,6 +301,32 @@ def test_a_kernel_that_is_called_as_a_function_does_not_run(call, status, tmp_pa
     assert b"branches: 1 a warp, 50 % split" in done.stdout + done.stderr
 
 
+MASKS = """__global__ void half(int* data) {
+    if (threadIdx.x <= 16) {
+        unsigned mask = (1u << threadIdx.x) - (threadIdx.x == 16);
+        __syncwarp(mask);
+    }
+    __syncthreads();
+    data[threadIdx.x] = 1;
+}
+int main() {
+    int* data;
+    cudaMalloc(&data, 128);
+    half<<<1, 32>>>(data);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+"""
+
+
+def test_lanes_that_wait_for_each_other_because_of_their_masks_are_one_finding(tmp_path):
+    file, report = tmp_path / "masks.cu", tmp_path / "report.json"
+    file.write_text(MASKS, encoding="utf-8")
+    done = cudalab("run", "--sanitize", "--json", str(report), str(file))
+    document = json.loads(report.read_text("utf-8"))
+    assert (done.returncode, {each["kind"] for each in document["findings"]}) == (3, {"wrong_mask"})
+    assert ["deadlock" in text for text in document["follows"]] == [True]
+
+
 def test_profile_tells_what_the_program_lets_pass():
     report = " ".join(run("racy.cu", "cpu", "--profile").stderr.decode().split())
     assert "racy: 5 launches of 2 kernels" in report
