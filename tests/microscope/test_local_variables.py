@@ -576,6 +576,39 @@ def test_a_lab_s_kernel_may_ask_what_its_variables_are(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+KEPT = """struct Pair { short a, b; };
+struct Many { int v[6]; };
+__global__ void small(Pair* o) { Pair fresh; o[threadIdx.x] = fresh; }
+__global__ void large(Many* o) { Many fresh; o[threadIdx.x] = fresh; }
+__global__ void guarded(Many* o, int n) {
+    Many many;
+    if (threadIdx.x < n) many = o[0];
+    Many copy = many;
+    if (threadIdx.x < n) o[threadIdx.x] = copy;
+}
+int main() {
+    void* memory;
+    cudaMalloc(&memory, 4096);
+    cudaMemset(memory, 0, 4096);
+    guarded<<<1, 32>>>((Many*)memory, 1);
+    small<<<1, 2>>>((Pair*)memory);
+    large<<<1, 2>>>((Many*)memory);
+    cudaFree(memory);
+}
+"""
+
+
+def test_an_object_that_nobody_has_set_and_that_is_kept_is_no_note(tmp_path):
+    file, report = tmp_path / "kept.cu", tmp_path / "findings.json"
+    file.write_text(KEPT, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    findings = json.loads(report.read_text("utf-8"))["findings"]
+    kinds = {(each["kind"], each["kernel"], each["note"]) for each in findings}
+    wanted = {("small", False), ("large", False), ("guarded", True)}
+    assert (done.returncode, kinds) == (3, {("uninitialised", *each) for each in wanted})
+
+
 STOPPED = """#include <cstdio>
 __device__ __noinline__ void fill(int* p, int n) { for (int i = 0; i < n; ++i) p[i] = i; }
 __global__ void stops(int* o) {

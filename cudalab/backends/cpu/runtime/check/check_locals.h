@@ -153,6 +153,12 @@ static void report_local(FindingKind kind, unsigned thread, const UnsetRead& rea
     snprintf(row.detail, sizeof row.detail, "%s", read.variable.name);
 }
 
+// Whether a load is part of the assignment that the last store is part of. g++ tells of the store
+// before it tells of the load.
+static bool is_of_copy(const LastStore& store, unsigned site, size_t bytes) {
+    const Sites& sites = run.module->sites;
+    return store.bytes == bytes && sites.place(store.site) == sites.place(site);
+}
 // Nobody knows what the accesses to the thread's own memory mean.
 static void list_local(unsigned site) {
     run.module->sites.looks[site] |= OWN | LOCAL_MEMORY | NOT_KNOWN_LOCAL;
@@ -169,8 +175,9 @@ static __attribute__((noinline)) void note_local(FindingKind kind, unsigned site
     if (flags & IS_FOREIGN && kind == UNINITIALISED) return list_local(site);
     UnsetRead read = {site, p, (unsigned)bytes, access, {}, nullptr};
     read.variable = variable_of(p, read.low);
+    const LastStore last = locals.stored[thread];
     unsigned char& count = locals.num_unset[thread];
-    if (kind == OUT_OF_BOUNDS)
+    if (kind == OUT_OF_BOUNDS || (!last.to && is_of_copy(last, site, bytes)))
         report_local(kind, thread, read);
     else if (count < MOST_UNSET)
         locals.unset[thread][count++] = read;
@@ -217,16 +224,13 @@ static void stores_in_local(unsigned thread, char* p, size_t bytes, unsigned sit
     memset(states_of(p), COPIED, bytes);
     memmove(parts, parts + 1, --locals.num_parts[thread] * sizeof *parts);
 }
-// A thread reads an object that has no value in part. g++ tells of the store of an assignment
-// before it tells of the load.
+// A thread reads an object that has no value in part.
 static void reads_in_part(unsigned site, size_t bytes, Shape shape) {
     const unsigned thread = current.thread;
     const LastStore last = locals.stored[thread];
     if (locals.num_parts[thread] == MOST_PARTS) list_parts(thread);
     locals.parts[thread][locals.num_parts[thread]++] = {site, bytes};
-    const Sites& sites = run.module->sites;
-    if (last.bytes != bytes || shape == PASSED || sites.place(last.site) != sites.place(site))
-        return;
+    if (shape == PASSED || !is_of_copy(last, site, bytes)) return;
     if (!last.to) return list_parts(thread);
     memset(states_of(last.to), COPIED, bytes);
     --locals.num_parts[thread];
@@ -331,7 +335,7 @@ static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t
     if (is_lent) locals.lent[current.thread] = nullptr;
     if (kind != LOAD)
         sets_local(p, bytes, site);
-    else if (unset == 0 || unset == bytes)
+    else if (unset == 0)
         locals.stored[current.thread].bytes = 0;
     if (!unset || is_lent) return !unknown;
     if (copied && bytes < 4) return false;  // or chance
