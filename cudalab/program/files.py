@@ -171,6 +171,7 @@ class Part:
             flags += [*for_programs(), "-x", "c"]
         if rewritten:
             flags += ["-iquote", path.rpartition("/")[0] or "."]
+            flags.append(f"-ffile-prefix-map={rewritten}={path}")
         return [*find_compiler().compile, *flags, "-c", rewritten or path, "-o", compiled]
 
 

@@ -81,9 +81,9 @@ def rewritten_c(text: str, path: str) -> str | None:
 
 
 def _told(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Those of which the runtime is told: a call among the arguments would be taken for them.
+    """The calls of which the runtime is told: not one with another among its arguments.
 
-    The call stays what it is, even where a macro has its name.
+    The other would be taken for it. The call stays what it is, even where a macro has its name.
     """
     for first, last in thrown_away(tokens):
         calls = [i for i in range(first, last) if tokens[i + 1].text == "("]

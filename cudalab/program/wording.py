@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RUNTIME = "/cpu/runtime/"
 _MESSAGE = re.compile(
-    r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? "
+    r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
     r"(?P<kind>(?:fatal )?error|note): (?P<words>.*)$",
     re.MULTILINE,
 )
@@ -95,6 +95,7 @@ class Error:
     line: int
     words: str
     source: str  # the line's text
+    is_behind: bool = False  # it is behind the line's first word
     kind: str = "error"
     behind: str = ""  # the line behind, which the compiler could not read
     notes: list[tuple[str, int, str]] = field(default_factory=list)  # path, line, words
@@ -137,8 +138,9 @@ def _errors(messages: str, texts: dict[str, list[str]]) -> Iterator[Error]:
         if kind != "note":
             if error:
                 yield error
-            source = _source(texts, path, line)
-            error = Error(path=path, line=line, words=words, source=source, kind=kind)
+            whole = _source(texts, path, line)
+            error = Error(path=path, line=line, words=words, source=whole.strip(), kind=kind)
+            error.is_behind = int(match["column"] or 0) > len(whole) - len(whole.lstrip()) + 1
         elif error:
             error.notes.append((path, line, words))
     if error:
@@ -147,7 +149,7 @@ def _errors(messages: str, texts: dict[str, list[str]]) -> Iterator[Error]:
 
 def _source(texts: dict[str, list[str]], path: str, line: int) -> str:
     lines = texts.get(path, ())
-    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    return lines[line - 1] if 0 < line <= len(lines) else ""
 
 
 def _moved(errors: list[Error], texts: dict[str, list[str]]) -> Iterator[Error]:
@@ -159,9 +161,11 @@ def _moved(errors: list[Error], texts: dict[str, list[str]]) -> Iterator[Error]:
         if missing:
             sign, behind = missing.groups()
             before = error.source.partition(behind)[0]
+            if error.is_behind and not before.strip():  # the next line begins with the same word
+                before = error.source
             if sign == ";" and before.count("(") > before.count(")"):
                 error.words = f"expected \u2018)\u2019 before \u2018{behind}\u2019"
-            elif not before.strip() or behind not in error.source:
+            elif not before.strip() or before == error.source:
                 if not before.strip():
                     error.behind, error.line = error.source, _code_before(lines, error.line)
                 error.source = lines[error.line - 1].strip()
@@ -235,7 +239,7 @@ def _written(error: Error, texts: dict[str, list[str]], names: set[str]) -> Iter
         yield f"{error.path}:{error.line}: error: {words}\n    {error.source}"
         for path, line, note in error.notes:
             if path in texts and not _INTERNAL.search(note):
-                source = _source(texts, path, line)
+                source = _source(texts, path, line).strip()
                 yield f"{path}:{line}: note: {_plain(note).strip()}\n    {source}"
 
 

@@ -31,6 +31,13 @@ def test_guarded_kernels_compute_what_host_functions_do():
         ("if (t >= n) return; __syncthreads(); if (p[t]) return; __syncthreads();", False),
         ("__syncthreads(); p[t] = s[t];", False),
         ("if (t >= 32) return; p[t] = __shfl_down_sync(~0u, s[t], 1);", True),
+        ("if (t < n) p[t] = s[t];", False),
+        ("if (n > 3) { __syncthreads(); p[t] = s[t]; }", False),
+        ("int m = n = 5; if (t >= m) return; __syncthreads(); p[t] = s[t];", False),
+        ("int m(n++); if (t >= m) return; __syncthreads(); p[t] = s[t];", False),
+        ("if (t >= n++) return; __syncthreads(); p[t] = n;", False),
+        ("int m = __syncthreads_count(t < n); if (t >= m) return; __syncthreads();", False),
+        ("if (t < n) { __syncthreads(); __grid_sync(); p[t] = s[t]; }", None),
     ],
 )
 def test_which_kernels_are_written_for_whole_blocks_too(text, twice):
@@ -38,3 +45,30 @@ def test_which_kernels_are_written_for_whole_blocks_too(text, twice):
     written = regions.loops(f'# 1 "a.cu"\n{head} {text} }}', is_program=True)
     assert bool(written.kernels) == (twice is not None)
     assert ("k_cudalab_leaving" in written.text) == bool(twice)
+
+
+GUARD = "{ __shared__ int s[64]; const int t = threadIdx.x; if (t >= n) return; __syncthreads(); }"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"void k(int* p, int n) {GUARD} __global__ void k(float* p, int n) {GUARD}",
+        f"void k(T* p, int n) {GUARD} template <> __global__ void k<int>(int* p, int n) {GUARD}",
+        f"void k(int n, T... p) {GUARD}",
+    ],
+)
+def test_kernels_of_several_texts_are_not(text):
+    template = "template <class... T> " if "..." in text else "template <class T> "
+    head = f"{template if 'T' in text else ''}__global__ "
+    launch = "k<int><<<1, 64>>>(p, 3)" if "T*" in text else "k<<<1, 64>>>(p, 3)"
+    written = regions.loops(
+        f'# 1 "a.cu"\n{head}{text} void f(int* p) {{ {launch}; }}', is_program=True
+    )
+    assert "k_cudalab_leaving" not in written.text
+
+
+def test_kernels_of_labs_are_not():
+    text = f'# 1 "a.cu"\nextern "C" __global__ void k(int* p, int n) {GUARD}'
+    assert "k_cudalab_leaving" in regions.loops(text, is_program=True).text
+    assert "k_cudalab_leaving" not in regions.loops(text, is_program=False).text
