@@ -214,7 +214,7 @@ def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
     from cudalab.backends.cpu.gathers import carefully
     from cudalab.program.runtime import PRECOMPILED, run_all
 
-    attempt = partial(carefully, commands, run_all)
+    attempt = partial(carefully, commands, run_all, bool)
     failed = attempt()
     if reads_damage(failed):
         header = runtime / f"{PRECOMPILED}.gch"

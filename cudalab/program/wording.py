@@ -159,17 +159,7 @@ def _moved(errors: list[Error], texts: dict[str, list[str]]) -> Iterator[Error]:
         missing = _MISSING.match(error.words)
         unclosed = re.match(r'unterminated argument list invoking macro "(\w+)"', error.words)
         if missing:
-            sign, behind = missing.groups()
-            before = error.source.partition(behind)[0]
-            if error.is_behind and not before.strip():  # the next line begins with the same word
-                before = error.source
-            if sign == ";" and before.count("(") > before.count(")"):
-                error.words = f"expected \u2018)\u2019 before \u2018{behind}\u2019"
-            elif not before.strip() or before == error.source:
-                if not before.strip():
-                    error.behind, error.line = error.source, _code_before(lines, error.line)
-                error.source = lines[error.line - 1].strip()
-                error.words = f"expected \u2018{sign}\u2019 at the end of the line"
+            _move_missing(error, lines, *missing.groups())
         elif result := _RESULT.match(error.words):
             numbers = range(error.line, 0, -1)
             error.line = next((n for n in numbers if "__global__" in lines[n - 1]), error.line)
@@ -184,6 +174,20 @@ def _moved(errors: list[Error], texts: dict[str, list[str]]) -> Iterator[Error]:
         elif _NOT_A_LAUNCH.search(error.words) and _is_bad_launch(error.source):
             error.words = "a launch is kernel<<<grid, block>>>(arguments)"
         yield error
+
+
+def _move_missing(error: Error, lines: list[str], sign: str, behind: str) -> None:
+    """Tell a sign that is missing before the word `behind` at the line that lacks it."""
+    before = error.source.partition(behind)[0]
+    if error.is_behind and not before.strip():  # the next line begins with the same word
+        before = error.source
+    if sign == ";" and before.count("(") > before.count(")"):
+        error.words = f"expected \u2018)\u2019 before \u2018{behind}\u2019"
+    elif not before.strip() or before == error.source:
+        if not before.strip():
+            error.behind, error.line = error.source, _code_before(lines, error.line)
+            error.source = lines[error.line - 1].strip()
+        error.words = f"expected \u2018{sign}\u2019 at the end of the line"
 
 
 def _code_before(lines: list[str], line: int) -> int:

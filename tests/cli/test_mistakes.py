@@ -156,3 +156,12 @@ def test_a_kernel_does_not_know_the_functions_of_another_source(other, refused, 
     done = cudalab("run", "--device", "cpu", *sources, cwd=tmp_path)
     assert (b"calls umin, a host function" in done.stderr) == refused, done.stderr.decode()
     assert done.returncode == (125 if refused else 0)
+
+
+def test_the_mistake_of_one_source_where_another_is_compiled_with_care(tmp_path):
+    """Its loads would be wrong as vectors: compiling it again must not lose the error."""
+    careful = "__global__ void k(int* o, const int* t, const int* a, int n) {\n"
+    careful += "    for (int i = 0; i < n; i++) o[i] = t[!a[i]];\n}\n"
+    (tmp_path / "a.cu").write_text(f"{careful}int main() {{}}\n")
+    (tmp_path / "b.cu").write_text("int f() { return missing; }\n")
+    assert lines("a.cu", "b.cu", folder=tmp_path)[1].startswith("b.cu:1: error: ")

@@ -466,7 +466,9 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
 
 def _run_compiler(command: Sequence[str]) -> Done:
     """Run a compiler, which may read a precompiled header in a folder that it searches."""
-    attempt = partial(carefully, [command], lambda commands: run(*commands))
+    attempt = partial(
+        carefully, [command], lambda commands: run(*commands), lambda done: done.returncode
+    )
     done = attempt()
     if not reads_damage(done.stderr):
         return done

@@ -34,12 +34,18 @@ _COUNTING = re.compile(rf"({_NAME}) (?:[-+*]|<<) ({_NAME})")
 _INDEX = re.compile(r"\[([^\]]*)\]")
 
 
-def carefully(commands: Sequence[Command], run: Callable[[Sequence[Command]], Result]) -> Result:
-    """Run compilers, and those again whose vectorized loads would be wrong."""
+def carefully(
+    commands: Sequence[Command],
+    run: Callable[[Sequence[Command]], Result],
+    failed: Callable[[Result], object],
+) -> Result:
+    """Run compilers, and those again whose vectorized loads would be wrong, unless one fails."""
     if not _FAULTY.search(find_compiler().version()):
         return run(commands)
     written = [Path(f"{command[command.index('-o') + 1]}.loops") for command in commands]
     done = run([[*one, f"{_LOOPS}{to}"] for one, to in zip(commands, written, strict=True)])
+    if failed(done):
+        return done
     wrong = [
         [*command, _NOT_VECTORIZED]
         for command, loops in zip(commands, written, strict=True)
