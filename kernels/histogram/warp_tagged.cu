@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "256 classes, a table per warp: a lane tags a counter and retries until its tag stays"
-// order    = 6
+// order    = 1.5
 // adds     = "a table per warp, tags instead of atomics"
 // dispatch = "partials"
 // applies  = { dtype = ["uint8"], classes = ["256"] }
@@ -16,10 +16,9 @@
 // the data.
 //
 // Six warps per block, each with a table; the block sums the tables, merge_partials the blocks.
-// Today's hardware has atomics in shared memory, and this rung is slower than `shared_atomic`,
-// which uses them: 2^27 bytes take 0.261 ms on an H100, and 0.217 ms there. Limits: equal data take
-// 32 rounds. A counter has 27 bits, so a table may see fewer than 2^27 bytes: here it sees 32 lanes
-// * WORDS_PER_THREAD words * 4.
+// Limits: equal data take 32 rounds, and any data three barriers of the warp for each element;
+// today's hardware has atomics in shared memory: shared_atomic. A counter has 27 bits, so a table
+// may see fewer than 2^27 bytes: here it sees 32 lanes * WORDS_PER_THREAD words * 4.
 //
 // Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, WORDS_PER_THREAD,
 // MERGE_THREADS.

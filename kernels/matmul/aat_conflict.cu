@@ -14,8 +14,9 @@
 //
 // Limits: banks. Consecutive tx are 16 words apart. On the 16 banks of the course that was one bank
 // for all 16 threads of a half-warp. On 32 banks 16 lanes use two banks, 8 lanes each, and the two
-// rows of a warp read the same words: 8 wavefronts per read instead of one. Stores have no
-// conflicts. `aat_padded` fixes the reads with one unused word per row.
+// rows of a warp read the same words: 8 wavefronts for each p instead of one. nvcc joins the reads
+// of four neighbours along p into one of 16 bytes, which takes 16 wavefronts: 4 for each p. Stores
+// have no conflicts. `aat_padded` fixes the reads with one unused word per row.
 //
 // Macros from outside: TILE.
 

@@ -10,7 +10,8 @@
 //
 // As `aat_conflict`, with rows of 17 words: Ts[tx][p] lies in bank (17 tx + p) mod 32, and the 16
 // values of tx give 16 different banks. Column reads are free of conflicts: the fix that the course
-// measured on 16 banks.
+// measured on 16 banks. (Rows of 17 words do not begin at multiples of 16 bytes, so the reads of Ts
+// cannot be joined any more: one wavefront for each p.)
 //
 // Limits: the price on 32 banks. A warp stores two rows, 17 words apart, so the last word of the
 // second meets the bank of the first word of the first: a 2-way conflict per store. There is one

@@ -12,8 +12,8 @@
 // is then read along its columns: Ts[tx][p].
 //
 // Limits: banks. Consecutive tx are 16 words apart. On the 16 banks of the course that was one bank
-// for a half-warp. On 32 banks 16 lanes use two banks, 8 lanes each: 8 wavefronts per read. Stores
-// have no conflicts.
+// for a half-warp. On 32 banks 16 lanes use two banks, 8 lanes each: 8 wavefronts for each p, or 4
+// as nvcc reads four neighbours along p at a time. Stores have no conflicts.
 //
 // Macros from outside: TILE.
 

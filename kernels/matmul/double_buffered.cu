@@ -12,9 +12,9 @@
 // step is enough: a thread that has passed it knows that all have multiplied the pair to be
 // overwritten next.
 //
-// A thread's 8 x 8 elements are four 4 x 4 pieces, 64 apart, so that it reads 4 neighbours of As or
-// Bs in one access. As is kept transposed, As[p][row]: a row of 132 words, so a store of 16 rows at
-// p and p + 4 goes to banks 4p + row, all different.
+// Besides, a thread's addresses step on from tile to tile (Tiles) instead of being computed anew,
+// and a tile of C is a function, since `split_k` computes parts of one. Who computes and loads what
+// is as before.
 // Limits: the numbers on their way take 8 registers per thread and are stored by instructions that
 // multiply nothing: `async_copy_tiles`. A tile of C is as large as a block's registers allow; small
 // matrices have few tiles and leave multiprocessors idle: `split_k`.

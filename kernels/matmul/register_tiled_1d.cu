@@ -7,14 +7,15 @@
 // ///
 //
 // A block computes a BM x BN tile of C, a thread TM elements of one column of it. An element of Bs
-// is read once and used for TM products from registers: (TM + 1) reads from shared memory for TM
-// products, where `tiled` needs 2 TM. Such a thread, which does the work of several, is a coarsened
-// one.
+// is read once and used for TM products from registers: TM + 1 numbers from shared memory for TM
+// products, where `tiled` needs 2 TM. nvcc joins four neighbours of a row of As in one read here,
+// too: 24 reads for 64 products, where `tiled` has 80. Such a thread, which does the work of
+// several, is a coarsened one.
 //
 // Banks: a warp lies within one group of TM rows, so As[row][p] is one word, broadcast; Bs[p][col]
 // are 32 neighbours. A transposed B is loaded along k and stored down a column of Bs: lanes with
 // p = 0..7 and 4 columns; rows of BN + 4 words put them in banks 4p + column, all different.
-// Limits: still more than one read per product. `register_tiled_2d` reuses both factors.
+// Limits: still more than one number per product. `register_tiled_2d` reuses both factors.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, THREADS_PER_BLOCK.
 

@@ -13,8 +13,9 @@
 //
 // Banks: a warp is two rows of 16 threads. It reads As[ty][p], two words that are broadcast, and
 // Bs[p][tx], 16 neighbours that both rows share: no conflicts. The stores are 32 neighbours.
-// Limits: two reads from shared memory for each multiplication: later rungs, with tiles in
-// registers, use a word more often.
+// Limits: two numbers from shared memory for each multiplication. nvcc joins the reads of four
+// neighbours of As into one of 16 bytes, so it is 1.25 reads. Later rungs, with tiles in registers,
+// use a number more often.
 //
 // Macros from outside: TILE.
 

@@ -10,11 +10,12 @@
 // memory and from shared memory. That is a quarter of the instructions for the same numbers: 4
 // reads from shared memory instead of 16 for 64 products.
 //
-// A thread's 8 x 8 elements are four 4 x 4 pieces, 64 apart, so that it reads 4 neighbours of As or
-// Bs in one access. As is kept transposed, As[p][row], in rows of 132 words: a store of 16 rows at
-// p and p + 4 goes to banks 4p + row, all different. Limits: a row of A starts at a multiple of 16
-// bytes only if k % 4 == 0, a row of B and C only if n % 4 == 0: other matrices are loaded 4 bytes
-// at a time. While the tiles are loaded nothing is multiplied: `double_buffered`.
+// For that a thread's 8 x 8 elements, which were 16 apart, become four 4 x 4 pieces, 64 apart: it
+// reads 4 neighbours of As or Bs in one access. As is kept transposed, As[p][row], in rows of 132
+// words: a store of 16 rows at p and p + 4 goes to banks 4p + row, all different. Limits: a row of
+// A starts at a multiple of 16 bytes only if k % 4 == 0, a row of B and C only if n % 4 == 0: other
+// matrices are loaded 4 bytes at a time. While the tiles are loaded nothing is multiplied:
+// `double_buffered`.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, TN, THREADS_PER_BLOCK.
 

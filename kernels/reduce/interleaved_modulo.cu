@@ -15,12 +15,13 @@
 // Limits: the threads that work are spread over all warps. At the levels of stride 1 to 16 each of
 // the 8 warps loads, adds and stores, with half as many lanes each time: 40 rounds of a warp for
 // the block, and 7 more at the last three levels. With the work in whole warps they are 12. Where
-// memory is fast, that makes it slower than halving: 2^26 ints take 0.305 ms on an H200, and 0.279
-// ms with global_halving (on an H100 0.305 and 0.334).
+// memory is fast, that makes it slower than halving: 2^26 ints take 0.308 ms on an H200, and 0.283
+// ms with global_halving (on an H100 0.306 and 0.337).
 //
 // Harris also names the modulo, a division of some twenty instructions on the GPUs of his day. Here
 // it costs nothing: THREADS_PER_BLOCK is constant, so the loop is unrolled, every 2 s is a constant
-// power of two and the remainder a mask (`python -m tools.sass reduce/interleaved_modulo LOP3`).
+// power of two and the remainder a mask (`python -m tools.studies sass reduce/interleaved_modulo
+// LOP3`).
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_BLOCK.

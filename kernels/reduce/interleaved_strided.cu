@@ -11,11 +11,12 @@
 // s, thread t combines the values 2 s t and 2 s t + s. Whole warps work or skip the branch, so they
 // diverge at the last levels only: 12 rounds of a warp for the block instead of 47.
 //
-// Limits: neighbouring threads read 2 s words apart. With 32 banks that is a 2-way conflict at
-// s = 1, 4-way at s = 2 and 8-way at s = 4; from there on fewer threads work, on fewer banks: 8-way
-// until s = 16. That costs more than idle lanes did: on an H100 this rung is slower than
-// interleaved_modulo, 0.377 ms against 0.305 for 2^26 ints. (Harris measured the opposite in 2007:
-// his modulo was a division.)
+// Limits: neighbouring threads read 2 s words apart. With 32 banks that is a 2-way conflict at s =
+// 1 (there nvcc joins the two loads into one of 8 bytes, which has none, but not the store), 4-way
+// at s = 2 and 8-way at s = 4; from there on fewer threads work, on fewer banks: 8-way until s =
+// 16. That costs more than idle lanes did: on an H100 this rung is slower than interleaved_modulo,
+// 0.378 ms against 0.306 for 2^26 ints. (Harris measured the opposite in 2007: his modulo was a
+// division.)
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_BLOCK.

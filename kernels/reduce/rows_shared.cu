@@ -15,8 +15,9 @@
 //
 // Compared with rows_global: every byte of a sector is used, and eight threads share a row.
 // Limits: lanes that go along rows read the tile by columns. A row is 32 words long, so all 32
-// lanes hit one bank: a 32-way conflict at every read (16-way, twice as many words, for 8-byte
-// items).
+// lanes hit one bank: a 32-way conflict for each word (16-way, twice as many words, for 8-byte
+// items). nvcc joins a thread's four reads into one of 16 bytes, of which a quarter of a warp is
+// served at a time, 8 lanes on the same four banks: 32 wavefronts for four words, where 4 would do.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ROWS_PER_BLOCK.

@@ -20,7 +20,7 @@
 // Limits: if all items are one segment, it is the scan of an array, and looks back as far.
 //
 // Items of a thread, measured on an H200 with 2^25 items: 4, 8, 12, 16 and 20 take 198, 157, 146,
-// 149 and 138 us; CUB's InclusiveSumByKey took 144 us in the same minute.
+// 149 and 138 µs; CUB's InclusiveSumByKey took 144 µs in the same minute.
 //
 // Macros from outside: THREADS_PER_BLOCK, ITEMS_PER_THREAD.
 #include "segscan/parts/segmented_sum.cuh"

@@ -14,7 +14,7 @@
 // segment's beginning depends on them. Each of these sums takes two words and a fence.
 //
 // Items of a thread, measured on an H200 with 2^25 items: 4, 8, 12, 16 and 20 take 374, 263, 241,
-// 203 and 225 us.
+// 203 and 225 µs.
 //
 // Macros from outside: THREADS_PER_BLOCK, ITEMS_PER_THREAD.
 #include "segscan/parts/segmented_sum.cuh"

@@ -24,7 +24,7 @@
 // Up to twice MAX_THREADS_PER_BLOCK rows fit into one block, whose pivots are those of
 // `lu_partial_pivot`. Beyond that it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot
 // is the greatest among the rows that their blocks have elected, not in the whole column, so
-// multipliers may exceed 1. In practice they stay small; if they do not, the residual shows it and
+// multipliers may exceed 2. In practice they stay small; if they do not, the residual shows it and
 // `lu_partial_pivot` takes over. No block waits for another in the election: the last one to arrive
 // goes on alone.
 //

@@ -157,6 +157,11 @@ def test_every_reason_is_that_of_a_survivor():
     assert set(tables.reasons()) <= lines
 
 
+def test_stored_verdicts_are_on_variants_that_are_there():
+    assert all(tables.is_there(row) for row in tables.stored())
+    assert not tables.is_there({"lab": "scan", "variant": "gone"})
+
+
 def test_shares_leave_out_what_cannot_differ(tmp_path, monkeypatch):
     """In the first, what no run of a check shows; in both, what equals the original."""
     monkeypatch.setattr(tables, "VERDICTS", tmp_path / "cpu.json")

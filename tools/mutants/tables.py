@@ -7,6 +7,8 @@ from collections import Counter, defaultdict
 from functools import cache
 from typing import TYPE_CHECKING
 
+from cudalab import labs
+from cudalab.labs import registry
 from tools import results
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def add(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> 
 
 
 def write(machine: dict[str, str], row: results.Json, verdicts: Verdicts) -> None:
-    """Store a variant's row with these verdicts in it."""
+    """Store a variant's row with these verdicts in it, beside those of variants that are there."""
     counts = {rule: Counter(words) for rule, words in row["rules"].items()}
     for one, word in sorted(verdicts, key=lambda each: (each[0].rule, each[0].line, each[0].after)):
         counts.setdefault(one.rule, Counter())[word] += 1
@@ -63,9 +65,14 @@ def write(machine: dict[str, str], row: results.Json, verdicts: Verdicts) -> Non
     row["rules"] = {rule: dict(words) for rule, words in counts.items()}
     row["commit"] = machine["commit"]
     key = row["lab"], row["variant"]
-    kept = [each for each in stored() if (each["lab"], each["variant"]) != key]
+    kept = [each for each in stored() if (each["lab"], each["variant"]) != key and is_there(each)]
     rows = sorted([*kept, row], key=lambda each: (each["lab"], each["variant"]))
     results.write(VERDICTS, {**machine, "variants": rows})
+
+
+def is_there(row: results.Json) -> bool:
+    """Whether a row's variant is one of today's."""
+    return row["variant"] in {one.name for one in registry.variants(labs.get(row["lab"]))}
 
 
 def commits() -> str:

@@ -61,7 +61,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=usable_cores(), metavar="N", help="at a time")
     parser.add_argument("chosen", nargs="*", metavar="LAB[/VARIANT]")
     options = parser.parse_args()
-    known = {key_of(row): row for row in stored()}
+    there = {(lab.name, variant.name) for lab, variant in variants([])}
+    known = {key_of(row): row for row in stored() if (row["lab"], row["variant"]) in there}
     machine = results.machine("cpu")
     accepted = {
         key
