@@ -41,7 +41,9 @@
 // Limits: one block works on a bucket, however large it is, while other multiprocessors may be
 // idle. A value that many keys share makes such a bucket, together with the keys around it; so do
 // keys that crowd within a cell, such as integers below a thousand. A short array is split into far
-// more buckets than it needs. Uniform keys need no sample.
+// more buckets than it needs. Uniform keys need no sample, and with one this rung is slower than
+// the one before: 2^24 of them take 0.370 ms on an H200, and 0.237 ms with
+// `most_significant_first`.
 //
 // Macros from outside: T (element type), PAIRS (0), THREADS_PER_BLOCK, BLOCKS_PER_SM,
 // KEYS_PER_THREAD, CHUNK_KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD, BUCKETS_PER_SM,
