@@ -291,7 +291,7 @@ class _Declaration:
         if type_.kind != "class" and name not in self.shown:
             return "", ""
         if sign == "(":
-            return f"{array}{_NAMESPACE}LocalType<{kind}>(", ")}.value"
+            return f'{_NAMESPACE}LocalObject<{kind}{align}>("{name}", ', ").value"
         return array, "}.value"
 
     def _type(self, suffix: str) -> tuple[str, str]:

@@ -272,6 +272,8 @@ RIGHT |= {
     "rows": "int d[][2] = {{1, 2}, {3, 4}}; return d[1][n - 3] + (int)(sizeof d / sizeof d[0]);",
     "copies": "Many m = many(n), k = m; auto a = k; Many b(a); return b.v[9];",
     "objects_given": "Given g(n), h = g; g.b = h.a; Given k = g; return k.b;",
+    "constants": "Pair p{1, 2}; Pair q(p); Many m = {{7, 8, 9}}; return q.b + m.v[2] + p.a;",
+    "constant_objects": "Given g(3); Zero z; Init i; auto t = g; return g.a + z.b + i.b + t.a;",
     "closure": "int a[2] = {n, 1}; auto f = [=] { return a[1]; }; auto g = f; return g();",
     "closure_of_reference": "int x; auto f = [&](int i) { x = i; }; f(n); return x;",
     "parameters": "return of_number(n, 3) + of_object(paired(n), 2);",
@@ -293,8 +295,9 @@ def observed(cases, tmp_path, **environment):
     kernels = "".join(
         f"__global__ void of_{name}(int* o) {{ *o = {name}_(4); }}\n" for name in cases
     )
-    calls = "".join(f"of_{name}<<<1, 1>>>(o); cudaDeviceSynchronize();\n" for name in cases)
-    main = f"int main() {{ int* o; cudaMalloc(&o, 4);\n{calls}cudaFree(o); }}\n"
+    shown = 'cudaMemcpy(&h, o, 4, cudaMemcpyDeviceToHost); printf("%d ", h);'
+    calls = "".join(f"of_{name}<<<1, 1>>>(o); {shown}\n" for name in cases)
+    main = f"int main() {{ int *o, h; cudaMalloc(&o, 4);\n{calls}cudaFree(o); }}\n"
     file, report = tmp_path / "local.cu", tmp_path / "findings.json"
     file.write_text(HEAD + functions(cases) + kernels + main, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
@@ -309,12 +312,13 @@ def observed(cases, tmp_path, **environment):
         found[finding["kernel"].removeprefix("of_")].add(kind)
     rows = file.read_text("utf-8").splitlines()
     listed = [rows[int(text.split(":")[1]) - 1] for text in document["not_looked_at"]]
-    return found, {row.split("(")[0].split()[-1].removesuffix("_") for row in listed}
+    lines = {row.split("(")[0].split()[-1].removesuffix("_") for row in listed}
+    return found, lines, dict(zip(cases, done.stdout.split(), strict=True))
 
 
 @pytest.mark.parametrize(("kind", "cases"), FOUND)
 def test_each_mistake_in_local_memory_is_found(kind, cases, tmp_path):
-    found, _ = observed(cases, tmp_path)
+    found, *_ = observed(cases, tmp_path)
     assert {name for name, kinds in found.items() if kinds != {kind}} == set()
 
 
@@ -328,15 +332,18 @@ def test_an_index_far_beyond_an_array_names_it(tmp_path):
 
 
 def test_what_is_right_in_local_memory_is_not_blamed(tmp_path):
-    found, listed = observed(RIGHT, tmp_path)
+    found, listed, printed = observed(RIGHT, tmp_path)
     assert {name: kinds for name, kinds in found.items() if kinds} == {}
+    host = on_host(RIGHT, tmp_path)
+    for name, value in printed.items():
+        assert (name, value) == (name, subprocess.check_output([host, name], text=True))
     # Parts of numbers and of fields of bits; a copy of a lambda; what a function returns.
     others = {"closure", "made", "listed"}
     assert listed == {"bytes", "wide", "of_wide", "piece", "named_bits", *others}
 
 
 def test_what_may_have_no_value_is_listed(tmp_path):
-    found, listed = observed(LISTED, tmp_path)
+    found, listed, _ = observed(LISTED, tmp_path)
     assert {name: kinds for name, kinds in found.items() if kinds} == {}
     assert listed == {*LISTED, "made"} - {"returned"}
 
@@ -348,11 +355,11 @@ def test_the_other_compiler_finds_the_same(tmp_path):
     right = {name: set() for name in RIGHT}
     wrong = {name: {"uninitialised"} for name in WITHOUT_A_VALUE} | {"update_of_field": set()}
     for cases, wanted in ((WITHOUT_A_VALUE, wrong), (RIGHT, right)):
-        found, listed = observed(cases, tmp_path, CXX=zig)
+        found, listed, _ = observed(cases, tmp_path, CXX=zig)
         assert found == wanted
         assert listed >= {"update_of_field"} & set(cases)
     for cases in (PAST_AN_END, FAR):
-        found, _ = observed(cases, tmp_path, CXX=zig)
+        found, *_ = observed(cases, tmp_path, CXX=zig)
         assert found == {name: {"out_of_bounds"} for name in cases}
 
 

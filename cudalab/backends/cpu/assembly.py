@@ -111,7 +111,8 @@ _OBSERVED |= dict.fromkeys(("free", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"), "
 _PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
 # What kernels/locals.h has: the function that calls it has local variables that are known.
 _LOCALS = re.compile(
-    r"_ZN7cudalab(?:9LocalZone|10LocalValue|13LocalVariable|14cudalab_begins|13cudalab_given)"
+    r"_ZN7cudalab(?:9LocalZone|10LocalValue|11LocalObject|13LocalVariable|14cudalab_begins|"
+    r"13cudalab_given)"
 )
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
 # atomicAdd of an int or unsigned; and its second argument, if that is the constant 1.

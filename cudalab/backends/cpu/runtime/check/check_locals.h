@@ -95,9 +95,9 @@ static void local_begins(char* zone, size_t zone_bytes, size_t bytes, LocalState
     memcpy(zone, &known, sizeof known);
     unsigned char* state = states_of(zone);
     memset(state, BEFORE, zone_bytes);
-    memset(state + zone_bytes, begins, bytes);
+    memset(state + zone_bytes, begins == FILLED ? COPIED : begins, bytes);
     memset(state + zone_bytes + bytes, BEHIND, LOCAL_ZONE);
-    if (begins != HAS_VALUE) fill_unset(zone + zone_bytes, bytes);
+    if (begins > CONSTRUCTED && begins != HAS_VALUE) fill_unset(zone + zone_bytes, bytes);
 }
 static void stores_in_local(unsigned thread, char* p, size_t bytes, unsigned site);
 static void local_begins(char* variable, size_t bytes, LocalState begins, const char* name) {
@@ -257,7 +257,7 @@ static bool has_no_field(char* p) {
     const LocalNote variable = variable_of(p, low);
     const unsigned char* const state = states_of(low);
     for (size_t i = 0; i < variable.bytes; ++i)
-        if (state[i] == HAS_VALUE || (state[i] == COPIED && !is_unset(low + i, 1))) return false;
+        if (state[i] == HAS_VALUE || (state[i] < NO_VALUE && !is_unset(low + i, 1))) return false;
     return true;
 }
 
@@ -301,7 +301,7 @@ static size_t unset_of_copy(char* p, size_t bytes) {
         size = word < bytes - i ? word : bytes - i;
         const bool has_none = is_unset(p + i, size);
         for (size_t k = i; k < i + size; ++k) {
-            if (state[k] == COPIED && has_none) ++unset;
+            unset += has_none && (state[k] == COPIED || state[k] == CONSTRUCTED);
             if (state[k] == COPIED && !has_none) state[k] = HAS_VALUE;
         }
     }
@@ -324,10 +324,11 @@ static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t
             note_local(OUT_OF_BOUNDS, site, p, bytes, kind, frame);
             return true;
         }
-        by_fields |= state[i] == NO_FIELD || state[i] == COPIED;
-        unknown += state[i] == NOT_KNOWN;
+        const bool is_copy = state[i] == COPIED || state[i] == CONSTRUCTED;
+        by_fields |= state[i] == NO_FIELD || is_copy;
+        unknown += state[i] == NOT_KNOWN || (state[i] == CONSTRUCTED && kind != STORE);
         unset += state[i] == NO_VALUE || state[i] == NO_FIELD;
-        copied += state[i] == COPIED;
+        copied += is_copy;
     }
     if (kind == STORE) return sets_local(p, bytes, site), !unknown;
     if (copied) unset += unset_of_copy(p, bytes);

@@ -7,16 +7,19 @@
 namespace cudalab {
 
 // Of a byte of a stack. What has no value is filled with UNSET; of an object, a copy may read some
-// of that. COPIED: it came with others, perhaps from where it had no value, or by a constructor:
-// it has a value if it is not UNSET any more.
+// of that. COPIED: it came with others, perhaps from where it had no value, or a constructor was to
+// set it: it has a value if it is not UNSET any more. CONSTRUCTED: likewise, but it was not filled.
+// FILLED: of what begins, which is COPIED then.
 enum LocalState : unsigned char {
     NOT_KNOWN,
     BEFORE,
     BEHIND,
     COPIED,
+    CONSTRUCTED,
     NO_VALUE,
     NO_FIELD,
-    HAS_VALUE
+    HAS_VALUE,
+    FILLED
 };
 extern "C" void cudalab_local(void* zone, size_t zone_bytes, size_t bytes, LocalState state,
                               const char* name);
@@ -31,8 +34,10 @@ struct LocalElement {
     static const LocalState STATE = !IS_CLASS                         ? NO_VALUE
                                     : __is_empty(Type)                ? HAS_VALUE
                                     : __has_trivial_constructor(Type) ? NO_FIELD
-                                                                      : COPIED;
-    static const LocalState GIVEN = IS_CLASS && !__is_empty(Type) ? COPIED : HAS_VALUE;
+                                                                      : FILLED;
+    static const LocalState GIVEN = !IS_CLASS || __is_empty(Type)     ? HAS_VALUE
+                                    : __has_trivial_constructor(Type) ? COPIED
+                                                                      : CONSTRUCTED;
 };
 template <class Type, size_t n>
 struct LocalElement<Type[n]> : LocalElement<Type> {};
@@ -85,15 +90,23 @@ struct LocalValue {
     template <class Value>
     LocalValue(const char* name, Value&& value) : before(name), value(value) {}
 };
-// An aggregate, or an object whose initializer makes it in its place.
+// By a constructor.
+template <class Type, size_t ALIGN = alignof(Type)>
+struct LocalObject {
+    LocalZone<Type, FILLED, ALIGN> before;
+    Type value;
+    LocalEnd behind;
+    template <class... Values>
+    LocalObject(const char* name, Values&&... values)
+        : before(name), value(static_cast<Values&&>(values)...) {}
+};
+// An aggregate, or an object whose initializer makes it in its place, perhaps before all else.
 template <class Type, size_t ALIGN = alignof(Type)>
 struct LocalArray {
     LocalZone<Type, LocalElement<Type>::GIVEN, ALIGN> before;
     Type value;
     LocalEnd behind;
 };
-template <class Type>
-using LocalType = Type;  // one word for it
 #ifdef __cpp_deduction_guides
 // Of the type of its initializer.
 template <class Type>
@@ -111,11 +124,13 @@ LocalAuto(LocalName, Type) -> LocalAuto<Type>;
 // One that a jump may lead past, and a parameter: what comes before and behind it is not known.
 template <class Type>
 inline void cudalab_begins(const char* name, Type& variable) {
-    cudalab_local_without_zones((void*)&variable, sizeof variable, LocalElement<Type>::STATE, name);
+    const LocalState state = LocalElement<Type>::STATE;
+    if (state != FILLED)
+        cudalab_local_without_zones((void*)&variable, sizeof variable, state, name);
 }
 template <class Type>
 inline void cudalab_given(const char* name, Type& parameter) {
-    if (LocalElement<Type>::GIVEN == COPIED)
+    if (LocalElement<Type>::GIVEN != HAS_VALUE)
         cudalab_local_without_zones((void*)&parameter, sizeof parameter, COPIED, name);
 }
 
