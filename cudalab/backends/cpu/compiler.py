@@ -252,8 +252,20 @@ def _compile_loops(folder: Path, command: tuple[str, ...], parts: tiers.Parts) -
 
 
 def check_library(parts: tiers.Parts, label: str) -> Path:
-    """Compile a kernel file with hooks for check mode, and its tables of call sites."""
+    """Compile a kernel file with hooks for check mode, and its tables of call sites.
+
+    A note in the cache names the library of what the compiler took at last. Where nothing may be
+    compiled, what it has refused before that cannot be tried again.
+    """
     flags = (FITTING,) if parts.exact else ()
+    words = (*map(str, parts), *check_flags(flags), str(check_runtime_library()))
+    place = cached("cpu", "checked", find_compiler().identity, *words, suffix=".txt")
+    note = place if place.exists() else place_of(place)
+    if note.exists():
+        library = place.with_name(note.read_text(encoding="utf-8"))
+        library = library if library.exists() else place_of(library)
+        if library.exists():
+            return library
 
     def attempt(ready: tiers.Parts) -> tuple[Path | KernelCompileError, str]:
         try:
@@ -264,6 +276,10 @@ def check_library(parts: tiers.Parts, label: str) -> Path:
     made = _exact(attempt, parts, label, observed=True)
     if isinstance(made, KernelCompileError):
         raise made
+    with explain_full_disk():
+        draft = note.with_suffix(f".{os.getpid()}")
+        draft.write_text(made.name, encoding="utf-8")
+        draft.replace(note)
     return made
 
 
