@@ -176,15 +176,18 @@ def _part(words: Words, i: int, end: int) -> int:
 def _is_plain(node: Node, words: Words) -> bool:
     """Whether a declaration is a statement by itself, of plain variables."""
     texts, scope = words.texts, node.scope
-    if (
-        scope is None
-        or scope.kind != "block"
-        or any(each.kind == "class" for each in node.children)
-    ):
+    if scope is None or scope.kind != "block":
+        return False
+    if any(each.kind == "class" and not _is_named(each, node) for each in node.children):
         return False
     if texts[node.first - 1] not in _BEFORE_STATEMENT or texts[node.last - 1] != ";":
         return False
     return _OTHERS.isdisjoint(texts[node.first : node.at])
+
+
+def _is_named(defined: Node, node: Node) -> bool:
+    """Whether a class that a declaration defines has a name, and nothing stands before it."""
+    return bool(defined.text) and (defined.first, defined.last) == (node.first, node.at)
 
 
 @dataclass(frozen=True)
@@ -198,9 +201,12 @@ class _Declaration:
     shown: frozenset[str]
 
     def edits(self) -> Iterator[Edit]:
-        """The edits for its variables."""
+        """The edits for its variables; a class that it defines becomes a declaration before it."""
         node, tokens = self.node, self.words.tokens
         is_jumped_over = self._is_jumped_over()
+        if self._defined and node.declarators and not is_jumped_over:
+            end = tokens[node.at - 1].end
+            yield end, end, f"; {self._defined}"
         for each in node.declarators:
             name = self.words.texts[each.name]
             pointers = self.words.texts[each.first : each.name]
@@ -215,6 +221,11 @@ class _Declaration:
             if made:
                 yield tokens[each.name].start, tokens[each.name].end, f"(&&{name})"
             yield from made
+
+    @property
+    def _defined(self) -> str:
+        """The name of the class that the declaration defines, if any."""
+        return next((each.text for each in self.node.children if each.kind == "class"), "")
 
     def _is_jumped_over(self) -> bool:
         """Whether a label behind the declaration, in its block, can be reached around it."""
@@ -297,6 +308,8 @@ class _Declaration:
     def _type(self, suffix: str) -> tuple[str, str]:
         """The type of a variable, and the template's argument for how it is aligned, if it says."""
         words, node, tokens = self.words, self.node, self.words.tokens
+        if self._defined:
+            return f"{self._defined} {suffix}".strip(), ""
         pieces, align, i = list[str](), "", node.first
         while i < node.at:
             behind = words.behind(i + 1, node.at) if words.texts[i] in _ALIGNED else i + 1

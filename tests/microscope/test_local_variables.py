@@ -125,6 +125,7 @@ PAST_AN_END = {
     "of_parameter": "return of_number(n, n);",
     "of_object_parameter": "return of_object(paired(n), n);",
     "in_lambda": "auto f = [](int i) { int a[4] = {}; int* p = a; return p[i]; }; return f(n);",
+    "defined": "struct S { int v[3]; } r, s = {{1, 2, 3}}; int* p = s.v; r = s; return p[n - 1];",
 }
 WITHOUT_A_VALUE = {
     "sum": "int sum; for (int i = 0; i < n; ++i) sum += i; return sum;",
@@ -189,6 +190,7 @@ WITHOUT_A_VALUE |= {
     "in_case": "switch (n) { case 4: int a[2]; a[0] = 1; return a[n - 3] + 1; case 5:; } return 0;",
     "last_case": "switch (n) { case 1: n = 0; default: int x; if (n > 4) x = 1; return x + 1; }",
     "aligned": "alignas(16) int a[4]; fill(a, n - 1); return a[3] + 1;",
+    "defined": "struct S { int u, v; } s; s.u = 1; return s.v + 1;",
 }
 LISTED = {
     "returned": "return made(n).b + 1;",
@@ -274,6 +276,8 @@ RIGHT |= {
     "objects_given": "Given g(n), h = g; g.b = h.a; Given k = g; return k.b;",
     "constants": "Pair p{1, 2}; Pair q(p); Many m = {{7, 8, 9}}; return q.b + m.v[2] + p.a;",
     "constant_objects": "Given g(3); Zero z; Init i; auto t = g; return g.a + z.b + i.b + t.a;",
+    "defined": "struct S { int u, v; } s = {n, 1}, *p = &s, t[2] = {{1}}; S u = s; p->u = u.v;"
+    "return s.u + t[1].v; ",
     "closure": "int a[2] = {n, 1}; auto f = [=] { return a[1]; }; auto g = f; return g();",
     "closure_of_reference": "int x; auto f = [&](int i) { x = i; }; f(n); return x;",
     "parameters": "return of_number(n, 3) + of_object(paired(n), 2);",
