@@ -301,6 +301,11 @@ def test_a_kernel_that_is_called_as_a_function_does_not_run(call, status, tmp_pa
     assert b"branches: 1 a warp, 50 % split" in done.stdout + done.stderr
 
 
+def test_sanitize_changes_nothing_of_what_headers_read():
+    done = run("textures.cu", "cpu", "--sanitize", "--kill-after", "20")
+    assert (done.returncode, done.stdout) == (0, (OWN / "textures.txt").read_bytes())
+
+
 MASKS = """__global__ void half(int* data) {
     if (threadIdx.x <= 16) {
         unsigned mask = (1u << threadIdx.x) - (threadIdx.x == 16);

@@ -504,7 +504,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
     unsigned depth;
     const unsigned site =
         is_inlined ? block : site_of_frame((void**)frame[0], current.thread, depth);
-    if (reads_unset) return note_own(site, p, bytes, LOAD);
+    if (site && reads_unset) return note_own(site, p, bytes, LOAD);
     unsigned char& looks = sites.looks[site];
     if (!site || looks & NOT_LOOKED_AT) return;
     bool inside;
