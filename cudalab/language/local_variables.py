@@ -278,7 +278,7 @@ class _Declaration:
         if texts[begin] == "=":
             yield tokens[begin].start, tokens[begin].end, f"= {head}"
             yield end, end, tail
-        elif head.endswith("("):  # in place of the initializer's own
+        elif texts[begin] == "(":  # in place of these
             yield tokens[begin].start, tokens[begin].end, f" = {head}"
             yield tokens[last].start, end, tail
         else:

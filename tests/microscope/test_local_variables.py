@@ -655,3 +655,44 @@ def test_a_kernel_that_has_stopped_leaves_no_variables_behind(tmp_path):
     assert (done.returncode, done.stdout) == (3, "10")
     found = [each["kind"] for each in json.loads(report.read_text("utf-8"))["findings"]]
     assert found == ["crash"]
+
+
+# Constants that an initializer has, or a constructor, may be stored before all else of it.
+CONSTANTS = """#include <cstdio>
+struct Plain { int a, b = 3; };
+struct Three { int a, b, c; };
+struct Made { int a, b; __host__ __device__ constexpr Made(int x) : a(x), b(7) {} };
+struct Filled { int a, b; __host__ __device__ Filled(int x, int y = 9) : a(x), b(y) {} };
+__host__ __device__ constexpr Three three(int x) { return {x, 7, 8}; }
+__global__ void kernel(int* out, int x) {
+    Plain plain{x};
+    Three braced{x, 7}, assigned = {x, 7, x}, typed = Three{x, 7}, folded = three(3);
+    Made made(5), other{5}, given(x), copied = Made(x);
+    Filled filled(x), both(x, 4), constant(2, 6);
+    dim3 whole(1, 2, 3), part(x);
+    Three rows[2] = {{x, 7}, {1}};
+    int k = 0;
+    out[k++] = plain.b;
+    out[k++] = braced.b + braced.c + assigned.b + typed.b + folded.b;
+    out[k++] = made.b + other.b + given.b + copied.b;
+    out[k++] = filled.b * 100 + both.b * 10 + constant.b;
+    out[k++] = whole.y * 100 + whole.z * 10 + part.y;
+    out[k++] = rows[0].b * 10 + rows[1].a;
+}
+int main() {
+    int *out, host[6];
+    cudaMalloc(&out, sizeof host);
+    kernel<<<1, 1>>>(out, 5);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    for (int value : host) printf("%d ", value);
+    cudaFree(out);
+}
+"""
+
+
+def test_objects_have_what_they_are_initialised_with(tmp_path):
+    file = tmp_path / "constants.cu"
+    file.write_text(CONSTANTS, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", str(file)]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "3 28 28 946 231 71 "), done.stderr
