@@ -53,7 +53,9 @@ def edits(
         for node in _declarations(words, body, refused):
             names |= {each.name for each in node.names}
             if node.first not in done:
-                yield from _Declaration(words, text, body, node, shown).edits()
+                yield from _Declaration(
+                    words=words, text=text, body=body, node=node, shown=shown
+                ).edits()
             done.add(node.first)
         for i, edit in (*_parameters(words, text, body, shown), *_called(words, body, names)):
             if i not in done and not refused(words.tokens[i].start):
@@ -190,7 +192,7 @@ def _is_named(defined: Node, node: Node) -> bool:
     return bool(defined.text) and (defined.first, defined.last) == (node.first, node.at)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Declaration:
     """A declaration in a function, some of whose variables' names are `shown` to others."""
 
