@@ -156,6 +156,63 @@ def test_large_locals_and_early_returns():
         assert (device.to_host(out) == expected).all()
 
 
+# Loops that end only when their threads return: the first lane of a warp decides for all of it.
+RETURNING = {
+    "while": "while (true) { STEP }",
+    "for": "for (;;) { STEP }",
+    "do": "do { STEP } while (true);",
+    "counted": "for (int round = 0; round < 1000; ++round) { STEP }",
+    "nested": "for (;;) { for (int round = 0; round < 2; ++round) { STEP } }",
+    "branch": "if (t < 64) { while (true) { STEP } } else { for (;;) { STEP } }",
+    "function": "out[t] += steps(t); return;",
+    "barrier": "while (true) { __syncthreads(); STEP }",
+}
+STEP = "i += 1; const int first = __shfl_sync(~0u, i, 0); if (first > 40) { out[t] += i; return; }"
+
+
+@pytest.mark.parametrize("body", RETURNING.values(), ids=RETURNING)
+@pytest.mark.parametrize("with_loops", [True, False], ids=["loops", "fibers"])
+def test_a_loop_ends_when_all_of_its_threads_have_returned(body, with_loops):
+    function = STEP.replace("out[t] += i; return;", "return i;")
+    text = f"""
+    __device__ inline int steps(int i) {{ while (true) {{ {function} }} }}
+    extern "C" __global__ void k(int* out) {{
+        const int t = threadIdx.x;
+        int i = t;
+        {body.replace("STEP", STEP)}
+    }}"""
+    with CpuDevice(1, loops=with_loops) as device:
+        kernel = device.compile(source(text), {})["k"]
+        assert kernel.has_loops == with_loops
+        out = device.to_device(np.zeros(128, np.int32))
+        device.launch(kernel, 1, 128, out)
+        t = np.arange(128)
+        assert (device.to_host(out) == t + np.maximum(41 - t // 32 * 32, 1)).all()
+
+
+def test_a_block_polls_for_another_until_its_threads_return():
+    text = """
+    __device__ inline int wait_for(const int* place) {
+        while (true) {
+            const int value = *(const volatile int*)place;
+            if (__all_sync(~0u, value != 0)) return value;
+            __nanosleep(32);
+        }
+    }
+    extern "C" __global__ void k(int* out) {
+        int before = 1;
+        if (blockIdx.x > 0 && threadIdx.x < 32) before = wait_for(out + blockIdx.x - 1);
+        __syncthreads();
+        if (threadIdx.x == 0) *(volatile int*)(out + blockIdx.x) = before + 1;
+    }"""
+    with CpuDevice(2, loops=True) as device:
+        kernel = device.compile(source(text), {})["k"]
+        assert kernel.has_loops
+        out = device.to_device(np.zeros(50, np.int32))
+        device.launch(kernel, 50, 64, out)
+        assert (device.to_host(out) == np.arange(50) + 2).all()
+
+
 # Kernels without barriers; the first takes any block, as does each form of its loops.
 IN_STEP = """
 extern "C" __global__ void product(const float* a, const float* b, float* out, int n) {

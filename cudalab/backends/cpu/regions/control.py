@@ -214,10 +214,12 @@ def _loop(body: Body, loop: Statement) -> None:
         if several := jammed(loop, body.facts, body.strides):
             _jammed(body, several)
             return
-        body.writer.add(loop.own[:2], loop.first, ";", loop.condition, ";", loop.step, ")")
+        body.writer.add(loop.own[:2], loop.first, ";", loop.condition, ";", loop.step, ") {")
+        _end_without_threads(body, loop)
         body.loops.append(Loop())
         _block(body, loop.parts[0])
         body.loops.pop()
+        body.writer.add("}")
         return
     if level > Level.BLOCK:
         _refuse(body, loop, Level.WARP if ends else level, "loop")
@@ -283,6 +285,12 @@ def _step(body: Body, step: Words) -> None:
         body.statements([Statement("simple", [*part, part[-1]._replace(text=";", kind="sign")])])
 
 
+def _end_without_threads(body: Body, loop: Statement) -> None:
+    """End a loop that all threads take together once all have returned from inside it."""
+    if body.mask and "return" in texts(loop.words):
+        body.writer.add(f"if (!{body.mask}.any()) break;")
+
+
 def _agreed_loop(body: Body, loop: Statement) -> None:
     label = f"cudalab_continue_{body.number()}"
     continues = any(
@@ -300,6 +308,7 @@ def _agreed_loop(body: Body, loop: Statement) -> None:
             body.writer.add(f"if (!{_agreed(body, loop.condition)}) break;")
 
     body.writer.add("for (;;) {")
+    _end_without_threads(body, loop)
     if loop.kind != "do":
         go_on()
     body.loops.append(Loop(label=label))

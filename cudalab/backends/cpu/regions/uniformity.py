@@ -201,9 +201,7 @@ class Levels:
         if name in VOTES | OTHER_WARP_WIDE:
             return Level.THREAD if name == "__match_any_sync" else Level.WARP
         if name == "__shfl_sync":
-            end = close(words, i + 1)
-            arguments = split(words[i + 2 : end])
-            return self.of(arguments[2]) if len(arguments) == 3 else Level.THREAD
+            return self._of_shuffle(split(words[i + 2 : close(words, i + 1)]))
         if name in BLOCK_VOTES:
             return Level.BLOCK
         if name in self.unit.collective:
@@ -211,6 +209,13 @@ class Levels:
         if name in self.unit.placed or name.startswith(("__shfl", "__cg_", "atomic")):
             return Level.THREAD
         return Level.BLOCK if self._computes(name) else Level.THREAD
+
+    def _of_shuffle(self, arguments: list[Words]) -> Level:
+        """The level of what each warp takes from one of its lanes."""
+        if len(arguments) != 3:
+            return Level.THREAD
+        _, value, lane = map(self.of, arguments)
+        return Level.BLOCK if value == Level.BLOCK else max(Level.WARP, lane)
 
     def _after(self, words: Words, i: int) -> int:
         """Skip the arguments of calls whose results do not depend on them."""
