@@ -156,6 +156,53 @@ def test_large_locals_and_early_returns():
         assert (device.to_host(out) == expected).all()
 
 
+# What the warps of a block answer differently, and what they do then.
+OF_WARPS = """
+__device__ int first_of(int v) { return __shfl_sync(~0u, v, 0); }
+template <class T> __device__ T first_of_any(T v) { return __shfl_sync(~0u, v, 0); }
+__device__ int sum_of(int v) {
+    for (int d = 16; d; d /= 2) v += __shfl_down_sync(~0u, v, d);
+    return __shfl_sync(~0u, v, 0);
+}
+__device__ int voted(int v) { return __any_sync(~0u, v > 40); }
+"""
+CONDITIONS = [
+    *("first_of(t) > 40", "first_of_any(t) > 40", "sum_of(t) > 1300", "voted(t)"),
+    *("__shfl_sync(~0u, t, 0) > 40", "__shfl_sync(~0u, __shfl_sync(~0u, t, 0), 3) > 40"),
+    *("__shfl_sync(~0u, t, w) > 40", "(w ? first_of(t) : first_of(1)) > 40"),
+    *("__any_sync(~0u, t > 40)", "__all_sync(~0u, t > 40)", "s[t / 32] > 1", "in[w] > 1"),
+    *("__popc(__ballot_sync(~0u, t > 40)) > 20", "__reduce_add_sync(~0u, (unsigned)t) > 1300u"),
+]
+USES = [
+    "if (COND) { __syncwarp(); out[t] = 1; } else { __syncwarp(); out[t] = 2; }",
+    "if (COND) { out[t] = 1; return; } __syncwarp(); out[t] = 2;",
+    "int n = 0; while (COND) { __syncwarp(); if (++n == 3) break; } out[t] = n;",
+    "int n = 0; for (;;) { __syncwarp(); n += COND ? 2 : 3; if (n > 7) { out[t] = n; return; } }",
+    "int n = 0; do { __syncwarp(); ++n; } while (n < 3 && (COND)); out[t] = n;",
+]
+
+
+def test_warps_decide_differently():
+    bodies = [use.replace("COND", condition) for condition in CONDITIONS for use in USES]
+    head = "const int t = threadIdx.x, w = t / 32; __shared__ int s[8]; if (t < 8) s[t] = t;"
+    text = OF_WARPS + "".join(
+        f'extern "C" __global__ void k{number}(const int* in, int* out) '
+        f"{{ {head} __syncthreads(); {body} }}\n"
+        for number, body in enumerate(bodies)
+    )
+    answers = {}
+    for with_loops in (True, False):
+        with CpuDevice(1, loops=with_loops) as device:
+            module = device.compile(source(text), {})
+            assert module["k0"].has_loops == with_loops
+            given = device.to_device(np.arange(8, dtype=np.int32))
+            for number, body in enumerate(bodies):
+                out = device.to_device(np.zeros(128, np.int32))
+                device.launch(module[f"k{number}"], 1, 128, given, out)
+                answers[body, with_loops] = device.to_host(out).tolist()
+    assert {body for body in bodies if answers[body, True] != answers[body, False]} == set()
+
+
 # Loops that end only when their threads return: the first lane of a warp decides for all of it.
 RETURNING = {
     "while": "while (true) { STEP }",
