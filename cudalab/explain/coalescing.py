@@ -1,4 +1,4 @@
-"""Coalescing: how a warp's accesses to global memory become few transactions, or many"""
+"""Coalescing: how a warp's accesses to global memory become few sectors, or many"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
