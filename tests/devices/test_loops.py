@@ -213,6 +213,7 @@ RETURNING = {
     "branch": "if (t < 64) { while (true) { STEP } } else { for (;;) { STEP } }",
     "function": "out[t] += steps(t); return;",
     "barrier": "while (true) { __syncthreads(); STEP }",
+    "all before": "while (true) { STEP } while (true) { if (__syncthreads_count(1) < 0) break; }",
 }
 STEP = "i += 1; const int first = __shfl_sync(~0u, i, 0); if (first > 40) { out[t] += i; return; }"
 

@@ -215,7 +215,7 @@ def _loop(body: Body, loop: Statement) -> None:
             _jammed(body, several)
             return
         body.writer.add(loop.own[:2], loop.first, ";", loop.condition, ";", loop.step, ") {")
-        _end_without_threads(body, loop)
+        _end_without_threads(body)
         body.loops.append(Loop())
         _block(body, loop.parts[0])
         body.loops.pop()
@@ -285,9 +285,9 @@ def _step(body: Body, step: Words) -> None:
         body.statements([Statement("simple", [*part, part[-1]._replace(text=";", kind="sign")])])
 
 
-def _end_without_threads(body: Body, loop: Statement) -> None:
-    """End a loop that all threads take together once all have returned from inside it."""
-    if body.mask and "return" in texts(loop.words):
+def _end_without_threads(body: Body) -> None:
+    """End a loop that all threads take together once all have returned, here or before."""
+    if body.mask:
         body.writer.add(f"if (!{body.mask}.any()) break;")
 
 
@@ -308,7 +308,7 @@ def _agreed_loop(body: Body, loop: Statement) -> None:
             body.writer.add(f"if (!{_agreed(body, loop.condition)}) break;")
 
     body.writer.add("for (;;) {")
-    _end_without_threads(body, loop)
+    _end_without_threads(body)
     if loop.kind != "do":
         go_on()
     body.loops.append(Loop(label=label))
