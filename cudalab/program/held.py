@@ -44,7 +44,7 @@ def rewrite(files: Sequence[Parsed], scope: Scope) -> None:
         for loop in reader.loops(each.root, device):
             begin, end = each.tokens[loop.first].start, each.tokens[loop.last - 1].end
             if not any(each.tokens[loop.first - 1].end < at <= begin for at in pragmas):
-                each.replace(begin, begin, "{ ::cudalab::Held cudalab_held; ")
+                each.replace(begin, begin, "{ ::cudalab::cudalab_Held cudalab_held; ")
                 each.replace(end, end, " }")
 
 

@@ -204,9 +204,11 @@ def _exact(
     while True:
         ready = for_host(parts, refused=tuple(refused.items()))
         if ready == before:
-            if not observed or EVERYWHERE in refused:
+            if not observed or refused[EVERYWHERE] > 1:
                 break
-            refused[EVERYWHERE] = 1
+            refused[EVERYWHERE] += 1
+            if refused[EVERYWHERE] > 1:  # the text has no zones, so these are not to blame
+                refused.update(places(errors))
             continue
         (made, errors), before = attempt(ready), ready
         if not errors or not parts.exact:

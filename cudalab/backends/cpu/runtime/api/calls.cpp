@@ -207,11 +207,11 @@ static bool is_held;
 static void hold(bool on) {
     if (on != is_held) keep_accessible(is_held = on);
 }
-Held::Held() {
+cudalab_Held::cudalab_Held() {
     Call call("a loop", {});
     if (!holders++ && !last_error && !for_good) hold(true);
 }
-Held::~Held() {
+cudalab_Held::~cudalab_Held() {
     Call call("a loop", {});
     if (!--holders) hold(false);
 }

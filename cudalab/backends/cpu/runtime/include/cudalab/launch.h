@@ -59,10 +59,10 @@ Function* find_function(const void* address);
 void run(const Config& config, const Kernel& kernel, const void* address, void* const* args);
 
 // Keeps the device's memory accessible through a loop of launches, until a call fails.
-struct Held {
-    Held();
-    ~Held();
-    Held(const Held&) = delete;
+struct cudalab_Held {
+    cudalab_Held();
+    ~cudalab_Held();
+    cudalab_Held(const cudalab_Held&) = delete;
 };
 
 // How a launch hands over a parameter: a value as it is, a reference as a pointer.
