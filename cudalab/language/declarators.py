@@ -167,21 +167,28 @@ class Declarators:
         return i, end_of_name(words, start, i, scope)[1] or words.text(start, i)
 
     def _pointer_to_function(self, node: Node, i: int, end: int, type_: Type, scope: Scope) -> int:
-        """Read `(*name)(parameters)` or `(*name)[size]` with an initializer."""
+        """Read `(*name)(parameters)` or `(*name)[size]` with an initializer.
+
+        `(*name(own parameters))(parameters)` is a function that returns such a pointer.
+        """
         words, texts = self.words, self.words.texts
         inner = words.behind(i, end) - 1
         names = [k for k in range(i, inner) if words.kinds[k] == "name"]
-        if names:
-            of = pointer_to(pointer_to(type_)) if texts[inner + 1] == "[" else UNKNOWN
-            kind = "type" if node.kind == "alias" else "variable"
-            self.declare(node, Name(texts[names[-1]], kind, of, i), scope)
+        at = next((k for k in names if words.kinds[k + 1] != "name"), i)
         first, array = i, inner + 1
         i = array
         while texts[i] in ("(", "["):
             i = words.behind(i, end)
+        own, name = self._declared_name(at, inner, scope)
+        if names and texts[own] == "(":
+            return self._function(node, own, end, name, UNKNOWN, scope, i)
+        if names:
+            of = pointer_to(pointer_to(type_)) if texts[array] == "[" else UNKNOWN
+            kind = "type" if node.kind == "alias" else "variable"
+            self.declare(node, Name(texts[at], kind, of, first), scope)
         last = self._initializer(node, i, end, scope, UNKNOWN)
         if names:
-            node.declarators.append(Declarator(first, names[-1], array, i, last))
+            node.declarators.append(Declarator(first, at, array, i, last))
         return last
 
     def _initializer(self, node: Node, i: int, end: int, scope: Scope, type_: Type) -> int:
@@ -223,16 +230,26 @@ class Declarators:
         return named_one or (follows in ("*", "&", ",", ")") and not in_block and k != found.last)
 
     def _function(
-        self, node: Node, paren: int, end: int, name: str, result: Type, scope: Scope
+        self,
+        node: Node,
+        paren: int,
+        end: int,
+        name: str,
+        result: Type,
+        scope: Scope,
+        behind: int = 0,
     ) -> int:
-        """Read a function from its parameters on; `node` becomes it, or its declaration."""
+        """Read a function from its parameters on; `node` becomes it, or its declaration.
+
+        `behind` is where its head goes on if something else stands behind the parameters.
+        """
         words, texts = self.words, self.words.texts
         close = words.behind(paren, end)
         outer = self._scope_of(name, scope)
         inner = Scope("function", outer)
         node.at, node.text = paren, name
         node.parameters = self.parameters(paren + 1, close - 1, inner)
-        k = close
+        k = behind or close
         while texts[k] in BEHIND_PARAMETERS or texts[k] in ATTRIBUTES or texts[k] == "throw":
             k = words.behind(k + 1, end) if texts[k + 1] == "(" else k + 1
         if texts[k] == "->":
@@ -271,6 +288,10 @@ class Declarators:
             result = pointer_to(result) if texts[k] == "*" else result
             result = replace(result, is_reference=result.is_reference or texts[k] == "&")
             k += 1
+        if texts[k] == "(" and texts[k + 1] in ("*", "&"):  # a pointer to a function or array
+            result = UNKNOWN
+            while texts[k] in ("(", "["):
+                k = self.words.behind(k, end)
         return result, k
 
     def _scope_of(self, name: str, scope: Scope) -> Scope:

@@ -102,6 +102,45 @@ def test_declarations(text, names):
 
 
 @pytest.mark.parametrize(
+    ("text", "function"),
+    [
+        ("void (*pick(int i))(int *) { return table[i]; }", "pick(i)"),
+        ("auto pick(int i) -> void (*)(int *) { return table[i]; }", "pick(i)"),
+        ("auto row(int i) -> int (&)[4] { return rows[i]; }", "row(i)"),
+        ("int (*row(int i))[4] { return rows + i; }", "row(i)"),
+        ("__device__ float (*op(int i))(float, float) { return add; }", "op(i)"),
+        ("template <class T> void (*pick(T i))(T *) { return table[i]; }", "pick(i)"),
+        ("void (*C::pick(int i) const)(int *) { return table[i]; }", "C::pick(i)"),
+        ("struct C { void (*pick(int i) const)(int *) { return table[i]; } };", "pick(i)"),
+        ("extern void (*pick(int i, void (*other)(int)))(int);", ""),
+        ("void (*table[N])(int *) = {a, b}, (*one)(int *) = a;", ""),
+    ],
+)
+def test_results_that_point_to_functions(text, function):
+    root, _ = tree(f"{text} struct S {{ void go(int *p) {{ f<<<1, 1>>>(p); }} }};")
+    functions = [
+        f"{each.text}({' '.join(name.name for one in each.parameters for name in one.names)})"
+        for each in root.of_kind("function")
+    ]
+    assert functions == [*filter(None, [function]), "go(p)"]
+    assert len(list(root.of_kind("launch"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("int (*table[N])(int);", "table:unknown"),
+        ("int (*(*f)(int n))(int m);", "f:unknown"),
+        ("int (*const MACRO f)(int);", "f:unknown"),
+        ("int (*f(int n))(int m);", "f:unknown"),
+    ],
+)
+def test_pointers_to_functions_have_their_own_name(text, names):
+    node, _ = statement(text)
+    assert " ".join(f"{name.name}:{name.type.kind}" for name in node.names) == names
+
+
+@pytest.mark.parametrize(
     ("text", "kind"),
     [
         ("a * b;", "declaration"),
