@@ -7,12 +7,10 @@ import shlex
 import shutil
 import signal
 import sys
+from collections.abc import Iterable
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Self
 
 _ROOT = Path(__file__).parents[1]  # the clone's folder, or the one that packages are installed in
 

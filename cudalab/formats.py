@@ -15,8 +15,10 @@ import stat
 import struct
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +26,6 @@ import numpy as np
 from cudalab.errors import CudalabError, InputError, end_by_closed_pipe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from numpy.typing import DTypeLike
 
 READ_BYTES = 1 << 26  # maximum of one read(): long enough to be cheap, short enough for Ctrl-C

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from cudalab.backends.base import Buffer, Device, Dim, Kernel, WrappedDevice, way_of
+from cudalab.backends.meter import Meter, Timer
 from cudalab.errors import CudalabError, HeaderError
 from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Job, Lab, Step
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Array, Case, Inputs
 from cudalab.output import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     import numpy as np
-
-    from cudalab.backends.meter import Meter, Timer
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array, Case, Inputs
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from cudalab.errors import InputError, WrongAnswer
-
-if TYPE_CHECKING:
-    from cudalab.formats import InputStream
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Array, Case
+from cudalab.formats import InputStream
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Array, Case
 
 
 def verify(lab: Lab, source: InputStream, answer: InputStream, case: Case) -> Array:

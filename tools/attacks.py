@@ -23,18 +23,16 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cudalab import labs
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.system.machine import usable_cores
 from tools import results
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 STORED = results.FOLDER / "written" / "cpu.json"
 # A script may write to its input, for each run has a copy of its own: WRITTEN is no such mark.

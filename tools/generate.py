@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import sys
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cudalab import labs
 from cudalab.backends.choice import host_features
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
 from tools import attacks, results, sanitizers, selftest, translations, worker
 from tools.mutants import tables as mutants
 from tools.platforms import __main__ as platforms
@@ -46,11 +48,6 @@ from tools.suites import tables as judged_suites
 from tools.website import manual, schemas
 from tools.world import compare as world
 from tools.world import makefiles, speed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cudalab.labs.base import Lab
 
 DOCUMENTS = (
     results.ROOT / "docs" / "bench.md",

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from cudalab.labs import registry
 from cudalab.language import source
 from tools import results
 from tools.results import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 COMMAND = [sys.executable, "-m", "cudalab"]
 # What one would write without cudalab.

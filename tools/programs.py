@@ -14,16 +14,13 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tools import results
 from tools.measure import COMMAND
 from tools.results import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SAMPLES = ROOT / "samples"
 OWN = ROOT / "tests" / "programs"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.backends import facts, open_device
 from cudalab.bench.results import commit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Json = dict[str, Any]
 

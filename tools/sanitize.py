@@ -14,18 +14,20 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.backends.choice import host_features
 from cudalab.backends.cpu.compiler import check_runtime_library, runtime_library
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
 from cudalab.language import source
 from cudalab.microscope import findings, sanitize, supervised
 from cudalab.microscope.subject import Subject
@@ -34,14 +36,8 @@ from tools import results, sanitizers
 from tools.measure import COMMAND
 from tools.programs import OWN, SAMPLES
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
-
-    Defines = dict[str, int | str]
-    Kinds = list[tuple[str, bool]]  # of findings, and whether each is a note
+Defines = dict[str, int | str]
+Kinds = list[tuple[str, bool]]  # of findings, and whether each is a note
 
 FOLDER = results.FOLDER / "sanitize"
 MACHINE = cache(partial(results.machine, "cpu"))

@@ -16,30 +16,27 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab import labs, runner
 from cudalab.backends import open_device
+from cudalab.backends.base import Device
 from cudalab.bench.candidates import Data, make_data
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.labs.solve.spectrum import RefusalError
 from tools import results
 from tools.results import ROOT
 from tools.studies import counters
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from cudalab.backends.base import Device
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LENGTHS: tuple[Size, ...] = (1, 1000, 65_537, 1_000_003)

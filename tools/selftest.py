@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from cudalab import labs
 from cudalab.backends import facts, open_device
@@ -21,9 +21,6 @@ from cudalab.checker import selftest
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.system.machine import usable_cores
 from tools import results
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 FOLDER = results.FOLDER / "selftest"
 GROUPS = ("variants", "mutants", "cheats")

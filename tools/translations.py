@@ -13,14 +13,12 @@ import hashlib
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from tools import results
 from tools.transcripts import BLOCK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FOLDER = results.ROOT / "docs" / "ru"
 _HEAD = re.compile(r"<!-- follows (?P<path>\S+), commit (?P<commit>\w+), text (?P<hash>\w+) -->\n")

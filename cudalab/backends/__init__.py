@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from cudalab.backends.facts import GPU, HOST, Facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cudalab.backends.base import Device
 
 

@@ -6,21 +6,20 @@ does with a device goes through the few methods of `Device`; a lab never knows w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from cudalab.backends.facts import Facts
 from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.facts import Facts
     from cudalab.formats import Payload
     from cudalab.language.source import Source
 

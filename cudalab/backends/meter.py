@@ -5,13 +5,11 @@ A device that is `Measurable` can be measured; `open_meter` asks it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from contextlib import AbstractContextManager
+from typing import Protocol, runtime_checkable
 
 from cudalab.backends.base import Buffer, Device, layers
 from cudalab.errors import CudalabError
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 
 class Timer(Protocol):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cudalab.backends.base import DeviceInfo
-    from cudalab.labs.teaching import Work
+from cudalab.backends.base import DeviceInfo
+from cudalab.labs.teaching import Work
 
 
 @dataclass(frozen=True, kw_only=True)

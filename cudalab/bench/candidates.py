@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cudalab import runner
+from cudalab.backends.base import Buffer, Device
 from cudalab.bench.measure import POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, KernelError, UsageError
 from cudalab.formats import write_all
 from cudalab.labs import registry
 from cudalab.labs.base import Job, Lab
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from cudalab.backends.base import Buffer, Device
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array, Case, HostInputs, Size
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Array, Case, HostInputs, Size
 
 END_TO_END_RUNS = 3
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
+from cudalab.bench.comparison import Comparison
 from cudalab.bench.document import Document, Environment, Row, Statistics, Table, cache_text
 from cudalab.bench.units import figure, unit_for
+from cudalab.microscope.document import Document as Profile
 from cudalab.output.charts import (
     Change,
     Changes,
@@ -19,14 +22,7 @@ from cudalab.output.charts import (
 )
 from cudalab.output.plots import write_charts
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from cudalab.bench.comparison import Comparison
-    from cudalab.microscope.document import Document as Profile
-
-    Timed = tuple[float, Row, Statistics]  # the position of a point, and its time
+Timed = tuple[float, Row, Statistics]  # the position of a point, and its time
 
 
 def draw(document: Document, path: Path) -> None:

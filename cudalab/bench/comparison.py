@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cudalab.bench import stats
+from cudalab.bench.document import Document, Environment, Row, Table
 from cudalab.bench.measure import COLD, Status
 from cudalab.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.bench.document import Document, Environment, Row, Table
 
 THRESHOLD = 0.05  # smaller relative changes of a median are ignored
 # A difference needs more confidence than a factor in a table, because each false one sends somebody

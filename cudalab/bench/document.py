@@ -9,19 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from cudalab.bench.bounds import Bound  # noqa: TC001 - read at run time by `records`
+from cudalab.bench.bounds import Bound
 from cudalab.bench.measure import COLD, HOT, Status
 from cudalab.errors import InputError
-from cudalab.labs.teaching import Work  # noqa: TC001 - as above
+from cudalab.labs.teaching import Work
 from cudalab.system import records
-from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+from cudalab.system.records import Scalar
 
 SCHEMA = "cudalab-bench/1"
 EMULATED = "emulated"

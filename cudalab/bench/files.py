@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from cudalab.bench.document import EMULATED, Document, Environment, Row, Table
 from cudalab.bench.grids import grids
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cudalab.output.grid import Grid
-    from cudalab.system.records import Scalar
+from cudalab.output.grid import Grid
+from cudalab.system.records import Scalar
 
 
 def markdown(document: Document) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from cudalab.bench import stats, sweeps
 from cudalab.bench.comparison import BROKEN, FASTER, SAME, SLOWER, UNDECIDED, Comparison, Verdict
@@ -21,10 +21,7 @@ from cudalab.bench.measure import COLD, UNUSABLE
 from cudalab.bench.units import factor, figure, rate_for, unit_for
 from cudalab.output.grid import Column, Grid, percent
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Cell = Callable[[Row], str]
+Cell = Callable[[Row], str]
 
 COURSE = (
     "course, ms: as printed in the course's material, on the GPU of its day; "

@@ -9,30 +9,27 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cudalab.backends import facts
+from cudalab.backends.base import Buffer, Device
 from cudalab.backends.meter import Meter, QueueMeter, Timer
 from cudalab.bench import stats
+from cudalab.bench.bounds import Bound
 from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError
 from cudalab.formats import as_bytes
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Array, Case, HostInputs
 from cudalab.system.machine import usable_cores
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from cudalab.backends.base import Buffer, Device
-    from cudalab.bench.bounds import Bound
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Array, Case, HostInputs
-
-    OnProgress = Callable[[float, Sequence["Entry"]], None]
+OnProgress = Callable[[float, Sequence["Entry"]], None]
 
 POISON = 0xA5
 MIN_SAMPLES = 5  # for every row, regardless of the time limit

@@ -8,8 +8,10 @@ seconds, as NVBench's `--jsonbin` writes them.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +31,7 @@ from cudalab.errors import InputError
 from cudalab.formats import output_file, save, write_all
 from cudalab.labs.teaching import Work
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    Json = dict[str, Any]
+Json = dict[str, Any]
 
 OWN_AXES = ("variant", "n", "dist", "cache")
 SAMPLES = "nv/json/bin:nv/cold/sample_times"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from cudalab.backends import facts, open_device
+from cudalab.backends.base import Device
 from cudalab.system import exclusive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.base import Device
 
 
 @contextmanager

@@ -6,24 +6,20 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import __version__
 from cudalab.backends import facts
+from cudalab.backends.base import DeviceInfo
 from cudalab.bench import measure, stats
 from cudalab.bench.document import Ceiling, Environment, Row, Speedup, Statistics
 from cudalab.bench.measure import Status
+from cudalab.labs.teaching import Work
 from cudalab.output.labels import labelled
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.backends.base import DeviceInfo
-    from cudalab.labs.teaching import Work
 
 
 def environment(

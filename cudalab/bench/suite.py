@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from cudalab.backends.base import Device
 from cudalab.backends.meter import open_meter
 from cudalab.bench import bounds, candidates, measure, results
+from cudalab.bench.candidates import Data
 from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
 from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant, product_of
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.labs.teaching import Work
+from cudalab.system.records import Scalar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from cudalab.backends.base import Device
-    from cudalab.bench.candidates import Data
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case, Size
-    from cudalab.system.records import Scalar
-
-    Chosen = tuple[list[Variant], list[str]]  # the variants, and why others are left out
+Chosen = tuple[list[Variant], list[str]]  # the variants, and why others are left out
 
 BUDGET_S = 20.0  # for sampling by default; compiling and checking are not included
 MAX_TABLE_S = 10.0

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cudalab.bench.document import Environment, Row, Table
 from cudalab.bench.units import figure, unit_for
 from cudalab.output.grid import Column, Grid
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from cudalab.bench.document import Environment, Row, Table
-
-    Value = int | str  # of a define
-    ValueOf = Callable[[Row], Value]
+Value = int | str  # of a define
+ValueOf = Callable[[Row], Value]
 
 
 def grids(table: Table, environment: Environment) -> list[Grid]:

@@ -6,22 +6,19 @@ import hashlib
 import math
 import secrets
 import tomllib
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from cudalab.checker.rules import LANGUAGES, RACES, Rules
 from cudalab.errors import CudalabError, UsageError, nearest
 from cudalab.labs import registry, sizes
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.teaching import PublicTest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
 
 Word = TypeVar("Word", bound=str)
 

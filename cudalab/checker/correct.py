@@ -9,15 +9,18 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy.random  # noqa: F401 - or NumPy would when threads use it, and fail in some of them
 
 from cudalab.checker import cases
+from cudalab.checker.cases import Plan, Test
 from cudalab.checker.explain.diagnose import Verdict, examine, without_text
 from cudalab.checker.sandbox.running import Limits, MiB, end_all
+from cudalab.checker.settings import Settings
 from cudalab.checker.submit import commands
 from cudalab.checker.submit.kernel import RUNS, Kernel
 from cudalab.checker.submit.reports import input_name
@@ -33,18 +36,11 @@ from cudalab.checker.verdicts import (
 )
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream
+from cudalab.labs.base import Lab
+from cudalab.labs.compare import Accuracy
 from cudalab.labs.evidence import SANITIZE
+from cudalab.labs.inputs import Case
 from cudalab.labs.sizes import in_words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from cudalab.checker.cases import Plan, Test
-    from cudalab.checker.settings import Settings
-    from cudalab.labs.base import Lab
-    from cudalab.labs.compare import Accuracy
-    from cudalab.labs.inputs import Case
 
 STDERR_LINES = 12
 OUTPUT_SLACK = 1 * MiB

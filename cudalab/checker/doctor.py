@@ -11,10 +11,10 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import __version__
 from cudalab.backends import open_device
@@ -24,9 +24,6 @@ from cudalab.checker.sandbox import sandbox
 from cudalab.errors import CudalabError
 from cudalab.language.source import Source
 from cudalab.system import cache, machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 GIB = 1 << 30
 MIN_FREE_BYTES = GIB  # of memory, and of the disks where is compiled

@@ -7,16 +7,13 @@ for one of them, so a few run once more in others, drawn by the check's seed: no
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.checker.cases import Plan, Test
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
+from cudalab.checker.cases import Plan, Test
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 
 PER_TESTS = 5  # one of so many runs in another case, too
 

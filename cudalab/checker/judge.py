@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import __version__
 from cudalab.backends import facts
 from cudalab.backends.choice import has_gpu
 from cudalab.checker import cases, draw
+from cudalab.checker.cases import Plan
 from cudalab.checker.correct import Tests, digest, skipped
 from cudalab.checker.explain.diagnose import is_right
 from cudalab.checker.quoted import without_paths
 from cudalab.checker.sandbox.packages import open_to_all
+from cudalab.checker.sandbox.sandbox import Sandbox
+from cudalab.checker.settings import Settings
 from cudalab.checker.submit import commands, necessity, sanitizing, speed
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
@@ -40,19 +43,12 @@ from cudalab.errors import (
     NoDeviceError,
     ToolchainError,
 )
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case
 from cudalab.language import source
+from cudalab.predict.gpus import Gpu
 from cudalab.system import exclusive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.checker.cases import Plan
-    from cudalab.checker.sandbox.sandbox import Sandbox
-    from cudalab.checker.settings import Settings
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case
-    from cudalab.predict.gpus import Gpu
-    from cudalab.system.records import Scalar
+from cudalab.system.records import Scalar
 
 MAX_INSTRUMENTED = 1100  # elements: more than a block
 EXPLAINED = (Why.WRONG, Why.OVERRUN, Why.INPUT_CHANGED, Why.CRASH, Why.EXIT)  # by the sanitizer

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudalab.errors import UsageError
 from cudalab.labs.sizes import size
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cudalab.checker.cases import Plan
     from cudalab.checker.rules import Language, Races, Rules
     from cudalab.checker.sandbox.running import Limits

@@ -10,16 +10,12 @@ import re
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from cudalab.checker.verdicts import Report
 from cudalab.system.cache import base_dir
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cudalab.checker.verdicts import Report
 
 _COMMAND = re.compile(r"\s*see: ")  # its words are those of whoever called the checker
 # A precompiled header names the files of the installation that has made it, which may be another.

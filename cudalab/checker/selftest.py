@@ -9,31 +9,27 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.backends import facts
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
 from cudalab.checker.sandbox.running import Limits, MiB
+from cudalab.checker.sandbox.sandbox import Sandbox
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit.kernel import Kernel, own_kernel
 from cudalab.checker.submit.submission import Command
 from cudalab.checker.verdicts import Report, Status
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.teaching import Mutant
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from cudalab.checker.sandbox.sandbox import Sandbox
-    from cudalab.labs.base import Lab
-    from cudalab.labs.teaching import Mutant
 
 CHEATS = Path(__file__).with_name("cheats")
 LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)  # of cheats

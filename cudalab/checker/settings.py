@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab.checker.sandbox.running import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from cudalab.predict.gpus import Gpu
+from cudalab.predict.gpus import Gpu
 
 
 @dataclass(frozen=True)

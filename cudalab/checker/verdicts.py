@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.errors import ExitCode
-from cudalab.microscope.findings import FindingRow  # noqa: TC001 - read at run time by `records`
+from cudalab.microscope.findings import FindingRow
 from cudalab.system import records
-from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from cudalab.system.records import Scalar
 
 SCHEMA = "cudalab-check/1"
 # What the document says besides the fields of a report.

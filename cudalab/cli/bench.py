@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,9 +42,6 @@ from cudalab.cli.options import (
 from cudalab.errors import ExitCode, UsageError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     from cudalab.bench.document import Document
     from cudalab.bench.suite import Request
     from cudalab.output.grid import Grid

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from cudalab.cli.inventory import show_check
 from cudalab.cli.options import is_stdout, json_option, lines, quiet_option, write_json
 from cudalab.errors import ExitCode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command(

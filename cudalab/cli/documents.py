@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
+from cudalab.system.records import Scalar
 
 
 @dataclass(frozen=True, kw_only=True)

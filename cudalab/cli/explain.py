@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,9 +13,6 @@ from cudalab import explain
 from cudalab.cli import options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from cudalab.cli.documents import Exercises
     from cudalab.explain.exercises import Result
     from cudalab.labs.inputs import Size

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,9 +26,6 @@ from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 from cudalab.output.prose import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from cudalab.cli.documents import DeviceRow, LabRow, VariantRow
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant

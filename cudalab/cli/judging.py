@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,8 +23,6 @@ from cudalab.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cudalab.cli.options import Decorator
 
 LAB = Choice(labs.names())

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -36,8 +37,6 @@ from cudalab.output import notes, progress
 from cudalab.system.streams import prints_to_stderr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cudalab.backends.base import Device
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant

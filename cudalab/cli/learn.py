@@ -7,6 +7,7 @@ import os
 import select
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +22,6 @@ from cudalab.errors import ExitCode
 from cudalab.output.prose import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cudalab.learn.path import Step
     from cudalab.learn.progress import Progress
     from cudalab.watch.changes import Version

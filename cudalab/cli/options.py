@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -19,8 +20,6 @@ from cudalab.labs import sizes as parsers
 from cudalab.output import notes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from _typeshed import DataclassInstance
 
     from cudalab.labs.base import Lab

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,6 @@ from cudalab.errors import CudalabError, UsageError, install_command
 from cudalab.system.streams import prints_to_stderr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,9 +13,6 @@ from cudalab import __version__
 from cudalab.cli.options import OUT, OutputFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from cudalab.cli.options import Decorator
     from cudalab.output.annotations import Annotation
 

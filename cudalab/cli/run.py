@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,8 +26,6 @@ from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cudalab.program.files import Part
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,8 +30,6 @@ from cudalab.errors import ExitCode
 from cudalab.microscope.subject import KILL_AFTER_S, Subject
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cudalab.labs.inputs import Size
     from cudalab.microscope.findings import Findings
 

@@ -6,7 +6,7 @@ Nothing heavy is imported before it runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
@@ -14,9 +14,6 @@ from cudalab import labs
 from cudalab.cli.judging import LAB, sandbox_option
 from cudalab.cli.options import device_option, json_option, lines, quiet_option, write_json
 from cudalab.errors import ExitCode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from cudalab.output.notes import is_silent
 from cudalab.output.prose import columns, filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cudalab.watch.changes import Version
     from cudalab.watch.program import ProgramWatcher
     from cudalab.watch.resident import Desk

@@ -6,13 +6,12 @@ a topic's module is its summary; `page` yields its text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cudalab.output.page import Part
 
 TOPICS = (

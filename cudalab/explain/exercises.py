@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab import labs
 from cudalab.backends import facts
+from cudalab.backends.base import Device
 from cudalab.backends.meter import open_meter
 from cudalab.bench import candidates, measure, stats
 from cudalab.bench.document import device_text
@@ -19,15 +21,10 @@ from cudalab.bench.measure import HOT, Entry, Judge, Plan, Row, Sampler, Status
 from cudalab.bench.units import figure, unit_for
 from cudalab.errors import UsageError
 from cudalab.labs import registry
+from cudalab.labs.inputs import Array, HostInputs, Size
 from cudalab.labs.sizes import in_words
+from cudalab.labs.teaching import Exercise
 from cudalab.output.grid import Column, Grid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from cudalab.backends.base import Device
-    from cudalab.labs.inputs import Array, HostInputs, Size
-    from cudalab.labs.teaching import Exercise
 
 PLAN = Plan(time_limit_s=1.0)  # for sampling all variants of an exercise at one size
 LAB = labs.get("reduce")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from cudalab.explain.rules import WARP
 from cudalab.output.page import Heading, Part, commands, drawing, row, table, text
 from cudalab.predict import gpus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.predict.gpus import Gpu
+from cudalab.predict.gpus import Gpu
 
 SHOWN = "h100"
 SCHEDULERS = 4  # of a multiprocessor; each has a quarter of its registers and warps

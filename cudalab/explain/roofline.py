@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from cudalab.output.page import Heading, Part, commands, drawing, table, text
 from cudalab.predict import gpus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.predict.gpus import Gpu
+from cudalab.predict.gpus import Gpu
 
 DRAWN = "rtx3060"
 INTENSITIES = [2.0**power for power in range(-3, 9)]  # flop/byte, from left to right

@@ -8,11 +8,14 @@ in the folder is optional: see cudalab/labs/teaching.py.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,10 +28,6 @@ from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInp
 from cudalab.language import source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-    from types import ModuleType
-
     from cudalab.labs.header import Variant
     from cudalab.labs.teaching import Teaching
 

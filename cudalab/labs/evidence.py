@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from cudalab.labs.inputs import Array, Case, HostInputs
 
 BLOCKS = (32, 64, 128, 256, 512, 1024, 2048, 4096)  # items of a block, if the header does not say

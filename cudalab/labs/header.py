@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from cudalab.backends import defaults_of
@@ -22,9 +24,6 @@ from cudalab.errors import CudalabError, HeaderError
 from cudalab.language import source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from cudalab.backends.base import Device
 
 ARCHITECTURE = re.compile(r"sm_(\d+)a?")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import ends, special
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.inputs import Array, Case, HostInputs, Size
-
+from cudalab.labs.inputs import Array, Case, HostInputs, Size, ends, special
 
 BOUND = 1_000_000  # above the integers of the distribution `bounded`
 JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # number of random patterns combined by "and"

@@ -5,12 +5,11 @@ Each writes to preallocated memory, like a lab's own step.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import numpy as np
 
     from cudalab.labs.inputs import Case, HostInputs

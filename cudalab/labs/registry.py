@@ -6,8 +6,10 @@ An unknown key or value, or a second default for a case, is an error that names 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import combinations, product
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudalab.backends import DEVICES
@@ -16,9 +18,6 @@ from cudalab.labs.header import ARCHITECTURE, Header, Variant
 from cudalab.language import source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from cudalab.backends.base import Device
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, Inputs

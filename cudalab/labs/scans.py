@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, Step, blocks_for
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
 
 GROUP = 32  # nodes that look-back reads at once; see kernels/common/device/look_back.cuh
 

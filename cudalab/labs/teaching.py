@@ -6,6 +6,7 @@ Whatever it leaves out has a default that suits any lab.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -14,8 +15,6 @@ from cudalab.backends import defaults_of
 from cudalab.labs.libraries import Libraries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from cudalab.labs.evidence import Evidence, Finding
     from cudalab.labs.inputs import Case, HostInputs, Size
 

@@ -10,18 +10,14 @@ functions, which change nothing where nothing is to change.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Name, Node, Type
+from cudalab.language.syntax import Words
 from cudalab.language.types import called, constructed, declared, type_of, value_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.language.syntax import Words
-
-    Edit = tuple[int, int, str]
+Edit = tuple[int, int, str]
 
 DEVICE = frozenset({"__global__", "__device__"})
 _STREAMS = frozenset({"cout", "cerr", "clog", "std::cout", "std::cerr", "std::clog"})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from cudalab.language import syntax
+from cudalab.language.declarators import Declarators
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope, Type, pointer_to
 from cudalab.language.specifiers import (
     CLASS_KEYS,
@@ -15,11 +16,6 @@ from cudalab.language.specifiers import (
     specifiers,
     type_named,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cudalab.language.declarators import Declarators
 
 # What may begin a declaration with arguments of its own.
 _WITH_ARGUMENTS = syntax.ATTRIBUTES | DEDUCED | syntax.KEYWORDS | {"explicit"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from cudalab.language.expressions import Expressions
 from cudalab.language.scopes import (
     UNKNOWN,
     Declarator,
@@ -24,11 +25,6 @@ from cudalab.language.syntax import (
     QUALIFIERS,
     Words,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cudalab.language.expressions import Expressions
 
 
 class Declarators:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from cudalab.language.scopes import Node
+from cudalab.language.structure import Declared
+from cudalab.language.syntax import Words
 from cudalab.language.tokens import Token, closing, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from cudalab.language.scopes import Node
-    from cudalab.language.structure import Declared
-    from cudalab.language.syntax import Words
 
 POINTING = frozenset({"*", "&", "const", "__restrict__", "__restrict", "volatile"})
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})

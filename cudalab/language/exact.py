@@ -6,20 +6,17 @@ is, with the processor's values, and the function around it refuses to run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from cudalab.errors import KernelCompileError
 from cudalab.language import arithmetic, twins
+from cudalab.language.scopes import Node
 from cudalab.language.source import quoted
+from cudalab.language.syntax import Words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from cudalab.language.scopes import Node
-    from cudalab.language.syntax import Words
-
-    Edit = tuple[int, int, str]
-    Place = tuple[str, int]  # a file and a line
+Edit = tuple[int, int, str]
+Place = tuple[str, int]  # a file and a line
 
 _CONSTANT = {"static", "constexpr"}
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from cudalab.language.scopes import BASIC, UNKNOWN, Node, Scope
 from cudalab.language.specifiers import end_of_name, type_named, type_of_id
 from cudalab.language.syntax import KEYWORDS, Words
 from cudalab.language.tokens import set_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _PRECEDENCE = {
     sign: level

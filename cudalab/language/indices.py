@@ -8,18 +8,14 @@ is read before its own lane writes it, as lanes run in ascending order.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from cudalab.language.scopes import Node
 from cudalab.language.types import value_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from cudalab.language.scopes import Node
-
-    Polynomial = dict[tuple[str, ...], Fraction]  # coefficients by the factors that they belong to
+Polynomial = dict[tuple[str, ...], Fraction]  # coefficients by the factors that they belong to
 
 _NAMED = frozenset({"name", "member", "index", "call"})
 _LANES = re.compile(r"(?:threadIdx\.x|\w+)[%&](?:32|31|0x1[fF]|warpSize|[A-Z_]*WARP\w*)")

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from cudalab.language import arithmetic, local_variables, lockstep, shared, twins
 from cudalab.language.device_functions import File
-from cudalab.language.exact import Code, named_for
+from cudalab.language.exact import Code, Place, named_for
 from cudalab.language.macros import macros, read_body
-from cudalab.language.scopes import Scope
+from cudalab.language.scopes import Node, Scope
 from cudalab.language.structure import scan
 from cudalab.language.syntax import Words
 from cudalab.language.tokens import Lines, Places, tokenize
 from cudalab.language.tree import Reader
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cudalab.language.exact import Place
-    from cudalab.language.scopes import Node
-
-    Edit = tuple[int, int, str]
+Edit = tuple[int, int, str]
 
 NOTHING: Mapping[Place, int] = MappingProxyType({})
 NO_EDITS: tuple[list[Edit], set[Place]] = ([], set())

@@ -6,13 +6,12 @@ lives as long as before, and every access to it is one by a reference, which has
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-
     from cudalab.language.scopes import Declarator, Node
     from cudalab.language.syntax import Words
 

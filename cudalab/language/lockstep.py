@@ -13,9 +13,9 @@ its lanes have done before ends in front of a statement: `cudalab_step(1);`.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from cudalab.language.device_functions import (
     POINTING,
@@ -24,13 +24,9 @@ from cudalab.language.device_functions import (
     File,
     find_shared,
 )
+from cudalab.language.scopes import Node
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from cudalab.language.scopes import Node
-
-    Edit = tuple[int, int, str]
+Edit = tuple[int, int, str]
 
 IN_STEP, STEP = "cudalab_in_step", "cudalab_step"
 IN_STEP_TO_THE_END = "cudalab_in_step_to_the_end"  # of a statement whose semicolon is a macro's

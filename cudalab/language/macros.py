@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cudalab.language.scopes import Name, Node, Scope
 from cudalab.language.syntax import KEYWORDS, Words
 from cudalab.language.tokens import ALTERNATIVES, Token, closing_angle, tokenize
 from cudalab.language.tree import Reader
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    Edit = tuple[int, int, str]
+Edit = tuple[int, int, str]
 
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<params>\([^)]*\))?")
 

@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab.errors import KernelCompileError
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.source import Source, blank_comments, place
 from cudalab.language.syntax import Words
-from cudalab.language.tokens import tokenize
+from cudalab.language.tokens import Token, tokenize
 from cudalab.language.tree import Reader
 from cudalab.system import elf
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from cudalab.language.tokens import Token
-
 
 MAX_STATIC_SHARED = 48 << 10  # bytes of a kernel's __shared__ variables
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from cudalab.language.macros import Macro
+from cudalab.language.scopes import Node
+from cudalab.language.syntax import Words
 from cudalab.language.tokens import Token, closing
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.language.macros import Macro
-    from cudalab.language.scopes import Node
-    from cudalab.language.syntax import Words
-
-    Edit = tuple[int, int, str]
+Edit = tuple[int, int, str]
 
 CAST_WORDS = 24  # of `reinterpret_cast<TYPE>(` at most
 

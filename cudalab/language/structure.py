@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
 
 from cudalab.errors import KernelCompileError
-from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.language.scopes import Node
-    from cudalab.language.syntax import Words
-    from cudalab.language.tokens import Lines
+from cudalab.language.scopes import Node
+from cudalab.language.syntax import Words
+from cudalab.language.tokens import Lines, split
 
 _DEVICE = frozenset({"__global__", "__device__"})
 _VARIABLES = ("__managed__", "__constant__", "__device__")

@@ -6,18 +6,14 @@ of an `#if` are there. What is not understood is a node `unknown`, which nobody 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from cudalab.language.declarations import Declarations
 from cudalab.language.declarators import Declarators
 from cudalab.language.expressions import Expressions
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
 from cudalab.language.syntax import ASSEMBLY, ATTRIBUTES, KEYWORDS, Words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.language.tokens import Token
+from cudalab.language.tokens import Token
 
 _JUMPS = frozenset({"break", "continue", "goto"})
 

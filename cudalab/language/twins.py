@@ -6,22 +6,18 @@ under another name, with the edits of arithmetic.py, and device code uses that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from cudalab.language import arithmetic
 from cudalab.language.macros import Macro, read_body
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
 from cudalab.language.specifiers import type_of_id
 from cudalab.language.syntax import Words
+from cudalab.language.tokens import Token
 from cudalab.language.tree import Reader
 from cudalab.language.types import type_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from cudalab.language.tokens import Token
-
-    Edit = tuple[int, int, str]
+Edit = tuple[int, int, str]
 
 TWIN = "cudalab_exact_"
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from cudalab.errors import CudalabError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from cudalab.learn.path import Step
+from cudalab.learn.path import Step
 
 NAME = "progress.txt"
 HEAD = "# The steps of `cudalab learn`: done or skipped. Edit it as you like.\n"

@@ -6,10 +6,11 @@ No printing here: show.py prints what this module lays out.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from cudalab.backends.trace import Access
 from cudalab.language import source
 from cudalab.microscope.document import Document, access_costs
 from cudalab.microscope.profile import (
@@ -24,11 +25,6 @@ from cudalab.microscope.profile import (
 )
 from cudalab.output.grid import Column, Grid, percent
 from cudalab.output.listing import BAD, GOOD, QUIET, Cell, Listing, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from cudalab.backends.trace import Access
 
 BAR = 8  # columns of the bar beside a line
 CODE = 44  # columns for the source; if the margin leaves fewer, it is made narrower

@@ -6,12 +6,9 @@ those of the instructions that the GPU has executed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from cudalab.backends.trace import Place
+from cudalab.backends.trace import Place
 
 CAUSES = {
     "merged": "The compiler merges neighbouring accesses of a thread into one of 8 or 16 bytes.",

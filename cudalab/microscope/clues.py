@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from cudalab.backends.trace import Finding, Place
 from cudalab.language.tokens import CLOSING, Lines, Token, opening, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from cudalab.backends.trace import Finding, Place
 
 BIT_FIELDS = "bit fields"  # the detail of a race between two that share a word
 _CONDITIONAL = frozenset({"if", "for", "while", "switch"})

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from cudalab.backends.trace import Access, Kind, Place, Space
 from cudalab.microscope import causes
 from cudalab.microscope.profile import KernelProfile, Profile, passes
 from cudalab.output.grid import Column, Grid
-
-if TYPE_CHECKING:
-    from cudalab.backends.trace import Access, Kind, Place, Space
 
 # The quantities that both devices count, with their titles.
 QUANTITIES = {

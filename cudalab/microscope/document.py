@@ -6,16 +6,25 @@ docs/profile.md describes it. The fields are its keys, in its order.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
-from cudalab.backends.trace import Step  # noqa: TC001 - read at run time by `records`
-from cudalab.microscope.profile import Totals, ideal_passes, passes, ratio
+from cudalab.backends.trace import (
+    Access,
+    Branch,
+    LaunchTrace,
+    Place,
+    Step,
+)
+from cudalab.microscope.profile import (
+    KernelProfile,
+    Profile,
+    Totals,
+    VariantProfile,
+    ideal_passes,
+    passes,
+    ratio,
+)
 from cudalab.system import records
-from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
-
-if TYPE_CHECKING:
-    from cudalab.backends.trace import Access, Branch, LaunchTrace, Place
-    from cudalab.microscope.profile import KernelProfile, Profile, VariantProfile
+from cudalab.system.records import Scalar
 
 SCHEMA = "cudalab-profile/1"
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cudalab.backends.trace import Finding, Kind, Place, Thread
 from cudalab.microscope import order as ordering
 from cudalab.microscope.clues import BIT_FIELDS
 from cudalab.microscope.races import Advice, advice_on_race
-
-if TYPE_CHECKING:
-    from cudalab.backends.trace import Finding, Kind, Place, Thread
 
 NULL = "through a null pointer"  # detail of an access
 LEFT = "left"  # detail of a barrier: a thread has left the kernel without reaching it

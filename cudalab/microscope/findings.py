@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab.system import records
-from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+from cudalab.system.records import Scalar
 
 SCHEMA = "cudalab-sanitize/1"
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
 
+from cudalab.backends.trace import Place
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from cudalab.backends.trace import Place
-    from cudalab.microscope.profile import VariantProfile
-
+from cudalab.microscope.profile import VariantProfile
 
 SPILL = "spill"  # see predict/local_memory.py
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
+from cudalab.backends.trace import Looks, Place
 from cudalab.microscope.explanations import where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from cudalab.backends.trace import Looks, Place
 
 OWN = "the ends and values of some local variables"
 WHOLE = "whether what is copied whole or may be packed is aligned"

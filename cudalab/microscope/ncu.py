@@ -14,25 +14,22 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.trace import Access, Branch, Kind, LaunchTrace, Place, Space
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 from cudalab.language import source
 from cudalab.microscope import profile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
 
 INSTALLATIONS = Path("/opt/nvidia/nsight-compute")  # a folder for each version
 MAX_LAUNCHES = 200  # of a variant: each is run again for every group of counters

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from cudalab.backends.trace import Access, Branch
 from cudalab.language import source
 from cudalab.microscope import annotate, compare
 from cudalab.microscope.document import document
 from cudalab.microscope.profile import BANKS, KernelProfile, Line, Profile, VariantProfile
 from cudalab.output import web
+from cudalab.output.grid import Grid
 from cudalab.output.web import escaped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from cudalab.backends.trace import Access, Branch
-    from cudalab.output.grid import Grid
 
 STEPS_DRAWN = 64
 PLAYED_BANKS = 32  # of a warp's request; the rule for half warps has no picture

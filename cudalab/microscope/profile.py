@@ -7,26 +7,22 @@ it out for a terminal, page.py for a browser, document.py as JSON.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cudalab import runner
+from cudalab.backends.base import Device
+from cudalab.backends.trace import Access, Branch, Kind, LaunchTrace, Place, Space
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry
-from cudalab.labs.inputs import HostInputs
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, HostInputs, Size
 from cudalab.labs.sizes import in_words
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from cudalab.backends.base import Device
-    from cudalab.backends.trace import Access, Branch, Kind, LaunchTrace, Place, Space
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, HostInputs, Size
-    from cudalab.system.records import Scalar
+from cudalab.system.records import Scalar
 
 SECTOR_BYTES = 32
 IN_SECTORS = ("global", "local")  # what is moved in sectors

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cudalab.backends.trace import Finding
 from cudalab.microscope.clues import BIT_FIELDS
-
-if TYPE_CHECKING:
-    from cudalab.backends.trace import Finding
 
 INDEPENDENT_THREADS = (
     "Up to compute capability 6.x the lanes of a warp ran in step, and code of that time left the "

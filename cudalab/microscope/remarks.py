@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+from cudalab.backends.trace import Access
 from cudalab.microscope.explanations import KINDS
+from cudalab.microscope.findings import FindingRow
 from cudalab.microscope.profile import KernelProfile, Profile, ideal_passes, passes
 from cudalab.output.annotations import Annotation, Related, Rule
 from cudalab.output.grid import percent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from cudalab.backends.trace import Access
-    from cudalab.microscope.findings import FindingRow
 
 WORST = 3  # lines of a kernel
 WASTED = 0.1  # the share of a kernel's passes that a line must waste

@@ -7,35 +7,29 @@ explains. What no single run shows is judged by the answers of several.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cudalab import runner
 from cudalab.backends import open_device
-from cudalab.backends.base import overwrite
+from cudalab.backends.base import Device, overwrite
 from cudalab.backends.choice import host_device
-from cudalab.backends.trace import Finding, Looks, Place, Thread, needs_more
+from cudalab.backends.trace import Finding, Looks, Place, Tallies, Thread, needs_more
 from cudalab.errors import CudalabError, NotBuiltError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
 from cudalab.labs.compare import differing, show
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Array, Case
 from cudalab.language import source
 from cudalab.microscope.clues import with_clues
 from cudalab.microscope.explanations import explain
 from cudalab.microscope.findings import FindingRow, Findings, from_json
 from cudalab.microscope.looked import not_looked_at
-from cudalab.microscope.profile import texts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from cudalab.backends.base import Device
-    from cudalab.backends.trace import Tallies
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array, Case
-    from cudalab.microscope.profile import Data
+from cudalab.microscope.profile import Data, texts_of
 
 Identity = tuple[object, ...]  # equal for the same mistake
 

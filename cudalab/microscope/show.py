@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.microscope import annotate
 from cudalab.microscope.document import document
+from cudalab.microscope.profile import Profile
 from cudalab.output import terminal
-
-if TYPE_CHECKING:
-    from cudalab.microscope.profile import Profile
 
 
 def show(profile: Profile) -> None:

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends import open_device
 from cudalab.backends.choice import host_device
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError
+from cudalab.labs.inputs import Size
 from cudalab.microscope import sanitize
+from cudalab.microscope.findings import Findings
+from cudalab.microscope.profile import Data
+from cudalab.microscope.subject import Subject
 from cudalab.system.streams import prints_to_stderr
 from cudalab.system.supervise import supervise
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from cudalab.labs.inputs import Size
-    from cudalab.microscope.findings import Findings
-    from cudalab.microscope.profile import Data
-    from cudalab.microscope.subject import Subject
-
-    Guard = Callable[[Callable[[], int]], int]
+Guard = Callable[[Callable[[], int]], int]
 
 FULL_SPEED_S = 15.0  # for a kernel without the instrument, compiling included
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Literal
 
 Level = Literal["error", "warning", "note"]
 _COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,7 @@ from cudalab.errors import CudalabError, NoDeviceError, UsageError, install_comm
 from cudalab.output import svg
 from cudalab.output.charts import Changes, Columns, Ladder, OverSizes
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Array = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
 
 ROWS = 32  # maximum lines of a chart in text; if there are more classes, neighbours share a line
 WIDTH = 100  # for a file or a pipe, unless COLUMNS is set

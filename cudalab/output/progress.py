@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cudalab.output import notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cudalab.output.live import Waiting
 
 LONG_S = 1.0  # a stage that takes no longer is not worth a line

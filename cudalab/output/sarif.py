@@ -7,16 +7,13 @@ import json
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from cudalab.output.annotations import Annotation, Rule, from_root, root
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -7,16 +7,12 @@ white as on black, so a picture suits a light and a dark page.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from html import escape
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from cudalab.output.charts import Changes, Chart, Columns, Ladder, Line, OverSizes, Roofline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 WIDTH = 560  # of every picture, in its own unit, which is a pixel if nothing scales it
 PLOT_HEIGHT = 250

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from io import TextIOWrapper
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,8 +23,6 @@ from cudalab.output.page import Text as Prose
 from cudalab.output.prose import MAX_WIDTH, is_pipe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from cudalab.output.grid import Grid
     from cudalab.output.listing import Listing
 

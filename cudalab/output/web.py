@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.output import svg
+from cudalab.output.charts import Chart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from cudalab.output.charts import Chart
     from cudalab.output.grid import Grid
 
 ESSENTIAL = 8  # a column whose `keep` is less is not shown on a phone

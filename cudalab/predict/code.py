@@ -10,21 +10,17 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import nvcc
 from cudalab.language.quoted import QUOTED, unquoted
 from cudalab.language.source import Source, with_defines
 from cudalab.predict import kept
+from cudalab.predict.gpus import Gpu
 from cudalab.predict.instructions import BARRIER, Block, Instruction, Key
 from cudalab.predict.merging import merge
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from cudalab.predict.gpus import Gpu
 
 _ENTRY = re.compile(
     r"^\.(?:visible|weak) \.entry (\w+)\(.*?^\{\n(.*?)^\}", re.DOTALL | re.MULTILINE

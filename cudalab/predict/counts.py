@@ -6,28 +6,25 @@ import math
 import re
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cudalab import runner
 from cudalab.backends.base import Device, WrappedDevice
 from cudalab.backends.choice import host_device, host_features
 from cudalab.backends.cpu.check import CheckDevice
+from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, HostInputs, Size
 from cudalab.language import source
 from cudalab.microscope.profile import generated
+from cudalab.predict.instructions import Key
 from cudalab.predict.recorder import Recorder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.backends.trace import LaunchTrace
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, HostInputs, Size
-    from cudalab.predict.instructions import Key
 
 SAMPLE = 16  # blocks of a launch to trace
 MAX_TRACED = 512  # blocks of all launches: of many launches, each has a smaller sample

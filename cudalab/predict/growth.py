@@ -6,11 +6,12 @@ from contextlib import suppress
 from dataclasses import astuple
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.backends.choice import host_device, host_features
 from cudalab.backends.trace import LaunchTrace
 from cudalab.labs import registry
+from cudalab.labs.inputs import HostInputs, Size
 from cudalab.language import source
 from cudalab.predict import kept
 from cudalab.predict.counts import (
@@ -27,9 +28,6 @@ from cudalab.predict.counts import (
     recorded,
     traced,
 )
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import HostInputs, Size
 
 MAX_BYTES, MAX_FLOPS = 1 << 28, 1 << 30  # of an input whose kernels are counted at its own size
 WHOLE_BYTES = 1 << 21  # of one whose blocks are all traced

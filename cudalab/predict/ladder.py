@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.backends.choice import host_device, host_features
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
 from cudalab.language import source
 from cudalab.predict import model
 from cudalab.predict.code import Code, compiled
 from cudalab.predict.counts import Counts, Generated, Subject
+from cudalab.predict.gpus import Gpu
 from cudalab.predict.growth import counts_of
 from cudalab.predict.model import Constants, Work
 from cudalab.predict.recorder import Recorder
-from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
-    from cudalab.predict.gpus import Gpu
+from cudalab.system.records import Scalar
 
 # The time is within this factor of the prediction for nine in ten of the measured rungs:
 # docs/predict.md has a table, by `tools.predict.tables.intervals`.

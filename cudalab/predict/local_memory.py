@@ -10,19 +10,15 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import nvcc
 from cudalab.errors import CudalabError
+from cudalab.language.source import Source
 from cudalab.predict import code, kept
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from cudalab.language.source import Source
-
-    LocalAccess = tuple[str, int, str]  # file, line, "load", "store" or "spill"
+LocalAccess = tuple[str, int, str]  # file, line, "load", "store" or "spill"
 
 ARCH = "sm_90"
 _ACCESS = re.compile(

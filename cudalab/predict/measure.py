@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from cudalab.backends.base import Buffer, Device, DeviceInfo
+from cudalab.backends.meter import QueueMeter
 from cudalab.language import source
 from cudalab.predict.gpus import Gpu
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cudalab.backends.base import Buffer, Device, DeviceInfo
-    from cudalab.backends.meter import QueueMeter
-
-    Array = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
 
 SAMPLES = 5  # of each measurement; the median counts
 STEPS = 4096  # of a chain

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cudalab.predict.instructions import Block, Instruction
+from cudalab.predict.instructions import Block, Instruction
 
 WORD, WIDTHS = 4, (4, 2)  # bytes; words of a merged load
 LARGEST = 128  # of the alignments that count; an array is assumed to have the largest

@@ -6,20 +6,16 @@ Each term is the time that one part of the GPU would need alone; they overlap in
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, prod
-from typing import TYPE_CHECKING
 
+from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError
 from cudalab.predict.code import Code, chains, frequencies
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from cudalab.backends.trace import LaunchTrace
-    from cudalab.predict.counts import KernelCounts
-    from cudalab.predict.gpus import Gpu
-    from cudalab.predict.instructions import Key
+from cudalab.predict.counts import KernelCounts
+from cudalab.predict.gpus import Gpu
+from cudalab.predict.instructions import Key
 
 SECTOR_BYTES, LINE_BYTES = 32, 128
 BLOCK_SHARED = 1024  # bytes that the system takes of each block's shared memory

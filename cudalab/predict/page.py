@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cudalab.output import web
 from cudalab.output.charts import Ladder, Point, Roof, Roofline
@@ -11,12 +11,8 @@ from cudalab.output.charts import Rung as Bar
 from cudalab.output.grid import Column, Grid
 from cudalab.output.web import escaped
 from cudalab.predict import show
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.predict.gpus import Gpu
-    from cudalab.predict.ladder import Prediction, Rung
+from cudalab.predict.gpus import Gpu
+from cudalab.predict.ladder import Prediction, Rung
 
 FOOTER = """\
 <p>A prediction is not a measurement. The bytes are those that the model expects from DRAM and from

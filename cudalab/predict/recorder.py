@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,14 +12,11 @@ from cudalab.backends import base
 from cudalab.backends.facts import HOST
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError
+from cudalab.formats import Payload
 from cudalab.language.source import Source, parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from numpy.typing import DTypeLike
-
-    from cudalab.formats import Payload
 
 
 @dataclass(frozen=True)

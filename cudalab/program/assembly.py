@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from cudalab.language import ptx
 from cudalab.language.tokens import Token, closing, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.program.parsed import Parsed
-    from cudalab.program.pasted import Pasted
+from cudalab.program.parsed import Parsed
+from cudalab.program.pasted import Pasted
 
 
 def rewrite(parsed: Parsed, tokens: list[Token], pasted: Pasted) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,6 @@ from cudalab.program.options import folders_of, libraries_of
 from cudalab.system.cache import explain_full_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cudalab.program.loops import Preprocessor, Ways
 
 NVCC_FLAGS = (

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import stops_at_zero
 from cudalab.language import twins
-from cudalab.language.exact import Code, named_for
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Sequence
-
-    from cudalab.language.exact import Place
-    from cudalab.language.scopes import Node, Scope
-    from cudalab.program.parsed import Parsed
+from cudalab.language.exact import Code, Place, named_for
+from cudalab.language.scopes import Node, Scope
+from cudalab.program.parsed import Parsed
 
 
 def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from cudalab.language.expressions import ASSIGNMENTS
+from cudalab.language.macros import Macro
+from cudalab.language.scopes import Name, Node, Scope, Type
 from cudalab.language.syntax import Words
 from cudalab.language.tree import Reader
 from cudalab.language.types import NUMBERS, declared
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.language.macros import Macro
-    from cudalab.language.scopes import Name, Node, Scope, Type
 
 # How many of a function's first arguments are fragments.
 _CALLS = {"load_matrix_sync": 1, "fill_fragment": 1, "mma_sync": 4}

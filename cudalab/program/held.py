@@ -8,17 +8,13 @@ first error ends it, for what a program does about errors is not looked at.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from cudalab.language.macros import Macro, read_body
+from cudalab.language.scopes import Node, Scope
 from cudalab.language.tokens import set_of
 from cudalab.language.types import NUMBERS, type_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.language.scopes import Node, Scope
-    from cudalab.program.parsed import Parsed
+from cudalab.program.parsed import Parsed
 
 _LOOPS = ("for", "while", "do")
 _PLAIN = set_of(  # nodes that do no more than their parts

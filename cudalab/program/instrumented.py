@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import blas, cccl, compiler, parts
 from cudalab.backends.cpu.flags import for_programs
@@ -18,17 +18,12 @@ from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
 from cudalab.language.local_variables import EVERYWHERE
 from cudalab.program import order, runtime
+from cudalab.program.files import Part
 from cudalab.program.messages import Refused, explain
 from cudalab.program.options import for_host
-from cudalab.program.parsed import ONLY_LAUNCHED
+from cudalab.program.parsed import ONLY_LAUNCHED, Parsed
 from cudalab.program.rewrite import edited
 from cudalab.system.cache import explain_full_disk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.program.files import Part
-    from cudalab.program.parsed import Parsed
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _LAUNCH = re.compile(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from cudalab.language.macros import Macro
+from cudalab.language.scopes import Node
 from cudalab.language.source import quoted
+from cudalab.language.structure import Kernel
+from cudalab.language.syntax import Words
 from cudalab.language.tokens import split
 from cudalab.language.types import is_local
 from cudalab.program.parsed import Launch, Parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.language.macros import Macro
-    from cudalab.language.scopes import Node
-    from cudalab.language.structure import Kernel
-    from cudalab.language.syntax import Words
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,27 +10,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.flags import CUDA_RUNTIME
 from cudalab.backends.cpu.regions import Loops, loops
+from cudalab.backends.cpu.regions.blame import Place
 from cudalab.backends.cpu.regions.parts import declaration
+from cudalab.backends.cpu.regions.syntax import Function
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES
 from cudalab.backends.cpu.regions.words import read, spaced
 from cudalab.backends.cpu.tiers import LOOPS, described
 from cudalab.backends.cpu.toolchain import run
 from cudalab.language.tokens import Token, split
 from cudalab.program.launches import qualified
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from cudalab.backends.cpu.regions.blame import Place
-    from cudalab.backends.cpu.regions.syntax import Function
-    from cudalab.program.parsed import Launch, Parsed
+from cudalab.program.parsed import Launch, Parsed
 
 MOST_INSTANCES = 8  # of a template's loops
 _GROUPS = "cudalab/group_regions.h"  # for loops with cooperative groups

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from cudalab.backends.cpu.regions.blame import places
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program import linking
+from cudalab.program.files import File
 from cudalab.program.parsed import parse
 from cudalab.program.refusals import Lacking
 from cudalab.program.rewrite import refusal
 from cudalab.program.wording import readable
 from cudalab.system.cache import disk_full
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.program.files import File
 
 # A name or a header that the compiler does not know, in the words of g++ and clang++.
 _UNKNOWN = re.compile(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from cudalab.microscope.findings import FindingRow
-    from cudalab.program.files import File
+from cudalab.microscope.findings import FindingRow
+from cudalab.program.files import File
 
 
 class Names:

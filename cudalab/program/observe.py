@@ -15,10 +15,11 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from cudalab.backends.cpu import check, check_rows
 from cudalab.backends.cpu.check_module import Progress, load_runtime
@@ -26,13 +27,9 @@ from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place
 from cudalab.errors import CudalabError
 from cudalab.program import linking, order
+from cudalab.program.instrumented import Library
 from cudalab.system import elf
 from cudalab.system.machine import available_memory, resident_memory
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from cudalab.program.instrumented import Library
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
 KILL_AFTER_S = 30.0  # processor time for which a kernel is observed with --sanitize

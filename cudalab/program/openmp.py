@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.language.source import blank_comments
 from cudalab.output.notes import note
+from cudalab.program.files import File
 from cudalab.program.options import for_host
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.program.files import File
 
 OPTION = "-Xcompiler=-fopenmp"
 _USED = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b|\bomp_[a-z]\w*[ \t]*\(", re.MULTILINE)

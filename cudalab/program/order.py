@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from cudalab.backends.cpu import parts
+from cudalab.backends.cpu.check_rows import Tables
 from cudalab.backends.trace import Finding, Kind, Place, Thread
 from cudalab.language.source import blank_comments
 from cudalab.microscope.explanations import where
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from cudalab.backends.cpu.check_rows import Tables
-    from cudalab.program.files import File
+from cudalab.program.files import File
 
 _OWN_DEFAULT = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+CUDA_API_PER_THREAD_DEFAULT_STREAM\b", re.MULTILINE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cudalab.language import arithmetic
 from cudalab.language.macros import Macro, macros
@@ -14,12 +14,8 @@ from cudalab.language.syntax import Words
 from cudalab.language.tokens import Lines, Token, tokenize
 from cudalab.language.tree import Reader
 from cudalab.language.twins import declare
+from cudalab.program.files import File
 from cudalab.program.refusals import Lacking
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.program.files import File
 
 ONLY_LAUNCHED = "CUDALAB_ONLY_LAUNCHED"  # a macro of launch.h
 

@@ -8,15 +8,12 @@ use.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+from cudalab.language.macros import Macro
 from cudalab.language.tokens import CLOSING, OPENING, Token, closing, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from cudalab.language.macros import Macro
-    from cudalab.program.parsed import Parsed
+from cudalab.program.parsed import Parsed
 
 _ASM = frozenset({"asm", "__asm__", "__asm"})
 _DEEPEST = 20  # macros within macros

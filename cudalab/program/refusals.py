@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from cudalab.errors import NoDeviceError
 from cudalab.program.typos import close_header, meant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
     from cudalab.language.tokens import Token
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Sequence
 
 from cudalab.errors import KernelCompileError
 from cudalab.language.nvcc_rules import LIBRARY, File, of_host
 from cudalab.language.types import is_local
+from cudalab.program.parsed import Parsed
 from cudalab.program.typos import is_known
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from cudalab.program.parsed import Parsed
 
 _SPACES = frozenset({"__device__", "__constant__", "__managed__"})
 _IN_FRONT = frozenset({"", ";", "}", "{", "static", "inline", "__device__", "__host__"})

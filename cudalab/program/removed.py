@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from cudalab.backends.cpu import cccl
+from cudalab.language.tokens import Token
 from cudalab.output.notes import note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.language.tokens import Token
-    from cudalab.program.parsed import Parsed
+from cudalab.program.parsed import Parsed
 
 # What CUDA has removed and many old programs use, and what takes its place.
 _WARP = "its form with a mask, such as __shfl_sync"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.trace import Looks
 from cudalab.language.source import lines_of
 from cudalab.microscope.annotate import number, share
 from cudalab.microscope.explanations import NULL, explain, where
@@ -21,14 +22,9 @@ from cudalab.microscope.show import show
 from cudalab.output import terminal
 from cudalab.output.annotations import Annotation, Level, Rule
 from cudalab.program import unchecked
+from cudalab.program.files import File
 from cudalab.program.naming import Names
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from cudalab.backends.trace import Looks
-    from cudalab.program.files import File
-    from cudalab.program.observe import Observed
+from cudalab.program.observe import Observed
 
 LAUNCHES_SHOWN = 24  # those that are alike count as one
 NUMBERS_SHOWN = 3

@@ -7,12 +7,13 @@ to a section of its own. Lines keep their numbers; strings and comments are neve
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from cudalab.errors import NoDeviceError
 from cudalab.language import local_variables, lockstep, shared
 from cudalab.language.device_functions import File as Functions
 from cudalab.language.macros import read_body
-from cudalab.language.scopes import BASIC
+from cudalab.language.scopes import BASIC, Scope
 from cudalab.language.source import quoted
 from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
@@ -28,16 +29,10 @@ from cudalab.program import (
     tiles,
     unchecked,
 )
+from cudalab.program.files import File
 from cudalab.program.launches import Known, short_name
 from cudalab.program.parsed import Launch, Parsed, parse, read
 from cudalab.program.pasted import Pasted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.errors import NoDeviceError
-    from cudalab.language.scopes import Scope
-    from cudalab.program.files import File
 
 
 def edited(

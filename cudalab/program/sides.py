@@ -7,17 +7,13 @@ may call, has both texts, and asks when it runs where it is.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from cudalab.language.scopes import Node
 from cudalab.language.source import quoted
+from cudalab.language.tokens import Token
 from cudalab.output.notes import note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.language.scopes import Node
-    from cudalab.language.tokens import Token
-    from cudalab.program.parsed import Parsed
+from cudalab.program.parsed import Parsed
 
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b")
 _BEGIN = re.compile(r"[ \t]*#[ \t]*if")

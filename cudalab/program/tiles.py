@@ -8,18 +8,14 @@ gathers from the lanes' fragments before and gives back afterwards.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from cudalab.language.scopes import Node, Scope
+from cudalab.language.syntax import Words
 from cudalab.program.fragments import Purity, Stretch, is_fragment, is_made
+from cudalab.program.parsed import Parsed
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.language.scopes import Node, Scope
-    from cudalab.language.syntax import Words
-    from cudalab.program.parsed import Parsed
-
-    Edit = tuple[int, int, str]
+Edit = tuple[int, int, str]
 
 
 def rewrite(files: Sequence[Parsed], scope: Scope) -> None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from cudalab.language.source import quoted
-from cudalab.language.tokens import Lines, closing, opening, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from cudalab.language.tokens import Token
-    from cudalab.program.parsed import Parsed
+from cudalab.language.tokens import Lines, Token, closing, opening, tokenize
+from cudalab.program.parsed import Parsed
 
 # What a program counts on: bytes that are copied or set, memory that is made or given back, and
 # which device is used.

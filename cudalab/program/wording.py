@@ -9,17 +9,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from cudalab.program.files import File
 from cudalab.program.refusals import is_cuda_name
 from cudalab.program.typos import close, close_header, meant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.program.files import File
 
 RUNTIME = "/cpu/runtime/"
 _MESSAGE = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from cudalab.errors import InputError, UsageError, nearest
 from cudalab.formats import InputStream, Payload, as_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from numpy.typing import ArrayLike, DTypeLike
 
     from cudalab.labs.base import Lab

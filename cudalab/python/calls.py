@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,25 +19,23 @@ import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import DEVICES, open_device
+from cudalab.backends.base import Device
 from cudalab.errors import CudalabError, InputError, UsageError, nearest
 from cudalab.formats import InputStream, write_all
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Array, Size
 from cudalab.labs.sizes import in_words
 from cudalab.microscope import document, findings
+from cudalab.microscope.document import Document
+from cudalab.microscope.findings import Findings
 from cudalab.python import arrays
 from cudalab.python.command import call, error_of, finished, without_folder
 from cudalab.python.page import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from numpy.typing import ArrayLike
 
-    from cudalab.backends.base import Device
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Array, Size
-    from cudalab.microscope.document import Document
-    from cudalab.microscope.findings import Findings
 
 _log = logging.getLogger("cudalab")
 

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab.errors import (
     CudalabError,
@@ -17,9 +17,6 @@ from cudalab.errors import (
     TimeLimitError,
     UsageError,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # -P: a folder named cudalab in the current one is not the package.
 COMMAND = [sys.executable, "-P", "-m", "cudalab"]

@@ -7,16 +7,13 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.errors import NotBuiltError, ToolchainError
 from cudalab.output.notes import note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 READ_ONLY = "CUDALAB_CACHE_READ_ONLY"  # set if a grader has filled the cache
 CLOSED = "closed"  # its value once a process cannot compile any more

@@ -9,14 +9,11 @@ import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 QUERY_SECONDS = 10.0
 ENDING_S = 3.0  # for which some systems keep the lock of a process that has ended

@@ -12,16 +12,13 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from cudalab.errors import CudalabError, KernelError, TimeLimitError, end_by_closed_pipe
 from cudalab.output.notes import clear
 from cudalab.system.processes import Process, Turns, descendants
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
 
 # The file descriptor to which the signal handler of a crashing kernel writes the location.
 CRASH_FD = "CUDALAB_CRASH_FD"

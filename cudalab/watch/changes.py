@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from cudalab.checker.verdicts import Report, Status
 from cudalab.watch.facts import Fact, Grade
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from cudalab.watch.ladder import Place
+from cudalab.watch.ladder import Place
 
 PRINTED = 10  # lines of a program
 

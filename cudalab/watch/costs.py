@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from cudalab.microscope.profile import KernelProfile, Profile
 from cudalab.microscope.remarks import of_profile
 from cudalab.output.grid import percent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.microscope.profile import KernelProfile, Profile
 
 COSTS, FINDINGS = "costs.json", "findings.jsonl"  # the files of a worker in its box
 DIVERGENT = 0.1  # the share of a kernel's branches that a line must split to be named

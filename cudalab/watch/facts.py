@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 from cudalab.checker.outputs import explained, headline_of
 from cudalab.checker.verdicts import Report, Stage, Status
 from cudalab.microscope.findings import FindingRow, grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from cudalab.watch.costs import Costs
+from cudalab.watch.costs import Costs
 
 MAX_ERRORS = 3  # of a compiler
 MAX_DETAILS = 4  # lines about a wrong answer

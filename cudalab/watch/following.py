@@ -8,12 +8,9 @@ counts once it has stayed the same between two looks. A text that cannot be comp
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+from pathlib import Path
 
 LOOK_S = 0.1  # between two looks
 PATIENCE_S = 1.0  # for the rest of a text that cannot be complete

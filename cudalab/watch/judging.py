@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cudalab.checker import cases, judge
+from cudalab.checker.cases import Plan, Test
 from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import sanitizing
 from cudalab.checker.verdicts import OUT_OF_TIME, Report, Stage
 from cudalab.errors import HeaderError
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case
+from cudalab.watch.costs import Costs
 from cudalab.watch.resident import NO_SANDBOX, Desk, ResidentKernel
 from cudalab.watch.sizes import MAX_ELEMENTS, MAX_ORDER, is_small
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cudalab.checker.cases import Plan, Test
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case
-    from cudalab.watch.costs import Costs
 
 DEVICE = "cpu"
 SEED = 0  # the same inputs for each version, so that a verdict changes only with the file

@@ -8,17 +8,13 @@ memory, split branches, barriers. A kernel stands at the rung whose counts its o
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING
 
 from cudalab.labs import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 
 ALIKE = math.log(2) / 2  # the mean of |log(a/b)| over all counts, up to which two are alike
 SMALL = 16.0  # added to both counts, so that few of them weigh little

@@ -12,25 +12,22 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.program import instrumented, observe, reports
 from cudalab.program.files import File, gather
+from cudalab.program.instrumented import Library
+from cudalab.program.observe import Observed
 from cudalab.program.options import folders_of
+from cudalab.program.reports import Verdict
 from cudalab.program.toolkit.rebuild import parts_of
 from cudalab.watch.changes import Version
 from cudalab.watch.costs import costs_of
 from cudalab.watch.facts import Fact, of_compiler, of_costs, of_findings, placed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.program.instrumented import Library
-    from cudalab.program.observe import Observed
-    from cudalab.program.reports import Verdict
 
 RUN_S = 4  # a program may take so many times the limit of a launch
 LOOK_S = 0.01  # between two looks at whether it has ended

@@ -12,12 +12,16 @@ code still runs in children of the worker, with the limits and the filter of sys
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
 from cudalab.backends.cpu import compiler
+from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_regular
+from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import Sandbox, remove
 from cudalab.checker.submit.kernel import MAX_FINDINGS_BYTES, TIMING_LIMITS, Kernel, copy_input
 from cudalab.checker.submit.reports import OUT, Reply
@@ -25,20 +29,13 @@ from cudalab.checker.submit.session import Session
 from cudalab.checker.submit.submission import CRASHES, Attempt, Trial, copy_made, copy_runtime
 from cudalab.checker.verdicts import OUT_OF_TIME
 from cudalab.errors import KernelError
+from cudalab.labs.inputs import Case
 from cudalab.microscope.findings import Findings
 from cudalab.microscope.sanitize import crash_row
 from cudalab.system.cache import READ_ONLY
 from cudalab.watch.costs import COSTS, FINDINGS, Costs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from cudalab.checker.sandbox.box import Box
-    from cudalab.checker.sandbox.running import Limits, Outcome
-    from cudalab.labs.inputs import Case
-
-    Anything = TypeVar("Anything")
+Anything = TypeVar("Anything")
 
 NO_SANDBOX = Sandbox("none", "your own file on your own machine")
 WORKER = "cudalab.watch.worker"

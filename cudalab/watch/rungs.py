@@ -12,18 +12,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.backends.cpu.key import cached
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case
 from cudalab.language import source
 from cudalab.microscope import profile
 from cudalab.watch.ladder import rungs_for
 from cudalab.watch.sizes import BLOCKS, LAUNCHES, small_sizes
-
-if TYPE_CHECKING:
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case
 
 LIMIT_S = 600.0  # for all rungs of a lab, compiling included
 KILL_AFTER_S = 60.0  # for one

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case, Size
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case, Size
 
 MAX_ELEMENTS = 4096  # of an input
 # What is counted, the same for each version, unlike what a budget allows: blocks of a launch, and

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cudalab.errors import CudalabError
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
 from cudalab.language import source
 from cudalab.watch import judging
 from cudalab.watch.changes import Version, verdict_of, was_observed
 from cudalab.watch.facts import facts_of
+from cudalab.watch.judging import Judgement
 from cudalab.watch.ladder import Place, place_of, rungs_for
+from cudalab.watch.resident import Desk
 from cudalab.watch.rungs import Counts, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.watch.judging import Judgement
-    from cudalab.watch.resident import Desk
 
 
 @dataclass

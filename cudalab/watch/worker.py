@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab import labs
 from cudalab.backends.base import OnlyBuilds
@@ -21,19 +22,15 @@ from cudalab.checker.submit import confine, worker
 from cudalab.checker.submit.reports import OUT
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 from cudalab.microscope import profile, sanitize
+from cudalab.microscope.profile import Data
 from cudalab.microscope.supervised import guarded
 from cudalab.system.machine import processor_name
 from cudalab.watch.costs import COSTS, FINDINGS, Costs, costs_of
 from cudalab.watch.sizes import BLOCKS, LAUNCHES, small_sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
-    from cudalab.microscope.profile import Data
 
 BANKS = 32
 

@@ -25,24 +25,20 @@ import random
 import signal
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import SimpleQueue
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
 from cudalab.system.machine import usable_cores
 from tools import results
 from tools.mutants import rules, sometimes, tables, witness
+from tools.mutants.rules import Mutant
 from tools.mutants.verdicts import verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from tools.mutants.rules import Mutant
 
 
 def main() -> None:

@@ -9,18 +9,14 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
 from cudalab.language import source
-from cudalab.language.tokens import closing, closing_angle, opening, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.language.tokens import Token
+from cudalab.language.tokens import Token, closing, closing_angle, opening, tokenize
 
 PER_VARIANT = 40  # of simple mistakes
 SOMETIMES_PER_VARIANT = 24  # of mistakes that show only sometimes (sometimes.py)

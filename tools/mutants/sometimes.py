@@ -9,29 +9,24 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
 from cudalab.language import source
-from cudalab.language.tokens import closing, opening, tokenize
+from cudalab.language.tokens import Token, closing, opening, tokenize
 from tools.mutants.rules import (
     BARRIERS,
     OPERATORS,
     SEED,
     SOMETIMES_PER_VARIANT,
     Made,
+    Mutant,
     changes,
     drawn,
     mutant,
     operand,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.language.tokens import Token
-    from tools.mutants.rules import Mutant
 
 SIZE = re.compile(r"\b(?:unsigned|int|size_t)\s+(n|rows|cols|m|items|num_items)\b(?!\s*\()")
 NEXT_LINE = "\n#line "

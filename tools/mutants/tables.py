@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.labs import registry
 from tools import results
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tools.mutants.rules import Mutant
+from tools.mutants.rules import Mutant
 
 FOLDER = results.FOLDER / "mutants"
 VERDICTS = FOLDER / "cpu.json"

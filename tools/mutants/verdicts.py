@@ -11,15 +11,16 @@ import resource
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cudalab import labs
 from cudalab.backends import open_device
-from cudalab.backends.base import OnlyBuilds, build
+from cudalab.backends.base import Device, Module, OnlyBuilds, build
 from cudalab.checker import cases, correct
 from cudalab.checker.submit import reports, worker
 from cudalab.checker.submit.guard import GuardedDevice
@@ -27,20 +28,15 @@ from cudalab.checker.submit.kernel import RUNS
 from cudalab.checker.submit.looking import orders
 from cudalab.errors import CudalabError, InputError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, HostInputs, Size
 from cudalab.language import source
+from cudalab.language.source import Source
 from cudalab.microscope.sanitize import Report
 from cudalab.microscope.subject import Subject
 from cudalab.microscope.supervised import look
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from cudalab.backends.base import Device, Module
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, HostInputs, Size
-    from cudalab.language.source import Source
-    from tools.mutants.rules import Mutant
+from tools.mutants.rules import Mutant
 
 SEED = 1
 CPU_SECONDS = 8  # of a mutant's tests: an endless loop counts as rejected

@@ -14,28 +14,25 @@ import resource
 import signal
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cudalab import labs
 from cudalab.backends import open_device
+from cudalab.backends.base import Device
 from cudalab.checker import cases
 from cudalab.checker.submit import worker
 from cudalab.errors import CudalabError
 from cudalab.labs import registry, sizes
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.solve.teaching import SOME
 from cudalab.language import source
 from tools.mutants import verdicts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cudalab.backends.base import Device
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
-    from tools.mutants.rules import Mutant
+from tools.mutants.rules import Mutant
 
 INPUT_SECONDS = 10  # of the processor, for one input: many times what an original needs
 SANITIZED_SECONDS = 40

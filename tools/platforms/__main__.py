@@ -19,18 +19,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cudalab.checker import verdicts
 from cudalab.checker.platforms import results as written
+from cudalab.checker.verdicts import Report
 from tools import results
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cudalab.checker.verdicts import Report
 
 HERE = Path(__file__).parent
 READ = results.FOLDER / "platforms" / "read.json"

@@ -29,17 +29,14 @@ were.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.bench.document import load
 from tools.predict import outside, part, tables
 from tools.predict.counting import again, count, count_again, count_others, count_targets, planted
 from tools.predict.fitting import fit
 from tools.predict.stored import add, gpu_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COMMANDS: dict[str, Callable[..., object]] = {
     "count": lambda *texts: count(dict(map(shares, texts))),

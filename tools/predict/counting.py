@@ -10,13 +10,16 @@ from dataclasses import asdict, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cudalab import labs
 from cudalab.backends.choice import host_features
 from cudalab.bench.results import commit
 from cudalab.bench.suite import own_variant, shown_case
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.predict import growth, ladder
 from cudalab.predict.counts import Generated
@@ -31,11 +34,6 @@ from tools.predict.stored import (
     size_of,
     targets,
 )
-
-if TYPE_CHECKING:
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
 
 PLANTED = results.ROOT / "tests" / "predict" / "planted_stride.cu"
 PLANTED_IN = "reduce"

@@ -11,20 +11,18 @@ import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cudalab.backends.cpu.check import CheckDevice
+from cudalab.backends.trace import LaunchTrace
 from cudalab.bench.results import commit
 from cudalab.language import source
 from cudalab.predict import counts, gpus, ladder
 from cudalab.predict.code import compiled
 from tools import results
 from tools.predict.stored import FOLDER
-
-if TYPE_CHECKING:
-    from cudalab.backends.trace import LaunchTrace
 
 PATH = FOLDER / "sgemm.json"
 GPU = "a6000"

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.backends import choose_device, facts
+from cudalab.bench.document import Document
 from cudalab.bench.opening import opened_alone
 from cudalab.bench.suite import Request, Suite
 from cudalab.output import live
 from tools import results
 from tools.predict.stored import add
 from tools.studies.multiprocessors import part_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.bench.document import Document
 
 
 def measure(count: int, seconds: float, names: Sequence[str], device: str = "auto") -> Document:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING
 
 from cudalab.predict import model
-from tools.predict.stored import number_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from cudalab.predict.gpus import Gpu
-    from cudalab.predict.model import Constants
-    from tools.predict.stored import Pair
+from cudalab.predict.gpus import Gpu
+from cudalab.predict.model import Constants
+from tools.predict.stored import Pair, number_of
 
 TIE = 0.05  # rungs that were measured closer than this have no order
 NEAR = 1.5  # a factor, between a prediction and a measurement, that counts as right

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab import labs
-from cudalab.bench.document import load
+from cudalab.bench.document import Document, load
 from cudalab.bench.suite import shown_case
 from cudalab.errors import CudalabError
+from cudalab.labs.inputs import Size
 from cudalab.predict import gpus
+from cudalab.predict.gpus import Gpu
 from cudalab.predict.ladder import Prediction, Rung
 from cudalab.system import records
 from tools import results
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.bench.document import Document
-    from cudalab.labs.inputs import Size
-    from cudalab.predict.gpus import Gpu
 
 FOLDER = results.FOLDER / "predict"
 FITTED_ON = "nvidia-h100-80gb-hbm3"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.predict import gpus, ladder, model
+from cudalab.predict.gpus import Gpu
 from cudalab.predict.model import Constants
 from tools import results
 from tools.predict import outside
 from tools.predict.scores import NEAR, Score, ladders, off, recomputed, score, total
 from tools.predict.stored import FITTED_ON, FOLDER, Pair, gpu_of, measured, pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.predict.gpus import Gpu
 
 CONSTANTS = {
     "overlap": ("*p*", "how far the parts of the GPU overlap"),

@@ -18,24 +18,20 @@ import random
 import tempfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.checker.grading.batch import judge_one
 from cudalab.checker.grading.task import Task
 from cudalab.checker.options import JudgingOptions
-from cudalab.checker.verdicts import Status, Why
+from cudalab.checker.verdicts import Report, Status, Why
 from cudalab.language import source
 from cudalab.system.machine import usable_cores
 from tools import results
 from tools.mutants.__main__ import variants
 from tools.right.styles import STYLES, File
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.checker.verdicts import Report
 
 SEED = 1
 DRAWN = 3  # styles of each variant, besides the one that it has

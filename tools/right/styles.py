@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from cudalab.language.tokens import closing, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cudalab.language.tokens import Token
+from cudalab.language.tokens import Token, closing, tokenize
 
 HEADER_END = "// ///\n"
 _NAME = re.compile(r"\b([A-Za-z_]\w*)\s*$")

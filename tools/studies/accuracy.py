@@ -10,28 +10,24 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import open_device
+from cudalab.backends.base import Device
 from cudalab.bench.results import environment
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
-from cudalab.labs.inputs import HostInputs
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Array, HostInputs
 from tools import results
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cudalab.backends.base import Device
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array
-
-    Rng = np.random.Generator
-    Errors = tuple[float, float]
+Rng = np.random.Generator
+Errors = tuple[float, float]
 
 SIZES = {"cpu": 256, "cuda": 1024}  # of products
 UNKNOWNS = {"cpu": 200, "cuda": 1000}

@@ -16,18 +16,14 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import nvcc
 from cudalab.microscope import ncu
 from tools import results
+from tools.results import Json
 from tools.studies import counters, sass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tools.results import Json
 
 PROGRAM = Path(__file__).with_name("shared_atomics.cu")
 COUNTER = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"

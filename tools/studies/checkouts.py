@@ -16,11 +16,11 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import exp, inf, log
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.results import commit
@@ -28,10 +28,7 @@ from tools import programs, results
 from tools.results import table
 from tools.studies.tiers import variants
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    Timed = Callable[["Checkout"], float]
+Timed = Callable[["Checkout"], float]
 
 STORED = results.FOLDER / "checkouts" / "cpu.json"
 TURNS = 5

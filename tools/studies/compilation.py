@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.labs import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cudalab.labs.inputs import Case
+from cudalab.labs.inputs import Case
 
 PROCESSES = 12
 

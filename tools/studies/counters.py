@@ -21,31 +21,28 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab import labs, runner
 from cudalab.backends import open_device
 from cudalab.backends.choice import host_features
+from cudalab.backends.trace import LaunchTrace
 from cudalab.bench.results import commit
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.language import source
 from cudalab.microscope import ncu, profile
 from tools import results
 from tools.studies import causes
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.backends.trace import LaunchTrace
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
-
-    Counts = dict[str, Any]
+Counts = dict[str, Any]
 
 # One size that tiles and blocks cover exactly, and one that they do not.
 SIZES: dict[str, tuple[Size, Size]] = {

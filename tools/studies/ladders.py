@@ -16,23 +16,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import labs
-from cudalab.bench.document import load
+from cudalab.bench.document import Document, Environment, Row, Table, load
 from cudalab.labs import registry
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 from tools import results
 from tools.studies.compilation import fill_cache
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.bench.document import Document, Environment, Row, Table
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
 
 SAMPLES = ("rounds", "samples_ms", "clocks_mhz", "discarded")  # a row's lists, one item per sample
 COLUMNS = ["lab", "n", "first rung, ms", "fastest, ms", "times as fast", "reaches"]

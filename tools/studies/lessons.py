@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
+from cudalab.labs.header import Variant
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from cudalab.labs.header import Variant
 
 SHORTEST, LONGEST = 6, 15  # lines of an excerpt
 FEW = 3  # new lines of a variant's own file; the idea is then in a header

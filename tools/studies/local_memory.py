@@ -14,18 +14,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import nvcc
 from cudalab.microscope import ncu
 from tools import results
+from tools.results import Json
 from tools.studies import counters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tools.results import Json
 
 PROGRAM = Path(__file__).with_name("local_memory.cu")
 FOLDER = results.FOLDER / "local-memory"

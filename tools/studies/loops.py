@@ -14,31 +14,28 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cudalab import labs, runner
+from cudalab.backends.base import Dim
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.formats import InputStream
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
 from cudalab.language import source
 from cudalab.system.machine import processor_name
 from tools import results
 from tools.results import table
 from tools.studies.opencl import Pocl
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cudalab.backends.base import Dim
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
 
 # Variants with barriers or warp operations, and sizes.
 FOLDER = Path(__file__).parent

@@ -17,33 +17,30 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from cudalab import labs
 from cudalab.backends import choose_device, facts, open_device
+from cudalab.backends.base import Device
 from cudalab.backends.meter import open_meter
 from cudalab.bench.measure import COLD, Candidate, Sampler
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.base import Job
+from cudalab.labs.header import Variant
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.sizes import in_words
 from tools import results
+from tools.results import Json
 from tools.studies.compilation import fill_cache
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.base import Device
-    from cudalab.labs.header import Variant
-    from tools.results import Json
 
 PARTS = (114, 72, 40)
 ROUNDS = 40

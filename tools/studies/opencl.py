@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from cudalab.backends.base import Dim
+from cudalab.backends.base import Dim
 
 # PoCL reads these when it is loaded; compiled kernels stay in memory.
 os.environ.update(POCL_MAX_PTHREAD_COUNT="1", POCL_KERNEL_CACHE="0", PYOPENCL_NO_CACHE="1")

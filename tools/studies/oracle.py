@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from tools.results import ROOT, read, table
-
-if TYPE_CHECKING:
-    from tools.results import Json
+from tools.results import ROOT, Json, read, table
 
 STORED = ROOT / "docs" / "results" / "oracle"
 

@@ -13,25 +13,22 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab.backends import open_device
+from cudalab.backends.base import Device
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.language import source
 from cudalab.microscope import ncu
 from tools import results
 from tools.studies import counters
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.base import Device
-
-    Pattern = list[int | None]  # the item of each lane; None: it takes no part
-    Row = dict[str, Any]
+Pattern = list[int | None]  # the item of each lane; None: it takes no part
+Row = dict[str, Any]
 
 KERNELS = Path(__file__).with_name("shared_patterns.cu")
 TYPES = {4: "unsigned", 8: "uint2", 16: "uint4"}

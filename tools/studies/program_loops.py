@@ -16,11 +16,12 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from math import exp, log
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from cudalab.backends.choice import host_device
 from cudalab.checker.submit.judged_run import JudgedRun
@@ -29,9 +30,6 @@ from cudalab.program import loops
 from cudalab.program.build import executable
 from tools import programs, results
 from tools.results import table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LIMIT_S = 60
 TIMES = 3  # at most, for a program whose seed is the second in which it starts

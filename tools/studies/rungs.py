@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab import explain, labs
+from cudalab.bench.document import Document
 from cudalab.labs import registry
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 from cudalab.language import source
 from cudalab.output.page import Drawing, Heading, Text
 from tools import results
 from tools.studies import ladders as measured_ladders
 from tools.studies import lessons
 from tools.studies.ladders import SIDES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from pathlib import Path
-
-    from cudalab.bench.document import Document
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
 
 INTRODUCTION = """\
 Each rung of a ladder has one idea more than the one before. A section below says what the idea is,

@@ -15,17 +15,14 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.backends.cuda import nvcc
 from cudalab.labs import registry
 from cudalab.language import source
 from tools.studies import counters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ARCHITECTURE = "sm_90a"
 _KERNEL = re.compile(r"\s*Function : (\S+)")

@@ -13,23 +13,20 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab import labs
 from cudalab.bench.document import load
 from cudalab.bench.measure import Status
 from cudalab.errors import ExitCode
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from tools import results
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from cudalab.labs.inputs import Case, Size
-    from tools.results import Json
+from tools.results import Json
 
 SECONDS = "1"  # of sampling for a table
 RUNS_SHOWN = 3

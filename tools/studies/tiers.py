@@ -15,24 +15,20 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from cudalab import labs, runner
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.formats import InputStream
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 from cudalab.labs.solve.spectrum import RefusalError
 from cudalab.language import source
 from cudalab.system.machine import processor_name
 from tools import results
 from tools.results import table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
 
 STORED = results.FOLDER / "tiers" / "cpu.json"
 # Sizes at which tiles and blocks end, and beyond them: an order, or a length.

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
 from time import process_time
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from cudalab import labs, runner
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ENOUGH_S = 0.04  # of CPU time, for one measurement
 TIMES = 3

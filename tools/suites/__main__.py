@@ -19,20 +19,15 @@ import tempfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.microscope import findings
 from cudalab.system.machine import usable_cores
 from tools import results
 from tools.measure import COMMAND
-from tools.sanitize import FOLDER, kept, row
+from tools.sanitize import FOLDER, Kinds, kept, row
 from tools.suites import cases, gpuverify, known, world
-from tools.suites.program import RIGHT, WANTED
+from tools.suites.program import RIGHT, WANTED, Program, Suite
 from tools.world.run import limited
-
-if TYPE_CHECKING:
-    from tools.sanitize import Kinds
-    from tools.suites.program import Program, Suite
 
 LIMIT_S = 60  # of the processor's time, for each run
 LONGEST_S = 10 * LIMIT_S  # others use the processor, too

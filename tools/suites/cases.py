@@ -6,14 +6,10 @@ The single mistakes lie in a folder `cases`, beside the clones, which is no repo
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from tools.suites.program import RIGHT, Program, Suite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 WRONG = "wrong"
 # How long a loop without an end may take; asked for with it, memory that is never freed is wrong.

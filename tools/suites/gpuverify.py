@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from tools.suites.program import RIGHT, Program, Suite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ABOUT = (
     "the kernels of `testsuite/CUDA` but for those about annotations, each with a host program "

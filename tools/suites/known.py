@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from tools.suites.program import RIGHT, Program, Suite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NVIDIA = {
     "Memcheck/memcheck_demo": "out of bounds",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tools.suites.program import RIGHT, Program, Suite
 from tools.world import programs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ABOUT = (
     "the programs of [tools/world/programs.toml](../tools/world/programs.toml) that print on the "

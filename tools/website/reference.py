@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from html import escape
 from textwrap import dedent
 from typing import TYPE_CHECKING
@@ -11,15 +12,12 @@ import click
 
 from cudalab import explain, labs
 from cudalab.cli.app import cli
-from cudalab.output.page import Commands, Drawing, Heading, Text
+from cudalab.output.page import Commands, Drawing, Heading, Part, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-    from cudalab.output.page import Part
 
 _RUN_BY_LAB = ("gen", "verify")  # groups: their commands stand on the pages of the labs
 _QUOTED = re.compile(r"(`[^`]*`)")

@@ -9,10 +9,12 @@ import inspect
 import json
 import re
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from cudalab.bench import document as bench
 from cudalab.checker import doctor, selftest, verdicts
@@ -23,10 +25,6 @@ from cudalab.microscope.findings import Findings
 from cudalab.predict.ladder import Predictions
 from tools import results
 from tools.results import table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 FOLDER = results.ROOT / "cudalab" / "schemas"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -16,18 +16,14 @@ import re
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.bench.results import commit
 from tools import results
 from tools.results import Json, table
 from tools.world import programs
 from tools.world.masks import close, masked, same_lines
-from tools.world.programs import STORED
+from tools.world.programs import STORED, Program
 from tools.world.run import EXECUTABLE
-
-if TYPE_CHECKING:
-    from tools.world.programs import Program
 
 VERDICTS = {  # those of a program that ends on both devices come first
     "same": "same",

@@ -16,13 +16,10 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tools import results
+from tools.results import Json
 from tools.world.run import limited
-
-if TYPE_CHECKING:
-    from tools.results import Json
 
 TABLE = Path(__file__).with_name("makefiles.toml")
 STORED = results.FOLDER / "world" / "makefiles.json"

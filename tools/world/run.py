@@ -14,16 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tools.world import programs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tools.world.programs import Program
+from tools.world.programs import Program
 
 EXECUTABLE = "program.out"
 Row = dict[str, object]

@@ -19,21 +19,17 @@ import subprocess
 import tempfile
 import time
 import tomllib
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import exp, log
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
 from cudalab.program.build import executable
 from tools import results
+from tools.results import Json
 from tools.world.programs import programs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tools.results import Json
 
 TABLE = Path(__file__).with_name("speed.toml")
 STORED = results.FOLDER / "world" / "speed.json"

@@ -43,32 +43,29 @@ import random
 import time
 import weakref
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudalab.backends.base import Buffer, Dim, Kernel
 from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, Progress, load_runtime
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, parts
+from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.tally import add_tally
 from cudalab.backends.cpu.toolchain import find_compiler
-from cudalab.backends.trace import Looks, Place
+from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
+from cudalab.formats import Payload
 from cudalab.language import source as sources
+from cudalab.language.source import Source
 from cudalab.system.processes import MAX_WAIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from numpy.typing import DTypeLike
-
-    from cudalab.backends.base import Buffer, Dim, Kernel
-    from cudalab.backends.cpu.meter import CpuMeter
-    from cudalab.backends.trace import Finding, LaunchTrace
-    from cudalab.formats import Payload
-    from cudalab.language.source import Source
 
     LocalAccess = tuple[str, int, str]  # file, line, "load", "store" or "spill"
     WhereLocal = Callable[[Source, Mapping[str, str | int]], frozenset[LocalAccess] | None]

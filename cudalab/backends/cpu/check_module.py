@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import check_rows, compiler, layout
 from cudalab.backends.cpu.device import (
@@ -20,12 +20,8 @@ from cudalab.backends.cpu.tally import TallyRow
 from cudalab.errors import CudalabError
 from cudalab.language import kernel_file
 from cudalab.language import source as sources
+from cudalab.language.source import Source
 from cudalab.system import elf
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.language.source import Source
 
 # Names of variables that are not the file's own, in C++'s encoding.
 _OTHERS = re.compile(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +27,6 @@ from cudalab.backends.trace import (
     needs_more,
 )
 from cudalab.system import elf
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
 
 _NO_ROWS: np.ndarray[Any, Any] = np.zeros((0, 4), np.uint64)
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64

@@ -12,12 +12,13 @@ import os
 import re
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cudalab.backends.cpu import tiers
 from cudalab.backends.cpu.flags import (
@@ -48,9 +49,6 @@ from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeVar
-
     from cudalab.backends.cpu.regions.blame import Place
     from cudalab.backends.cpu.toolchain import Compiler, Done
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -21,18 +22,16 @@ from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.tally import TallyRow, add_tally
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.backends.facts import HOST
+from cudalab.backends.trace import Tallies
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelCompileError, KernelError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language import source as sources
+from cudalab.language.source import Source
 from cudalab.system import elf, machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.trace import Tallies
-    from cudalab.language.source import Source
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
 LOOPS = "CUDALAB_LOOPS"  # in the environment, "0": the threads of all kernels are fibers

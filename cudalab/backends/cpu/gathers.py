@@ -9,15 +9,13 @@ compiled again with its loops as they are written.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from cudalab.backends.cpu.toolchain import find_compiler
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Command = Sequence[str]
+Command = Sequence[str]
 
 Result = TypeVar("Result")
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab import __version__
 from cudalab.backends.cpu.flags import processor
 from cudalab.system.cache import cache_dir
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - read at each start
 # Folders of which every source takes part in turning CUDA into what a processor runs.

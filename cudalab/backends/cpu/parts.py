@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 from cudalab.backends.cpu.flags import PART, RUNTIME
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 FIRST = "dynamic_shared"  # behind the static shared memory of the program
 ALWAYS = (

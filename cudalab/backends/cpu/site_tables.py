@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.control_flow import Site
+from cudalab.backends.cpu.control_flow import Site
 
 
 @dataclass(frozen=True, kw_only=True)

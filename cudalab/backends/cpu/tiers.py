@@ -6,14 +6,13 @@ Loops are faster by far; regions/ writes them. Fibers run every kernel.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.language.source import blank_comments, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from cudalab.backends.cpu.regions.blame import Place
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]?([^>\"\n]*)[^\n]*$", re.MULTILINE)

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,6 @@ from cudalab.system.cache import READ_ONLY, cache_dir
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
 
     Done = subprocess.CompletedProcess[str]
 

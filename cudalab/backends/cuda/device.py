@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import operator
 import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -37,8 +38,6 @@ from cudalab.formats import Payload, as_bytes
 from cudalab.language.source import Source, with_defines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from numpy.typing import DTypeLike
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from cudalab.backends.base import Buffer, Device
 from cudalab.backends.cuda.memory import own, shared_words, wait
 from cudalab.language import source as sources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # A held stream must be released before the driver's queue of about 1024 launches is full, which
 # would block forever; the host takes 10 ms to fill it. Copies take much longer than their launch.

@@ -12,18 +12,15 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cuda import driver
 from cudalab.backends.cuda.driver import Release
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, install_command
 from cudalab.system.cache import cache_dir, disk_full
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SYSTEM = Path("/usr/local/cuda")
 FIRST_WHEEL = 13  # the first CUDA whose nvcc is a wheel; drivers before 580 do not run its code

@@ -6,14 +6,12 @@ PyCUDA has no call for graphs, so the driver's library is asked directly.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from cudalab.backends.cuda import driver as cuda
 from cudalab.errors import KernelError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: a capture does not restrict other calls
 

@@ -14,16 +14,14 @@ import sys
 import sysconfig
 import tempfile
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cudalab.backends.cuda import driver, nvcc
 from cudalab.errors import CudalabError, NoDeviceError, install_command
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TOOLKIT = "sudo apt install nvidia-cuda-toolkit"  # CUDA 11 or 12, by the distribution
 DRIVER = "sudo apt install nvidia-driver"

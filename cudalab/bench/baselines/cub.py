@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from cudalab.backends.base import C_TYPES, Buffer
 from cudalab.backends.cuda import nvcc
 from cudalab.bench.measure import COLD, POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, NoDeviceError, install_command
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case, HostInputs
 from cudalab.system.cache import cache_dir
-
-if TYPE_CHECKING:
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case, HostInputs
 
 SOURCE = Path(__file__).with_name("cub.cu")
 FLAGS = ("-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-O3")

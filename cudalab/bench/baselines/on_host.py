@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cudalab.bench.measure import POISON, Candidate
 from cudalab.errors import CudalabError, DeviceMemoryError
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case, HostInputs
 from cudalab.labs.libraries import Problem
-
-if TYPE_CHECKING:
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case, HostInputs
 
 
 def candidates(lab: Lab, inputs: HostInputs, case: Case) -> list[Candidate]:

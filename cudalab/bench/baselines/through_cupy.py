@@ -5,18 +5,16 @@ The only module that imports CuPy, which is an extra and slow to load. Imported 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.bench.measure import POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError, install_command
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case, HostInputs
 from cudalab.labs.libraries import Problem, Way
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case, HostInputs
 
 
 def load() -> Any:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cudalab.output.charts import Chart
-    from cudalab.output.grid import Grid
+from cudalab.output.charts import Chart
+from cudalab.output.grid import Grid
 
 
 @dataclass(frozen=True)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import cleandoc
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.bench import document, grids
 from cudalab.bench.charts import charts, intensities, rooflines
+from cudalab.bench.document import Document, Environment, Row
 from cudalab.bench.measure import COLD, HOT
 from cudalab.bench.report.blocks import Blank, Block, Code, Heading, Picture, Table, Text
 from cudalab.bench.report.merge import device_facts, software_facts
 from cudalab.bench.report.samples import samples
 from cudalab.errors import UsageError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
 from cudalab.microscope.annotate import summary_grid
 from cudalab.microscope.document import SCHEMA as PROFILE
 from cudalab.microscope.document import Document as Profile
 from cudalab.microscope.document import from_json
 from cudalab.output.grid import Column, Grid
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cudalab.bench.document import Document, Environment, Row
-    from cudalab.labs.base import Lab
 
 ABOUT_ROOFLINES = (
     "Each point is a row of the table. The roof is what the device was measured to copy from "

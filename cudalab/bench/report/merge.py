@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from cudalab.bench.document import Document, Environment, Table
 from cudalab.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.bench.document import Document, Environment, Table
-    from cudalab.system.records import Scalar
+from cudalab.system.records import Scalar
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab.bench.report.blocks import Blank, Block, Code, Heading, Picture, Table, Text
 from cudalab.bench.report.content import Source, build
 from cudalab.formats import output_file, write_all
 from cudalab.output import svg, web
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from cudalab.output.charts import Chart
-    from cudalab.output.grid import Grid
+from cudalab.output.charts import Chart
+from cudalab.output.grid import Grid
 
 _CODE = re.compile(r"`([^`]+)`")
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.bench.report.blocks import Code, Heading, Text
+from cudalab.bench.document import Table
+from cudalab.bench.report.blocks import Block, Code, Heading, Text
 from cudalab.formats import InputStream, write_all
-from cudalab.labs.inputs import HostInputs
-
-if TYPE_CHECKING:
-    from cudalab.bench.document import Table
-    from cudalab.bench.report.blocks import Block
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Array, Case, HostInputs
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Array, Case, HostInputs
 
 SAMPLE_SEED = 1
 SHOWN_BYTES = 64

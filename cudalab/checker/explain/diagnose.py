@@ -10,26 +10,21 @@ import math
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cudalab.checker.explain import patterns
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream, as_bytes
-from cudalab.labs.compare import SHOWN, differing
+from cudalab.labs.base import Lab
+from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, differing
 from cudalab.labs.evidence import BYTES, Evidence, Finding, Launches, place_of
-from cudalab.labs.inputs import HostInputs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.compare import Accuracy, Mismatches
-    from cudalab.labs.inputs import Array, Case, HostInputs
+from cudalab.labs.inputs import Array, Case, HostInputs
 
 DIGITS = re.compile(rb"\s*[-+]?\d[-+\d.e\s]*")
 TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -17,10 +17,7 @@ from cudalab.labs.evidence import (
     where,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Rule = Callable[[Evidence], Iterator[Finding]]
+Rule = Callable[[Evidence], Iterator[Finding]]
 
 FEW = 3  # so few wrong elements form no pattern
 HALF, BFLOAT = 2.0**-10, 2.0**-7  # relative errors of numbers with 11 and with 8 bits

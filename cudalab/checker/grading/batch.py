@@ -5,34 +5,30 @@ from __future__ import annotations
 import tempfile
 import threading
 import traceback
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.checker import cases, judge
 from cudalab.checker.correct import skipped
 from cudalab.checker.grading import detect, similar, unpack
+from cudalab.checker.grading.store import Store
+from cudalab.checker.grading.task import Task
+from cudalab.checker.grading.unpack import Entry
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.checker.sandbox.running import end_all
 from cudalab.checker.submit.skeleton import original, skeleton
 from cudalab.checker.verdicts import Report, Status
 from cudalab.errors import CudalabError, HeaderError, UsageError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
 from cudalab.language import source
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cudalab.checker.grading.store import Store
-    from cudalab.checker.grading.task import Task
-    from cudalab.checker.grading.unpack import Entry
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass

@@ -12,25 +12,22 @@ import io
 import logging
 import tarfile
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.checker.grading import batch, unpack
+from cudalab.checker.grading.store import Store
+from cudalab.checker.grading.task import Task
+from cudalab.checker.grading.unpack import Entry
+from cudalab.checker.verdicts import Report
 from cudalab.errors import CudalabError, NoDeviceError, install_command
 from cudalab.system.exclusive import visible_gpus
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cudalab.checker.grading.store import Store
-    from cudalab.checker.grading.task import Task
-    from cudalab.checker.grading.unpack import Entry
-    from cudalab.checker.verdicts import Report
-
-    Result = Callable[[], tuple[Report, frozenset[int]]]
+Result = Callable[[], tuple[Report, frozenset[int]]]
 
 TRIES = 5  # for a task that keeps losing its worker
 CONNECT_S = 20

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab.backends import choose_device
 from cudalab.backends.choice import device_for
 from cudalab.checker.grading import unpack
+from cudalab.checker.grading.task import Task
+from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import Command, Submission
 from cudalab.checker.verdicts import ANY_DEVICE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cudalab.checker.grading.task import Task
-    from cudalab.checker.sandbox import sandbox as sandboxes
-    from cudalab.labs.base import Lab
+from cudalab.labs.base import Lab
 
 HEADER = "// /// cudalab"
 MAIN = "main.py"  # which of several scripts is run

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cudalab.checker.grading.similar import Pair
+from cudalab.checker.grading.store import Row
 from cudalab.checker.grading.summary import first_failure
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cudalab.checker.grading.similar import Pair
-    from cudalab.checker.grading.store import Row
-    from cudalab.checker.verdicts import Report
+from cudalab.checker.verdicts import Report
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cudalab import __version__
 from cudalab.checker import cases
 from cudalab.checker.grading import batch, document, store, summary, unpack
+from cudalab.checker.grading.store import Store
 from cudalab.checker.grading.task import Task
+from cudalab.checker.options import JudgingOptions
 from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError, nearest
 from cudalab.formats import save
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
 from cudalab.output.notes import note
 from cudalab.system import records
 from cudalab.system.machine import usable_cores
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from cudalab.checker.grading.store import Store
-    from cudalab.checker.options import JudgingOptions
-    from cudalab.labs.base import Lab
 
 MAX_NAME_BYTES = 200  # of a report's file; file systems allow 255
 

@@ -7,20 +7,17 @@ import json
 import os
 import sqlite3
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from pathlib import Path
+from typing import Any, ParamSpec, Self, TypeVar
 
 from cudalab.checker import verdicts
 from cudalab.checker.grading import unpack
+from cudalab.checker.grading.unpack import Entry
+from cudalab.checker.verdicts import Report
 from cudalab.errors import CudalabError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from cudalab.checker.grading.unpack import Entry
-    from cudalab.checker.verdicts import Report
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -5,20 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from cudalab.checker import outputs
 from cudalab.checker.grading import similar
+from cudalab.checker.grading.similar import Pair
 from cudalab.checker.grading.store import DONE, Row
 from cudalab.checker.verdicts import Report, Status, Why
 from cudalab.output import web
 from cudalab.output.charts import Chart, Columns, Ladder, Rung
 from cudalab.output.grid import Column, Grid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from cudalab.checker.grading.similar import Pair
 
 COLUMNS = (
     "name", "state", "points", "max_points", "share", "passed", "exit_code", "tests_passed",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cudalab.checker.options import JudgingOptions
-    from cudalab.labs.inputs import Case
+from cudalab.checker.options import JudgingOptions
+from cudalab.labs.inputs import Case
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,22 +10,18 @@ import io
 import json
 import shlex
 import zipfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import cudalab
+from cudalab.checker.cases import Plan
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.checker.cases import Plan
-    from cudalab.labs.base import Lab
 
 TESTS = "tests.toml"
 STAGES = {"kernel": "its kernels compute the answer", "sanitize": "it has no races"}

@@ -6,14 +6,11 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from cudalab.checker.sandbox.box import Box
-    from cudalab.checker.sandbox.packages import Imports
+from cudalab.checker.sandbox.box import Box
+from cudalab.checker.sandbox.packages import Imports
 
 MAX_LINKS = 40  # of a chain; the system follows no more
 IN_MEMORY_BYTES = 16 << 20  # of /tmp, and of /dev/shm

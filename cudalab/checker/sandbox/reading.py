@@ -11,13 +11,11 @@ import json
 import math
 import os
 import stat
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from cudalab.errors import CudalabError, InputError
 from cudalab.system import records
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Record = TypeVar("Record")
 MAX_RECORD_BYTES = 1 << 20

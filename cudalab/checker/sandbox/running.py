@@ -9,20 +9,20 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterable
 from concurrent import futures
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cudalab.checker.sandbox.users import User
 from cudalab.checker.sandbox.watch import Group, signal_all
 from cudalab.system.processes import MAX_WAIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from concurrent.futures import Future
 
-    from cudalab.checker.sandbox.users import User
 
 GRACE_S = 60.0  # after a run's time limit, until its watcher must have reported
 STOPPED_S = 0.5  # between looks whether the watcher has been stopped

@@ -21,11 +21,12 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from cudalab.checker.sandbox import bubblewrap, leftovers, packages
 from cudalab.checker.sandbox.box import BOX_PREFIX, Box
@@ -34,9 +35,6 @@ from cudalab.checker.sandbox.running import GRACE_S, Limits, Outcome, Running
 from cudalab.checker.sandbox.users import User, next_number
 from cudalab.checker.sandbox.watch import Group
 from cudalab.errors import NoDeviceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SEE_DOCTOR = ": `cudalab doctor` says what to install"
 WATCH = (  # imported, because Python would compile a script at each start

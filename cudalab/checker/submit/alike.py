@@ -8,18 +8,15 @@ and threads, each build comes to as many barriers and makes as many atomic opera
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from cudalab.checker.sandbox.running import Limits
+from cudalab.checker.submit.kernel import Kernel
+from cudalab.labs.inputs import Case
 
-    from cudalab.checker.sandbox.running import Limits
-    from cudalab.checker.submit.kernel import Kernel
-    from cudalab.labs.inputs import Case
-
-    Tallies = dict[str, dict[str, int]]  # by kernel
+Tallies = dict[str, dict[str, int]]  # by kernel
 
 WORDS = {
     "launches": "launches",

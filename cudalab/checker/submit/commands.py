@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cudalab.checker.cases import Test
 from cudalab.checker.submit.submission import PIPE_BYTES, Command, Submission
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case
 from cudalab.labs.sizes import in_words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.checker.cases import Test
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case
 
 IN, OUT = "in.bin", "out.bin"
 MAX_SANITIZED = 30_000  # elements: the instrument is slow

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab.backends.cpu.flags import RUNTIME, for_kernels
 from cudalab.checker.cases import case_for
 from cudalab.errors import CudalabError
 from cudalab.formats import save
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from cudalab.labs.base import Lab
 
 NAME = "compile_commands.json"
 

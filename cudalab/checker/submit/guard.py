@@ -6,6 +6,7 @@ hold zeros that could pass for an answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from cudalab.checker.explain.parameters import in_c
 from cudalab.formats import Payload, as_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import DTypeLike
 
 

@@ -8,17 +8,13 @@ is loaded. Both are read from the library's own tables (system/elf.py), not from
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cudalab.checker.sandbox.reading import UnreadableError, read_regular
 from cudalab.checker.submit.sources import CompileFailure
 from cudalab.checker.verdicts import Why
 from cudalab.system import elf
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cudalab.system.elf import Demands
+from cudalab.system.elf import Demands
 
 MAX_LIBRARY_BYTES = 64 << 20
 

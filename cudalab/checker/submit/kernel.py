@@ -12,16 +12,18 @@ import shlex
 import shutil
 import signal
 import threading
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab import runner
 from cudalab.backends import facts
 from cudalab.checker.explain.parameters import mismatches, reordered
+from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.reading import (
     UnreadableError,
     parse_record,
@@ -42,6 +44,7 @@ from cudalab.checker.submit.submission import (
     REACHED_OUT,
     Attempt,
     Compiled,
+    Trial,
     copy_runtime,
     failure,
     last_line,
@@ -52,21 +55,14 @@ from cudalab.checker.submit.submission import (
 from cudalab.checker.verdicts import Why
 from cudalab.errors import HeaderError, UsageError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
 from cudalab.labs.evidence import Launches
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Array, Case
 from cudalab.language import source
 from cudalab.microscope.findings import Findings
 from cudalab.program.files import is_program
 from cudalab.system.cache import READ_ONLY, cache_dir
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from cudalab.checker.sandbox.box import Box
-    from cudalab.checker.submit.submission import Trial
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array, Case
 
 RUNS = 3  # times each kernel runs on each input, to compare the bytes
 # No task of a worker has larger ones. Inputs that keep a GPU busy have 256 MiB, and are files.

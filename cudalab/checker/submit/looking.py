@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cudalab import labs
 from cudalab.backends.base import OnlyBuilds
@@ -14,14 +15,10 @@ from cudalab.checker.submit import confine
 from cudalab.checker.submit.reports import FINDINGS, OUT
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
+from cudalab.labs.inputs import Size
 from cudalab.microscope import supervised
 from cudalab.microscope.sanitize import ORDERS
 from cudalab.microscope.subject import KILL_AFTER_S, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from cudalab.labs.inputs import Size
 
 
 def orders(sizes: Sequence[Size]) -> list[int]:

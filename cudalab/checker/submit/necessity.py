@@ -7,20 +7,16 @@ ran, so it also runs with its kernels, but with other data for them than it has 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
+from cudalab.checker.cases import Test
 from cudalab.checker.submit import commands
+from cudalab.checker.submit.program import Program
+from cudalab.checker.submit.submission import Trial
 from cudalab.checker.verdicts import Stage, Status, Why
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from cudalab.checker.cases import Test
-    from cudalab.checker.submit.program import Program
-    from cudalab.checker.submit.submission import Trial
-
-    # A trial, and whether an answer to it is right.
-    Judged = tuple[Trial, Callable[[bytes], bool]]
+# A trial, and whether an answer to it is right.
+Judged = tuple[Trial, Callable[[bytes], bool]]
 
 MAX_TESTS = 3
 MAX_ARGUMENT_BYTES = 4096  # an input of so few may reach a kernel as its arguments

@@ -9,23 +9,20 @@ import json
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES
 from cudalab.backends.choice import host_features
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.predict import gpus, ladder, show
 from cudalab.predict.counts import Generated
+from cudalab.predict.gpus import Gpu
+from cudalab.predict.ladder import Rung
 from cudalab.system import records
-
-if TYPE_CHECKING:
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
-    from cudalab.predict.gpus import Gpu
-    from cudalab.predict.ladder import Rung
 
 
 def remarks(submission: Kernel, case: Case, gpu: Gpu, reference: str | None) -> list[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends import facts
+from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_regular
+from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.submit import views
 from cudalab.checker.submit.judged_run import JudgedRun
 from cudalab.checker.submit.reports import BUILDS, BUILT
@@ -27,15 +29,9 @@ from cudalab.checker.submit.submission import (
     raise_reported,
     unfinished,
 )
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 from cudalab.microscope.findings import Findings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.checker.sandbox.box import Box
-    from cudalab.checker.sandbox.running import Limits, Outcome
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
 
 FINDINGS, MAX_FINDINGS_BYTES = "findings.json", 1 << 22
 _LEFT_OUT = re.compile(r"^cudalab: (\d{1,18}) launches left out$", re.MULTILINE)

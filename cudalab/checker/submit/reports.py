@@ -6,10 +6,9 @@ The judge believes none of it. A record explains a verdict; the answers are judg
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from cudalab.errors import CudalabError
+from cudalab.errors import CudalabError
 
 OUT = "out"  # the only folder of a box that a kernel's runs may write to
 BUILT = "built.json"  # a `Built` by the process that compiles; without an error if it succeeded

@@ -6,26 +6,19 @@ The worker of the sandbox does the work of `cudalab sanitize`, in a child as for
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from cudalab.checker.sandbox.running import Limits
+from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.submit import alike
-from cudalab.checker.submit.submission import REACHED_OUT, failure
+from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.submit.program import Program
+from cudalab.checker.submit.submission import REACHED_OUT, Trial, failure
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import ExitCode
-from cudalab.microscope.findings import grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from cudalab.checker.sandbox.running import Outcome
-    from cudalab.checker.submit.kernel import Kernel
-    from cudalab.checker.submit.program import Program
-    from cudalab.checker.submit.submission import Trial
-    from cudalab.labs.inputs import Case
-    from cudalab.microscope.findings import Findings
+from cudalab.labs.inputs import Case
+from cudalab.microscope.findings import Findings, grouped
 
 # Longer than `cudalab sanitize` takes to end a kernel and to see whether it ends at full speed.
 LIMITS = Limits(seconds=180, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)

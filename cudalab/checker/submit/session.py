@@ -10,19 +10,16 @@ import json
 import os
 import select
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.reading import UnreadableError, parse_record
 from cudalab.checker.sandbox.running import GRACE_S, Limits, Outcome
 from cudalab.checker.sandbox.sandbox import Sandbox, tail, without_boxes
 from cudalab.checker.submit.reports import CONFINES, CONFINES_NOT, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.checker.sandbox.box import Box
 
 START_S = 60.0
 MAX_LINE = 4096

@@ -9,19 +9,15 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import dedent, wrap
-from typing import TYPE_CHECKING
 
 from cudalab.backends.base import C_TYPES
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
 
 _SIGNATURE = re.compile(r"^(?P<name>[a-z]\w*)\((?P<params>[^()]*)\)$", re.DOTALL)
 _CONSTANT = re.compile(r"^__constant__ (?P<type>[\w ]+?) (?P<name>\w+)$", re.MULTILINE)

@@ -14,34 +14,31 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from cudalab.backends import DEVICES, choose_device, facts
 from cudalab.bench import stats
 from cudalab.checker import cases
+from cudalab.checker.cases import Plan, Speed
 from cudalab.checker.explain.diagnose import examine, is_right
 from cudalab.checker.sandbox.reading import UnreadableError, read_regular
+from cudalab.checker.settings import Settings
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel, copy_input, own_kernel
 from cudalab.checker.submit.reports import ANSWER, OUT
 from cudalab.checker.submit.submission import OURS, Command, Submission, Trial, failure, last_line
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cudalab.checker.cases import Plan, Speed
-    from cudalab.checker.settings import Settings
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case, Size
-
-    RoundTimes = tuple[dict[int, float], dict[int, float]]  # of both, in milliseconds by round
+RoundTimes = tuple[dict[int, float], dict[int, float]]  # of both, in milliseconds by round
 
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
 HOPELESS = 2  # times slower than a submission without points for speed

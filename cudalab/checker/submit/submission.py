@@ -12,12 +12,14 @@ import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, Any, Protocol
 
 from cudalab.backends import facts
+from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.reading import read_record
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import Sandbox
@@ -27,15 +29,10 @@ from cudalab.checker.submit.sources import CompileFailure
 from cudalab.checker.verdicts import ANY_DEVICE, Why
 from cudalab.errors import CudalabError, NoDeviceError, UsageError
 from cudalab.labs.evidence import Launches
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 from cudalab.program.files import is_kernel_file
 from cudalab.system.cache import cache_dir
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.checker.sandbox.box import Box
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case
 
 COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MAX_SOURCE_BYTES = 4 << 20

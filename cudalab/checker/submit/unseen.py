@@ -7,15 +7,10 @@ instruction, and `%n` of printf, by which the C library writes. nvcc takes none 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from cudalab.language.tokens import closing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.language.tokens import Token
+from cudalab.language.tokens import Token, closing
 
 _INTRINSIC = re.compile(r"_mm\d*_\w+|_m_\w+|vst\dq?_[suf]\d+|__gnu_cxx|__atomic_(?:base|float)")
 _ATOMIC = re.compile(r"atomic_(?:ref|flag|bool|s?char\d*|u?(?:char|short|int|long|llong)|\w+_t)")

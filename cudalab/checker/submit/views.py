@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 import tempfile
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.flags import (
@@ -32,10 +33,7 @@ from cudalab.checker.submit import host_code, unseen
 from cudalab.language import ptx
 from cudalab.language.tokens import Token, closing, tokenize
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    Place = tuple[str, int]  # a file and a line
+Place = tuple[str, int]  # a file and a line
 
 GPU_ARCH = 900  # of the GPU whose compiler's view is compared
 MAX_PLACES = 3

@@ -27,17 +27,18 @@ import os
 import resource
 import sys
 import traceback
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import facts, open_device
-from cudalab.backends.base import OnlyBuilds, WrappedDevice, build
+from cudalab.backends.base import Device, Module, OnlyBuilds, WrappedDevice, build
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.device import LOOPS
 from cudalab.backends.cpu.flags import QUICK
@@ -61,21 +62,14 @@ from cudalab.checker.submit.reports import (
 from cudalab.errors import CudalabError, KernelError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
+from cudalab.labs.base import Lab, Step
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Array, Case, HostInputs
 from cudalab.language import source
-from cudalab.language.source import headers, with_defines
+from cudalab.language.source import Source, headers, with_defines
 from cudalab.system.cache import ADDITIONS, READ_ONLY
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import IO
-
-    from cudalab.backends.base import Device, Module
-    from cudalab.labs.base import Lab, Step
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array, Case, HostInputs
-    from cudalab.language.source import Source
-
-    Mode = Callable[["Json", Callable[[], None]], int]  # a specification, and what `forked` gives
+Mode = Callable[["Json", Callable[[], None]], int]  # a specification, and what `forked` gives
 
 Json = dict[str, Any]
 Params = dict[str, Any]

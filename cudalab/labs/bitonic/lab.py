@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
 from cudalab.formats import as_bytes
 from cudalab.labs.bitonic import plans
+from cudalab.labs.inputs import Case, Size
 from cudalab.labs.keys import KeySort, draw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.inputs import Case, Size
 
 
 class Bitonic(KeySort):

@@ -8,14 +8,10 @@ reaches past n does nothing, as if the array were padded to a power of two with 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, Step, blocks_for, padded, powers_of_two
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
 
 MAX_STEPS = 4  # of a launch of the plan `passes`: 16 keys per thread
 

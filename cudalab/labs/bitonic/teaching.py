@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from cudalab.labs.inputs import Case
 from cudalab.labs.keys_teaching import TESTS, SortLibraries, SortTeaching
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Case
 
 
 class BitonicLibraries(SortLibraries):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,12 +12,7 @@ from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab
 from cudalab.labs.compact import plans
 from cudalab.labs.compare import SHOWN, Mismatches, show
-from cudalab.labs.inputs import special, uniform
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.inputs import Array, Case, HostInputs, Size
+from cudalab.labs.inputs import Array, Case, HostInputs, Size, special, uniform
 
 PIECE_ITEMS = 1 << 16  # items drawn at a time: as many as a cache holds
 RUN_BITS = 7  # 2^7 items of a run are all kept, or none

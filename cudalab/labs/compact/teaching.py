@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.evidence import Finding, block_sizes, same_as_input
+from cudalab.labs.evidence import Evidence, Finding, block_sizes, same_as_input
 from cudalab.labs.libraries import CUB, NUMPY, Libraries
 from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.evidence import Evidence
     from cudalab.labs.inputs import Case
     from cudalab.labs.libraries import Compute, Problem
 

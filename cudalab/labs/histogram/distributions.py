@@ -7,6 +7,7 @@ is defined to the last digit, so that all platforms have the same table.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ import numpy as np
 from cudalab.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cudalab.labs.inputs import Array
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from cudalab.errors import UsageError
-from cudalab.formats import as_bytes, why_unwritable
+from cudalab.formats import InputStream, as_bytes, why_unwritable
 from cudalab.labs.base import Lab, Option
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.histogram import plans
@@ -16,11 +17,6 @@ from cudalab.labs.histogram.distributions import Sampler, thresholds
 from cudalab.labs.histogram.plans import bad_element
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.output import plots
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cudalab.formats import InputStream
 
 BYTE_VALUES = 256
 MAX_BINS = {"uint8": BYTE_VALUES, "uint32": 65_536}

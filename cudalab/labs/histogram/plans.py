@@ -8,15 +8,13 @@ there is none (for bytes, always).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.errors import InputError
 from cudalab.labs.base import Job, Step, blocks_for
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
 
 CLEAR_THREADS = 256
 LOAD_BYTES = 16

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from cudalab.labs.evidence import SANITIZE, Evidence, Finding, block_sizes
 from cudalab.labs.histogram.lab import BYTE_VALUES, MAX_BINS, classes_of_bytes
+from cudalab.labs.inputs import Case, HostInputs
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Problem, Way
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.labs.inputs import Case, HostInputs
 
 
 class HistogramLibraries(Libraries):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from cudalab.backends.base import Device
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab, Option, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, uniform
 from cudalab.labs.matmul import plans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.backends.base import Device
 
 # Thresholds of `choose`, measured on an H100: docs/performance/matmul.md.
 FEW_ELEMENTS = 21_894  # of C for each multiprocessor: two thirds of a tile of 128 x 256

@@ -10,15 +10,11 @@ a. All matrices are stored in row-major order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, Step, blocks_for
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
-    from cudalab.labs.inputs import Array
+from cudalab.labs.inputs import Array
 
 MAX_GRID_Y = 65_535
 BAND = 16  # rows of tiles that run together

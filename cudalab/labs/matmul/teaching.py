@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from cudalab.errors import UsageError
-from cudalab.labs.evidence import TILES, Finding, tile_of
+from cudalab.labs.evidence import TILES, Evidence, Finding, tile_of
 from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
-from cudalab.labs.teaching import CourseTime, Mutant, PublicTest, Showcase, Sizes, Skeleton
+from cudalab.labs.teaching import CourseTime, Mutant, Params, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.labs.evidence import Evidence
     from cudalab.labs.inputs import Case, HostInputs, Size
     from cudalab.labs.libraries import Compute, Problem
-    from cudalab.labs.teaching import Params
 
 
 class MatmulLibraries(Libraries):

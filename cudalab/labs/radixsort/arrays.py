@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, blocks_for
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
-    from cudalab.labs.inputs import Case
+from cudalab.labs.inputs import Case
 
 VALUE_BYTES = 4  # in a pair, whose key has the same size
 WORD_BYTES = 8  # of the words that clear_words clears

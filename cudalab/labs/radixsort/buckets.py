@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from cudalab.labs.base import Job, Step, blocks_for
 from cudalab.labs.radixsort.arrays import constant, input_of, shared_state, tile_of
 from cudalab.labs.radixsort.sweeps import COUNTER_BYTES, Sweeps, statuses_of, sweep_all
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Launch = Callable[[], None]
+Launch = Callable[[], None]
 
 # As in kernels/radixsort/parts/top_bits.cuh and buckets.cuh.
 GROUP_BITS = 8  # by which a long array is split first

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from cudalab.backends.base import Device
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.compare import Mismatches, compare_exact
@@ -13,11 +15,6 @@ from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInp
 from cudalab.labs.keys import KeySort, ordered_bits
 from cudalab.labs.radixsort import plans
 from cudalab.labs.radixsort.arrays import VALUE_BYTES, is_pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.backends.base import Device
 
 MAX_SPLIT = 1 << 28  # keys: with more, buckets are larger than a block can sort
 MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS = 1 << 22, 1 << 27  # sweeps are as quick for fewer

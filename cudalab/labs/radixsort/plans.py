@@ -7,10 +7,10 @@ in[n] to in[2n - 1], and likewise in `out`; a T then holds the 4 bytes of a valu
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, Step, blocks_for
 from cudalab.labs.radixsort.arrays import (
     cleared,
@@ -39,9 +39,6 @@ from cudalab.labs.radixsort.buckets import (
 )
 from cudalab.labs.radixsort.scans import add_scanned_sums, scan_level, scan_levels
 from cudalab.labs.radixsort.sweeps import Sweeps, statuses_of, sweep_all
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
 
 
 def dispatch_split(job: Job) -> Step:

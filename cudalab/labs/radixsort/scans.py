@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, blocks_for
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
 
 
 def scan_levels(job: Job, items: int) -> list[Buffer]:

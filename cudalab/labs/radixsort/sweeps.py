@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, blocks_for
 from cudalab.labs.radixsort import arrays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cudalab.backends.base import Buffer
 
 FIRST_RUN = 1 << 30  # of sweeps by launches; sweeps in one launch count the same statuses from 1
 COUNTER_BYTES = 64 << 10  # in which a block counts all digits of its keys

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from cudalab.labs.inputs import Case
 from cudalab.labs.keys_teaching import TESTS, SortTeaching
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.labs.inputs import Case
 
 
 class Teaching(SortTeaching):

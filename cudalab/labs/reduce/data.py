@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cudalab.labs.inputs import ends, with_nans
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Array, Case
+from cudalab.labs.inputs import Array, Case, ends, with_nans
 
 
 def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,10 +16,6 @@ from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInp
 from cudalab.labs.reduce import plans
 from cudalab.labs.reduce.data import draw
 from cudalab.labs.reduce.reference import expected_and_bound, operands
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 FLOATS = ("float32", "float64")
 # These have no value for an empty input; the others give their identity.

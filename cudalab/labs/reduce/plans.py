@@ -7,14 +7,10 @@ again). n, rows, cols < 2^31.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, Step, blocks_for
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
 
 
 def dispatch_multi_pass(job: Job) -> Step:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from cudalab.labs.inputs import Array, Case, HostInputs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # An answer may be the result of a chain of this many operations, each with its rounding error. The
 # defaults need far fewer for 2^31 items; 2^17 float32 roundings are less than 1 % of sum|x|.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cudalab.labs.evidence import SANITIZE, Finding, block_sizes
+from cudalab.labs.evidence import SANITIZE, Evidence, Finding, block_sizes
+from cudalab.labs.inputs import Array, Case, HostInputs
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries
 from cudalab.labs.reduce.lab import LAB
 from cudalab.labs.teaching import (
@@ -21,10 +23,6 @@ from cudalab.labs.teaching import (
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.labs.evidence import Evidence
-    from cudalab.labs.inputs import Array, Case, HostInputs
     from cudalab.labs.libraries import Compute, Problem
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +14,6 @@ from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces,
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, ends, uniform, with_nans
 from cudalab.labs.scan import plans
 from cudalab.labs.scan.reference import DRAWN_ITEMS, agree, expected_pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # From how many bytes on `lookback_prefetch` is taken, measured on an H200 and on parts of one.
 LONG_BYTES = 16 << 20

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from cudalab.labs.base import blocks_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.inputs import Array, Case
+from cudalab.labs.inputs import Array, Case
 
 OPERATORS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 DRAWN_ITEMS = 1 << 20  # drawn at a time, so that large n needs little memory

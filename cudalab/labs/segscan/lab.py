@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
-from cudalab.formats import as_bytes
+from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import ArrayLab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import StreamInputs, uniform
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, uniform
 from cudalab.labs.segscan import plans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.formats import InputStream
-    from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 
 PIECE_ITEMS = 1 << 16  # drawn or added up at a time: as many as a cache holds
 MIXED_RUN = 1 << 12  # items between which the lengths of segments change

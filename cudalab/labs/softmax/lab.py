@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,10 +23,6 @@ from cudalab.labs.inputs import (
     with_nans,
 )
 from cudalab.labs.softmax import plans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 PIECE_ITEMS = 1 << 15  # elements drawn or compared at a time: as many as a cache holds
 MAX_CHAIN = 4096  # additions, one after another, whose roundings an answer may have

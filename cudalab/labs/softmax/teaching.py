@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.evidence import Finding
+from cudalab.labs.evidence import Evidence, Finding
 from cudalab.labs.libraries import CUPY, NUMPY, Libraries
-from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Mutant, Params, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.labs.evidence import Evidence
     from cudalab.labs.inputs import Case, HostInputs
     from cudalab.labs.libraries import Compute, Problem
-    from cudalab.labs.teaching import Params
 
 
 class SoftmaxLibraries(Libraries):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, blocks_for
 from cudalab.labs.solve.launches import THREADS, arguments, launch, warp_blocks
 from cudalab.labs.solve.spectrum import RefusalError
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
 
 UNIT = {"float32": 2.0**-23, "float64": 2.0**-52}  # the distance from 1 to the next number
 CHUNK = 64  # rows of a column that a thread searches for the greatest element

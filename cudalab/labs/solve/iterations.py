@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
+from cudalab.backends.base import Buffer, Kernel
 from cudalab.labs.base import Job, blocks_for
+from cudalab.labs.inputs import Array
 from cudalab.labs.solve import spectrum
 from cudalab.labs.solve.launches import THREADS, arguments, launch, warp_blocks
 from cudalab.labs.solve.residual import Measurement, Meter
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.base import Buffer, Kernel
-    from cudalab.labs.inputs import Array
-
-    Launch = tuple[Kernel, int, tuple[Buffer | np.generic, ...]]
+Launch = tuple[Kernel, int, tuple[Buffer | np.generic, ...]]
 
 
 class Iteration:

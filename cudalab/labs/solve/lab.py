@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
+from cudalab.backends.base import Device
 from cudalab.errors import CudalabError, InputError, UsageError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs import registry
@@ -19,11 +21,6 @@ from cudalab.labs.solve.factors import SingularError
 from cudalab.labs.solve.iterations import contraction
 from cudalab.labs.solve.plans import MAX_ITER
 from cudalab.labs.solve.residual import Measurement, backward_error, promise, target_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from cudalab.backends.base import Device
 
 TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
 COMPARED = "A x against f, row by row"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cudalab.backends.base import Buffer, Dim
 from cudalab.labs.base import Job, blocks_for
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer, Dim
 
 THREADS = 256  # for the kernels that all variants share
 

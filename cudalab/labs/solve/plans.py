@@ -7,8 +7,8 @@ measurement and report an answer beyond the bound as an error.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +20,6 @@ from cudalab.labs.base import Job, Step
 from cudalab.labs.solve import factors, iterations, spectrum, tensor_factors
 from cudalab.labs.solve.residual import Meter, NotSolvedError, target_of
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 REFINEMENTS = 10
 MAX_ITER = 10_000

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cudalab.backends.base import Buffer
 from cudalab.errors import InputError
+from cudalab.labs.base import Job
+from cudalab.labs.inputs import Case
 from cudalab.labs.solve.launches import THREADS, launch, warp_blocks
 from cudalab.labs.solve.spectrum import RefusalError
-
-if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer
-    from cudalab.labs.base import Job
-    from cudalab.labs.inputs import Case
 
 PROMISE = {"float32": 1e-6, "float64": 1e-14}  # maximum backward error over the square root of n
 NORM_THREADS = 1024  # of find_norms, which is one block

@@ -6,18 +6,16 @@ are needed. Vectors have length n; everything is float64.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab.errors import CudalabError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Array = np.ndarray[Any, Any]
-    Product = Callable[[Array], Array]
+Array = np.ndarray[Any, Any]
+Product = Callable[[Array], Array]
 
 LANCZOS_STEPS = 40
 WIDE = 100.0  # high / low of Gershgorin's interval above which Lanczos is worthwhile

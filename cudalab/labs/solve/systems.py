@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab.errors import UsageError
-from cudalab.labs.inputs import uniform
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Array
+from cudalab.labs.inputs import Array, uniform
 
 UNSOLVABLE = ("singular", "nan")  # distributions; direct methods solve all others
 DEFAULT_CONDITION = 100.0

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isfinite
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from cudalab.errors import InputError, UsageError
+from cudalab.formats import InputStream
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 from cudalab.labs.table import plans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.formats import InputStream
 
 PIECE_ITEMS = 1 << 15  # items compared at a time: as many as a cache holds
 DEFAULT_STEP = 0.01

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
+from cudalab.backends.base import Device
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab
@@ -21,11 +23,6 @@ from cudalab.labs.inputs import (
     uniform,
 )
 from cudalab.labs.transpose import plans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.base import Device
 
 PIECE_WORDS = 1 << 20  # elements drawn at a time
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.labs.evidence import TILES, Finding, tile_of
+from cudalab.labs.evidence import TILES, Evidence, Finding, tile_of
 from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
-from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
+from cudalab.labs.teaching import Mutant, Params, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from cudalab.labs.evidence import Evidence
     from cudalab.labs.inputs import Case, HostInputs
     from cudalab.labs.libraries import Compute, Problem
-    from cudalab.labs.teaching import Params
 
 
 class TransposeLibraries(Libraries):

@@ -6,7 +6,7 @@ an assignment. The functions that C++ and CUDA have no words for are in runtime/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from cudalab.language.ptx import arithmetic, memory, threads
 from cudalab.language.ptx.reading import (
@@ -18,10 +18,6 @@ from cudalab.language.ptx.reading import (
     read,
 )
 from cudalab.language.ptx.tables import CONSTRAINTS, OF_NO_EFFECT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 __all__ = ["Statement", "UnknownInstructionError", "read", "translate"]
 

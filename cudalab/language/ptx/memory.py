@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from cudalab.language.ptx.arithmetic import assigned, value_of
+from cudalab.language.ptx.reading import Block, Instruction
 from cudalab.language.ptx.tables import ATOMICS, TYPES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.language.ptx.reading import Block, Instruction
 
 
 def pointer_to(word: str, modifiers: Sequence[str], block: Block) -> str | None:

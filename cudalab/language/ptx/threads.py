@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.language.ptx.arithmetic import assigned, value_of
 from cudalab.language.ptx.memory import pointer_to
+from cudalab.language.ptx.reading import Block, Instruction
 from cudalab.language.ptx.tables import OF_NO_EFFECT, PROCEDURES, SHUFFLES
-
-if TYPE_CHECKING:
-    from cudalab.language.ptx.reading import Block, Instruction
 
 
 def vote(instruction: Instruction, block: Block) -> str | None:

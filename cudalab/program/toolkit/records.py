@@ -9,17 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import blas, parts
+from cudalab.program.files import File
 from cudalab.system import elf
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cudalab.program.files import File
 
 _SECTION = "cudalab_sources"
 

@@ -13,9 +13,9 @@ threads meet has *implicit barriers* around its rounds.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.barriers import barrier, call, step
@@ -37,15 +37,11 @@ from cudalab.backends.cpu.regions.parallel_regions import once, plain
 from cudalab.backends.cpu.regions.passes import Passes
 from cudalab.backends.cpu.regions.programs import never_waits, refuse_in_program
 from cudalab.backends.cpu.regions.rows import are_alike
+from cudalab.backends.cpu.regions.syntax import Function
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.waiting import refuse_waiting
 from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaces, texts
 from cudalab.backends.cpu.regions.writer import Writer
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from cudalab.backends.cpu.regions.syntax import Function
 
 PASSES = Passes(
     refuse=(

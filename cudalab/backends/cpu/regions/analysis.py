@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.places import INTO
+from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, spaced, texts
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 
 # Words that need the position of the running thread where the runtime looks for it.
 _CURRENT = frozenset(

@@ -5,19 +5,15 @@ Operands are computed by each thread, in the region before the call; its result 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.backends.cpu.regions import unit
+from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Part, type_of
+from cudalab.backends.cpu.regions.syntax import Function, Parameter
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
+from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.lockstep import STEP
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.body import Body
-    from cudalab.backends.cpu.regions.syntax import Function, Parameter
-    from cudalab.backends.cpu.regions.writer import Piece
 
 _ALL = "::cudalab::All()"
 _TALLIES = {"__syncthreads": "barriers", "__syncwarp": "warp_barriers"}

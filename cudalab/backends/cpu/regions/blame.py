@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from cudalab.backends.cpu.regions.syntax import Function
+from cudalab.backends.cpu.regions.syntax import Function
 
 Place = tuple[str, int]  # a file and a line
 _PLACE = re.compile(r"(?:^|\bfrom )(?P<file>[^\s:][^:\n]*):(?P<line>\d+)[:,]", re.MULTILINE)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.in_step import LEAVING, ONE_BY_ONE, arguments
 from cudalab.backends.cpu.regions.parts import Home, Loop, Region
+from cudalab.backends.cpu.regions.passes import Passes
 from cudalab.backends.cpu.regions.strides import Strides
+from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.words import NotCoveredError, calls
 from cudalab.backends.cpu.regions.writer import Piece, Writer
 from cudalab.language.tokens import Token
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.analysis import Analysis
-    from cudalab.backends.cpu.regions.passes import Passes
-    from cudalab.backends.cpu.regions.syntax import Function, Statement
 
 
 class Body:

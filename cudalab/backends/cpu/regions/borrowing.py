@@ -6,20 +6,14 @@ computed anew in each region. Rather one variable too many is kept than one too 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import locals_of
-from cudalab.backends.cpu.regions.words import calls, close, texts
+from cudalab.backends.cpu.regions.analysis import Facts
+from cudalab.backends.cpu.regions.parts import Part
+from cudalab.backends.cpu.regions.syntax import Statement, locals_of
+from cudalab.backends.cpu.regions.words import Words, calls, close, texts
 from cudalab.language.tokens import bracket_around, closing_angle, split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.cpu.regions.analysis import Facts
-    from cudalab.backends.cpu.regions.parts import Part
-    from cudalab.backends.cpu.regions.syntax import Statement
-    from cudalab.backends.cpu.regions.words import Words
 
 EVERYWHERE = frozenset({-1, -2})  # more than one region, and none that there is
 _SOMETHING = "*"  # in place of a name: what a pointer leads to

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.places import INTO
-from cudalab.backends.cpu.regions.strides import changed_elements
+from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
 from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.analysis import Facts
-    from cudalab.backends.cpu.regions.strides import Strides
-    from cudalab.backends.cpu.regions.writer import Piece
+from cudalab.backends.cpu.regions.writer import Piece
 
 _INTEGERS = frozenset({"int", "unsigned", "long", "size_t", "uint32_t", "int32_t", "uint64_t"})
 _COMPUTING = re.compile(

@@ -6,19 +6,15 @@ r = b; x = r;`. The same goes for `&&` and `||`.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.parts import in_lambda
 from cudalab.backends.cpu.regions.syntax import Function, Statement, nodes, statements
+from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import Words, calls, of_text, spaced
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.language.scopes import Node
-    from cudalab.language.tokens import Token
+from cudalab.language.scopes import Node
+from cudalab.language.tokens import Token
 
 
 def branched(unit: Unit, function: Function) -> list[Statement]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.backends.cpu.regions import lambdas
+from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Home, by_itself, nearby
 from cudalab.backends.cpu.regions.syntax import TYPES, Local, locals_of
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, spaced, texts
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.body import Body
 
 
 def outer(body: Body, words: Words) -> None:

@@ -6,9 +6,10 @@ threads compute it and must agree. If whole warps take it or not, a mask says wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from cudalab.backends.cpu.regions.barriers import call
+from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.by_steps import Steps, steps_of
 from cudalab.backends.cpu.regions.context_arrays import keep_local
 from cudalab.backends.cpu.regions.cuts import hoisted
@@ -22,13 +23,8 @@ from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
+from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cudalab.backends.cpu.regions.body import Body
-    from cudalab.backends.cpu.regions.writer import Piece
 
 
 def construct(body: Body, part: Part) -> None:

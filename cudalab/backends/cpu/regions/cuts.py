@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.borrowing import EVERYWHERE, keep_what_is_lent
 from cudalab.backends.cpu.regions.by_steps import steps_of
 from cudalab.backends.cpu.regions.in_step import is_guard
@@ -24,11 +25,6 @@ from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
 from cudalab.language.lockstep import STEP
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cudalab.backends.cpu.regions.body import Body
 
 
 def cut(body: Body, statements: list[Statement], last: bool) -> list[Part]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.backends.cpu.regions import lambdas
+from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.in_step import LEAVING, one_by_one
 from cudalab.backends.cpu.regions.parts import Home, handed_over, nearby, widths, without_defaults
 from cudalab.backends.cpu.regions.rows import are_alike
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.body import Body
-    from cudalab.backends.cpu.regions.syntax import Parameter
-    from cudalab.backends.cpu.regions.writer import Piece
+from cudalab.backends.cpu.regions.syntax import Parameter
+from cudalab.backends.cpu.regions.writer import Piece
 
 
 def definition(body: Body, *, leaving: bool = False) -> str:

@@ -18,18 +18,14 @@ becomes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of, statements
+from cudalab.backends.cpu.regions.uniformity import Levels
+from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text, texts
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
-
-    from cudalab.backends.cpu.regions.uniformity import Levels
-    from cudalab.backends.cpu.regions.unit import Unit
 
 PLACE = "__cg_here"
 _SEVERAL = "lanes that may come together in several places"

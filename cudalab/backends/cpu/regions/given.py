@@ -6,17 +6,13 @@ All of it is a list of what is known: a variable that is given to anything else 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
+from cudalab.language.scopes import Node, Scope, Type
 from cudalab.language.tokens import closing, split
 from cudalab.language.types import NUMBERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from cudalab.language.scopes import Node, Scope, Type
 
 BUILT_IN = NUMBERS | {"pointer", "half"}  # kinds of types whose operators are the language's own
 _REFERENCES = frozenset({"&", "&&", "decltype", "__decltype", "typeof", "__typeof__"})

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, nodes
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
+from cudalab.language.scopes import Node
 from cudalab.language.tokens import Token, split, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cudalab.language.scopes import Node
 
 # Words that only a function with groups other than its block has.
 GROUPS = frozenset(

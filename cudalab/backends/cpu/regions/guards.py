@@ -7,17 +7,13 @@ to the end of a kernel, as in `if (i < n) { … __syncthreads(); … }`, is a gu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.in_step import is_guard, returning_early
 from cudalab.backends.cpu.regions.rows import is_pure
+from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, calls, texts
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function, Statement
 
 
 def settle_guards(unit: Unit, functions: list[Function]) -> None:

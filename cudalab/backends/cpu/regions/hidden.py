@@ -6,16 +6,12 @@ have no stack of their own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 from cudalab.backends.cpu.regions.syntax import TYPES, Function
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, own_names
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from cudalab.language.tokens import Token
+from cudalab.language.tokens import Token
 
 _OF_METHOD = (".", "->", "::")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.rows import is_pure
@@ -19,11 +18,9 @@ from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, of_text, texts
+from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.scopes import BASIC
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.writer import Piece
 
 ALONE = "no barriers; "  # in reasons why the threads of a kernel run one after another
 NEEDLESS = f"{ALONE}each thread has loops of its own"

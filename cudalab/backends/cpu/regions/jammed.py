@@ -8,22 +8,16 @@ for ahead: a processor does not foresee rows that lie pages apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.parts import OUTER
-from cudalab.backends.cpu.regions.strides import changed_elements
-from cudalab.backends.cpu.regions.words import CHANGING, close, spaced, texts
+from cudalab.backends.cpu.regions.strides import Strides, changed_elements
+from cudalab.backends.cpu.regions.syntax import Local, Statement
+from cudalab.backends.cpu.regions.words import CHANGING, Words, close, spaced, texts
+from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.cpu.regions.analysis import Facts
-    from cudalab.backends.cpu.regions.strides import Strides
-    from cudalab.backends.cpu.regions.syntax import Local, Statement
-    from cudalab.backends.cpu.regions.words import Words
-    from cudalab.backends.cpu.regions.writer import Piece
 
 ROUNDS = 4  # at a time; the sums of eight do not fit into a processor's registers
 _MOST_WORDS = 80  # of a round; larger ones gain nothing, and take long to compile

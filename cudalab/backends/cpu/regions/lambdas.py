@@ -6,19 +6,15 @@ region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, parameter_of, statements
+from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
+from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
-
-    from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.writer import Piece
 
 
 def named(unit: Unit, function: Function) -> list[Statement]:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.unit import Unit
-    from cudalab.backends.cpu.regions.words import Words
+from cudalab.backends.cpu.regions.unit import Unit
+from cudalab.backends.cpu.regions.words import Words
 
 Names = dict[str, str]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.context_arrays import declare, outer
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import OUTER, Loop, Part
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, texts
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.body import Body
-    from cudalab.backends.cpu.regions.writer import Piece
+from cudalab.backends.cpu.regions.writer import Piece
 
 
 def once(body: Body, part: Part) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
 from cudalab.backends.cpu.regions.words import Words, close, spaced, texts
+from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.tokens import Token, bracket_around, split
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from cudalab.backends.cpu.regions.writer import Piece
 
 # Statements that belong to the block: what they declare is the same for all threads.
 OUTER = frozenset({"using", "typedef", "static_assert", "static", "constexpr", "__shared__"})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from cudalab.backends.cpu.regions.parts import Part
-    from cudalab.backends.cpu.regions.syntax import Function, Statement
-    from cudalab.backends.cpu.regions.unit import Unit
+from cudalab.backends.cpu.regions.parts import Part
+from cudalab.backends.cpu.regions.syntax import Function, Statement
+from cudalab.backends.cpu.regions.unit import Unit
 
 
 @dataclass(frozen=True, kw_only=True)

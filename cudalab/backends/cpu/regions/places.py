@@ -7,8 +7,9 @@ variable's name may change it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.given import BUILT_IN, Given
 from cudalab.backends.cpu.regions.words import Words, texts
@@ -17,10 +18,6 @@ from cudalab.language.scopes import UNKNOWN, Node, Scope, Type
 from cudalab.language.tokens import Token, split
 from cudalab.language.tree import Reader
 from cudalab.language.types import of_variable, type_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 # What language/arithmetic.py puts before the target of an assignment, and before what another
 # operand is shifted or divided by.

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.in_step import LONG
 from cudalab.backends.cpu.regions.places import INTO
+from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import CHANGING, Words, close, of_text, texts
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.analysis import Facts
-    from cudalab.backends.cpu.regions.strides import Strides
 
 # Functions that the compiler has vector instructions for.
 _COMPUTING = re.compile(

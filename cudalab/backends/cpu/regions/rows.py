@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.syntax import Function
+from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import Words, texts
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.syntax import Function
-    from cudalab.backends.cpu.regions.unit import Unit
 
 # What stands before a bracket in code that only computes: functions without effects, and types.
 _PURE = re.compile(

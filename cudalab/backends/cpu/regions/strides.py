@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import Words, calls, close, texts
+from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.tokens import Token, closing_angle, split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.cpu.regions.analysis import Facts
-    from cudalab.backends.cpu.regions.syntax import Function, Statement
-    from cudalab.backends.cpu.regions.writer import Piece
 
 _TYPE = re.compile(r"\w+_t|unsigned|signed|char|short|int|long|const")
 _WEAKER = frozenset(  # operators that bind less than a sum does

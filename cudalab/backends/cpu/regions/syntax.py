@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.words import (
     CHANGING,
@@ -19,10 +19,6 @@ from cudalab.language.scopes import BASIC, Name, Node, Scope
 from cudalab.language.specifiers import CLASS_KEYS
 from cudalab.language.tokens import Token, closing_angle, split
 from cudalab.language.tree import Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 TYPES = BASIC | {"auto"}
 _QUALIFIERS = frozenset({"const", "typename", "struct", "volatile"})

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_apart
+from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language.tokens import closing_angle, split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cudalab.backends.cpu.regions.places import Places
 
 
 class Level(IntEnum):

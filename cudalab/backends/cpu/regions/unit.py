@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.effects import Effects
 from cudalab.backends.cpu.regions.given import Given
@@ -26,10 +26,7 @@ from cudalab.language.scopes import INT, Name, Scope, Type
 from cudalab.language.tokens import Token, split
 from cudalab.language.tree import Reader
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    Normalizing = Callable[["Unit", Function], list[Statement]]
+Normalizing = Callable[["Unit", Function], list[Statement]]
 
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
 BLOCK_WIDE = BLOCK_VOTES | {"__syncthreads", "__grid_sync"}

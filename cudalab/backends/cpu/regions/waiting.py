@@ -7,16 +7,12 @@ another block can end it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name, texts
 from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.places import Places
 
 # In the names of what reads memory that other threads may change, besides atomic functions.
 _POLLING = frozenset(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from cudalab.language.tokens import Token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Piece = Token | str
 _FEW = 4  # lines that are skipped by empty ones
