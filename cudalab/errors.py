@@ -1,7 +1,5 @@
 """The errors that a user can cause, the exit status of each, and how messages name the cure."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

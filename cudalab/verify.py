@@ -1,7 +1,5 @@
 """The verdict on an answer file, given the input that it answers."""
 
-from __future__ import annotations
-
 import os
 
 from cudalab.errors import InputError, WrongAnswer

@@ -12,8 +12,6 @@ Stores docs/results/written/cpu.json, each verdict with its commit; tools/genera
 of docs/checking.md of it.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

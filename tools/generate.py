@@ -4,8 +4,6 @@ python -m tools.generate          rewrite them
 python -m tools.generate --check  exit 1 and name the parts that are stale
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from inspect import getdoc

@@ -8,8 +8,6 @@ four of the processes. Prepends the summary to docs/results/tests-GPU.txt, with 
 and with each test that fails or did not end.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -4,8 +4,6 @@ python -m tools.measure cpu      the CPU device; about five minutes
 python -m tools.measure cuda     the GPU
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

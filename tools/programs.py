@@ -6,8 +6,6 @@ python -m tools.programs cuda    compiled by nvcc, on the GPU
 The files of docs/results/programs are compared by tools/generate.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Reading and writing docs/results: the files, their names, the machine and the commit."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re

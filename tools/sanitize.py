@@ -7,8 +7,6 @@ table of docs/profile.md. Each variant is run in all of its cases, the first of 
 what is stored when the tool is stopped, counts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

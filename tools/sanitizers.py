@@ -7,8 +7,6 @@ The first stores docs/results/sanitizers; tools/generate.py makes the table of
 docs/performance/README.md from it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -8,8 +8,6 @@ from it: one of all runs, and one of published exploits, each of which is writte
 cheats. published.toml beside the results says who published what.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tomllib

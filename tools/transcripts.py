@@ -8,8 +8,6 @@ A block with a title is a file, which the commands below it find. `<!-- varies -
 transcript says that each run or machine prints other words: only the first one is compared.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import re

@@ -7,8 +7,6 @@ translator's: the first line of a document names the English one, the commit at 
 and a hash of its sentences. When those change, tests/unit/test_translations.py says so.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess

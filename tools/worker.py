@@ -6,8 +6,6 @@ Hands in kernels and programs of reduce whose verdicts are known, each by a comm
 few at a time. Stores docs/results/worker; tools/generate.py makes a table of docs/checking.md.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

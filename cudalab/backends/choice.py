@@ -1,7 +1,5 @@
 """Which device compiles a whole program. Unlike a lab's kernels, it needs no PyCUDA on a GPU."""
 
-from __future__ import annotations
-
 import os
 
 from cudalab.backends import DEVICES

@@ -1,7 +1,5 @@
 """What kinds of devices differ in, for whoever must know before one is opened."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

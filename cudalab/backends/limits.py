@@ -1,7 +1,5 @@
 """CUDA's limits of grids, blocks and shared memory, and the errors beyond them."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from cudalab.backends.base import Dim, dim3

@@ -3,8 +3,6 @@
 A device that is `Measurable` can be measured; `open_meter` asks it.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 

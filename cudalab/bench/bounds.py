@@ -1,7 +1,5 @@
 """Lower bounds of times, from the work and the peaks of a device: no time below is true."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cudalab.backends.base import DeviceInfo

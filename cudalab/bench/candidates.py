@@ -1,7 +1,5 @@
 """What bench measures: inputs, variants that compute with them, and runs from file to file."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Mapping

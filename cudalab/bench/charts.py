@@ -1,7 +1,5 @@
 """Turns results of bench into the data of charts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Compares two runs of bench, row by row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Tables, charts and reports are made from it, so a stored file gives the same out
 wrote it. The fields are the keys of the JSON, in the same order.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,8 +1,6 @@
 """Tables of the results of bench."""
 # ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from cudalab.bench import stats, sweeps

@@ -5,8 +5,6 @@ affects all of them. A row gets no time if its answer is wrong, if it changed it
 time cannot be true.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence

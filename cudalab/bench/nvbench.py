@@ -5,8 +5,6 @@ distribution, the caches and the case. Samples are in files of their own, little
 seconds, as NVBench's `--jsonbin` writes them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Opens a device for measuring, a GPU for one process at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 

@@ -1,7 +1,5 @@
 """Turns measurements into the parts of a document: environment, rows, speedups."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Tables of results over launch shapes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tests of a submission: each lab's public list, or the instructor's own file."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import secrets

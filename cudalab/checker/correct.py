@@ -4,8 +4,6 @@ The expected answer is computed here, from the input alone and after the submiss
 the submission can never see it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import time

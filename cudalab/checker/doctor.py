@@ -4,8 +4,6 @@ Nothing is taken from a table: the compiler compiles and its code runs, a sandbo
 is written where the cache is, and the GPU's part is that of `cudalab device --why`.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -4,8 +4,6 @@ A header without `applies` says that the kernel computes every case of the lab. 
 for one of them, so a few run once more in others, drawn by the check's seed: nobody knows which.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

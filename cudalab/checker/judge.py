@@ -3,8 +3,6 @@
 A stage that depends on a failed one is skipped, not failed.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A student may read a report. Where cudalab, Python, their packages and temporary
 machine that judges is nobody's business, and no reader can open them.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import sysconfig

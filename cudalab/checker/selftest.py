@@ -4,8 +4,6 @@ Every variant must be accepted; every broken kernel and every cheat must be reje
 whether a grader that was never attacked withstands an attack.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

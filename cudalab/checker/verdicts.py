@@ -1,7 +1,5 @@
 """The result of a check: plain data that turns into JSON and back. No judging, no printing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum

@@ -1,8 +1,6 @@
 """The command `doctor`. Nothing heavy is imported before it runs."""
 # ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -3,8 +3,6 @@
 The comment behind a field describes its key in `cudalab/schemas/`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from cudalab.system.records import Scalar

@@ -4,8 +4,6 @@ Nothing heavy is imported before it runs.
 """
 # ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

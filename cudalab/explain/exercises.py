@@ -1,7 +1,5 @@
 """The hand-out's exercises, each computed with different kinds of memory. No printing."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Occupancy and latency: how much work must be under way to keep a GPU busy (Little's law)"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The roofline: the most that a GPU's memory and its arithmetic allow"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Compares an answer with the reference. Prints nothing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, replace

@@ -1,7 +1,5 @@
 """Parts of launch plans that several labs need: scans of arrays, and the memory of a look-back."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.backends.base import Buffer

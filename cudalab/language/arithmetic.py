@@ -7,8 +7,6 @@ integers, pointers and classes only stays as it is. What has no type in the text
 functions, which change nothing where nothing is to change.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reading declarations: namespaces, templates, classes, aliases, and what they declare."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cudalab.language import syntax

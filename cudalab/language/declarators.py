@@ -1,7 +1,5 @@
 """Reading what is declared behind specifiers: variables, functions and their parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

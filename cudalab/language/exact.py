@@ -4,8 +4,6 @@ A statement whose edits a host's compiler refuses gets others, if there are any.
 is, with the processor's values, and the function around it refuses to run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

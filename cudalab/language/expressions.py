@@ -1,7 +1,5 @@
 """Reading expressions of CUDA C++: precedence, casts, calls, launches, members, lambdas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cudalab.language.scopes import BASIC, UNKNOWN, Node, Scope

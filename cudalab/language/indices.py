@@ -5,8 +5,6 @@ by what is not a multiple of the step from lane to lane never meet; and one that
 is read before its own lane writes it, as lanes run in ascending order.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

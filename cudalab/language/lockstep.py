@@ -10,8 +10,6 @@ GPUs it usually still is, though CUDA no longer promises it. Where a function co
 its lanes have done before ends in front of a statement: `cudalab_step(1);`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """Macros that a file defines, and what their bodies say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

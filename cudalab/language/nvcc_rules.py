@@ -5,8 +5,6 @@ Only certain errors are reported here: anything that macros, templates or prepro
 may change is left to nvcc.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of files as assembly and PTX have them: between quotes, with bytes beyond ASCII escaped."""
 
-from __future__ import annotations
-
 import re
 
 QUOTED = r'"((?:[^"\\]|\\.)*)"'  # a regular expression

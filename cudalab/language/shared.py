@@ -1,7 +1,5 @@
 """Shared variables as a host's compiler takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from cudalab.language.macros import Macro

@@ -4,8 +4,6 @@ It is made of a file's text as the user wrote it, so macros are names like other
 of an `#if` are there. What is not understood is a node `unknown`, which nobody edits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cudalab.language.declarations import Declarations

@@ -4,8 +4,6 @@ Host code and `#if` may use a macro, too, so its definition stays as it is. A se
 under another name, with the edits of arithmetic.py, and device code uses that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from cudalab.language import arithmetic

@@ -4,8 +4,6 @@
 answer. A goal is a right kernel that has none of some costs, or whose counts are small enough.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field

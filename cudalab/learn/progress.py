@@ -1,7 +1,5 @@
 """What a learner has done: a text file in the learner's own folder, a line for each step."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

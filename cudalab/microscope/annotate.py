@@ -4,8 +4,6 @@ No printing here: show.py prints what this module lays out.
 """
 # ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

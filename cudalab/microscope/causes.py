@@ -4,8 +4,6 @@
 those of the instructions that the GPU has executed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from cudalab.backends.trace import Place

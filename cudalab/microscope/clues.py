@@ -1,7 +1,5 @@
 """What the source says about a finding, and the instrument cannot know: branches and names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

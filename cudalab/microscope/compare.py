@@ -1,7 +1,5 @@
 """Compares the counts of the CPU device's instrument with a GPU's own counters."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from cudalab.backends.trace import Access, Kind, Place, Space

@@ -3,8 +3,6 @@
 docs/profile.md describes it. The fields are its keys, in its order.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 from cudalab.backends.trace import (

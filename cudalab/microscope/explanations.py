@@ -1,7 +1,5 @@
 """Explains findings: what happened, where, why it is a problem, and what usually cures it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cudalab.backends.trace import Finding, Kind, Place, Thread

@@ -1,7 +1,5 @@
 """The findings of `sanitize` in one variant; docs/profile.md describes their JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field

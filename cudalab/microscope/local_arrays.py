@@ -1,7 +1,5 @@
 """What a profile says of local arrays that it does not count."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 

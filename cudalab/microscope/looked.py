@@ -1,7 +1,5 @@
 """What a verdict covers: the lines whose accesses were looked at, and what was not, for reports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 

@@ -5,8 +5,6 @@ comes with it reads the counters of each machine instruction and the source line
 docs/profile.md lists the counters.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

@@ -1,7 +1,5 @@
 """A profile as one self-contained HTML page: `cudalab profile --html FILE`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Advice on races, which depends on how far apart the threads are and what orders them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cudalab.backends.trace import Finding

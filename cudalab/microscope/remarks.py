@@ -1,7 +1,5 @@
 """The findings of `sanitize` and the worst lines of a profile as annotations of the source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from cudalab.backends.trace import Access

@@ -4,8 +4,6 @@ The instrument (backends/cpu/check.py) reports each `Finding` as plain data, whi
 explains. What no single run shows is judged by the answers of several.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace

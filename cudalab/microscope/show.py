@@ -1,7 +1,5 @@
 """Shows a profile on the terminal."""
 
-from __future__ import annotations
-
 from cudalab.microscope import annotate
 from cudalab.microscope.document import document
 from cudalab.microscope.profile import Profile

@@ -1,7 +1,5 @@
 """Looks for what is wrong with a variant in a child process, which may crash or hang."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Callable, Sequence

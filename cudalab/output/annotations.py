@@ -1,7 +1,5 @@
 """Remarks on lines of source code, and the commands by which GitHub Actions shows them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The data of charts. svg.py draws them for pages and files, plots.py through matplotlib."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 

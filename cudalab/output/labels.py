@@ -1,7 +1,5 @@
 """The labels of a device's properties, the same for all devices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 # Field -> label, in the order of display.

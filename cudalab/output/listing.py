@@ -1,7 +1,5 @@
 """Source code with a margin of numbers, which terminal.py prints."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 GOOD, BAD, QUIET = "good", "bad", "quiet"

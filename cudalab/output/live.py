@@ -1,7 +1,5 @@
 """What a command is doing, on stderr while it does it: lines and bars that disappear."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Notes on stderr: what a command has chosen by itself. `--quiet` silences them."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from textwrap import fill

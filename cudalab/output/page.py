@@ -1,7 +1,5 @@
 """The parts of a page, and the alignment of its drawings. terminal.py prints them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc

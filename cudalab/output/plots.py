@@ -4,8 +4,6 @@ An .svg is drawn by svg.py; .png and .pdf need matplotlib, which only this modul
 when it draws.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

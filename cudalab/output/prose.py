@@ -1,7 +1,5 @@
 """Sentences on stdout: wrapped where a terminal ends, whole lines in a pipe."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Annotations as SARIF 2.1.0, the form in which editors and code hosts read findings."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Text and axes have the colour of the text around the picture, and the other colo
 white as on black, so a picture suits a light and a dark page.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass

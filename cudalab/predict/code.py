@@ -4,8 +4,6 @@ PTX names each instruction's source line, so the counts of a profile, which are 
 often each stretch of it runs.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

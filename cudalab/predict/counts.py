@@ -1,7 +1,5 @@
 """What each kernel of a variant does at a size: counted there, or grown from two smaller sizes."""
 
-from __future__ import annotations
-
 import math
 import re
 import tempfile

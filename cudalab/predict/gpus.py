@@ -1,7 +1,5 @@
 """GPUs as files: cudalab/gpus/*.toml, each number with where it comes from."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
@@ -95,7 +93,7 @@ def _gpu(table: dict[str, object]) -> Gpu:
     sources: dict[str, str] = {}
     for key, kind in types.items():
         entry = table.get(key)
-        if kind == "str":
+        if kind is str:
             if not isinstance(entry, str):
                 raise ValueError(f"{key} is missing, or no text")
             if key == "architecture" and not re.fullmatch(r"sm_\d+", entry):
@@ -124,7 +122,7 @@ def text(gpu: Gpu) -> str:
     lines = [f"# {gpu.name}. Rates are a multiprocessor's in a cycle if not said otherwise."]
     for each in fields(Gpu):
         value = getattr(gpu, each.name)
-        if each.type == "str":
+        if each.type is str:
             lines.append(f"{each.name:<17} = {json.dumps(value)}")
         elif each.name in gpu.sources:
             kind, _, how = gpu.sources[each.name].partition(": ")

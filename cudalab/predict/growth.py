@@ -1,7 +1,5 @@
 """The counts of a variant at any size: from the cache, or extrapolated from small sizes."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import astuple
 from functools import cache

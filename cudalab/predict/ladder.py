@@ -1,7 +1,5 @@
 """A ladder as a GPU would climb it: each rung's predicted time, and the part that limits it."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence

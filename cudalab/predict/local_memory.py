@@ -5,8 +5,6 @@ found registers for what PTX has in local memory. It also says which functions s
 in local memory what registers do not suffice for; PTX does not have these accesses.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """The numbers of the GPU at hand, measured by the kernels of measure.cu: `device --measure`."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable
 from pathlib import Path

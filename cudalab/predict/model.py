@@ -3,8 +3,6 @@
 Each term is the time that one part of the GPU would need alone; they overlap in part.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Predictions as one self-contained HTML page: `cudalab predict --html FILE`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

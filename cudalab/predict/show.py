@@ -1,8 +1,6 @@
 """A prediction laid out as a table."""
 # ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from cudalab.output.grid import Column, Grid

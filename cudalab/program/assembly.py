@@ -1,7 +1,5 @@
 """Inline PTX of a program as C++."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cudalab.language import ptx

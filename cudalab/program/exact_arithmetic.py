@@ -1,7 +1,5 @@
 """Puts the edits of arithmetic.py and twins.py into the files of a program."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial

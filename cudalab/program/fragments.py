@@ -1,7 +1,5 @@
 """Statements of kernels that load and multiply fragments and have no other effect."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ copies, and computes with numbers and addresses follows none, so its launches ne
 first error ends it, for what a program does about errors is not looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cudalab.language.macros import Macro, read_body

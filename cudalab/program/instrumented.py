@@ -1,7 +1,5 @@
 """The instrumented build of a program: a library that reports each access to memory."""
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Launches of kernels as calls of the runtime, for a host's compiler."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

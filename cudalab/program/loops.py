@@ -6,8 +6,6 @@ address. A template has none before it is launched: its launch says both ways to
 function for a whole block is declared behind the kernel.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Errors about a program from the host compiler's messages about its rewritten text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The paths of a program's files in a report for people: each once, and then its name."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

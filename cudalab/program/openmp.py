@@ -1,7 +1,5 @@
 """OpenMP in a program: adds the option that it needs and that is easily forgotten."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Work of a program that nothing orders, as order.cpp reports it, as findings."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 from collections.abc import Iterable, Mapping, Sequence

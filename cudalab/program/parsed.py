@@ -1,7 +1,5 @@
 """A file of a program while it is rewritten: its tokens, its tree, and the edits so far."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ as the preprocessor would, and a macro that builds the text from its parameters 
 use.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

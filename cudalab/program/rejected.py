@@ -1,7 +1,5 @@
 """What nvcc rejects in a program and a host's compiler accepts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from cudalab.errors import KernelCompileError

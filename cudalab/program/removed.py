@@ -1,7 +1,5 @@
 """Features that CUDA has removed and old programs use: they work, with a note."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

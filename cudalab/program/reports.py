@@ -1,7 +1,5 @@
 """The reports of `run --sanitize` and `run --profile` on all kernels of a program."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Sequence

@@ -4,8 +4,6 @@
 to a section of its own. Lines keep their numbers; strings and comments are never changed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Functions for the host do not see it. A function for both sides that asks for it
 may call, has both texts, and asks when it runs where it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -6,8 +6,6 @@ lanes. Instead they meet once: the last one to arrive runs the stretch with whol
 gathers from the lanes' fragments before and gives back afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cudalab.language.scopes import Node, Scope

@@ -1,7 +1,5 @@
 """Failed calls of the runtime API whose result the program ignores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -4,8 +4,6 @@ What follows from an earlier error is left out: a variable whose declaration has
 a compiler says about the rest of a line that it could not read.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The command in a process of its own, where a kernel may crash or hang."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

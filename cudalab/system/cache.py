@@ -1,7 +1,5 @@
 """The user's cache of compiled kernels."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import re

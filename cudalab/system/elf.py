@@ -5,8 +5,6 @@ them are inside functions, so only the symbol table names them. The library's im
 number of functions that run when it is loaded, are in the tables that the loader reads.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

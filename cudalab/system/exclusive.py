@@ -1,7 +1,5 @@
 """A lock for one measurement at a time on a GPU, and the other processes that use the GPU."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """The host: its cores, its memory, its processor."""
 
-from __future__ import annotations
-
 import os
 import platform
 from pathlib import Path

@@ -4,8 +4,6 @@ The fields and their types are the schema: an object has these keys and no other
 `python -m tools.generate` writes it as a JSON Schema into `cudalab/schemas/`.
 """
 
-from __future__ import annotations
-
 import json
 import types
 from dataclasses import MISSING, Field, asdict, fields, is_dataclass

@@ -1,7 +1,5 @@
 """The standard streams of a process in which kernels print."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The child inherits stdin and the output. An answer is written only after the las
 succeeded, so a child that is killed leaves no partial answer.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import select

@@ -1,7 +1,5 @@
 """The words of a watcher: the verdict on a version, and what has changed since the one before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import zip_longest

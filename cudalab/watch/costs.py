@@ -1,7 +1,5 @@
 """What a kernel's accesses and branches cost, as the worker counts it for the watcher."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

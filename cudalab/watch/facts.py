@@ -5,8 +5,6 @@ test, wherever that line has moved. So a watcher can say what is new, what is go
 still there, and need not repeat the rest.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

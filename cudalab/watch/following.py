@@ -5,8 +5,6 @@ and create it anew. So the name is followed, by looking at it a few times in a s
 counts once it has stayed the same between two looks. A text that cannot be complete gets longer.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field

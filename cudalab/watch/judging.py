@@ -1,7 +1,5 @@
 """The verdict on one version of a file: what `check` says of it on small inputs, and its costs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ in: launches, blocks and threads, requests and sectors of global memory, wavefro
 memory, split branches, barriers. A kernel stands at the rung whose counts its own are closest to.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -9,8 +9,6 @@ code still runs in children of the worker, with the limits and the filter of sys
 `check` has: it can end itself, but neither the worker nor the watcher.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress

@@ -5,8 +5,6 @@
 prints the counts of each rung that the CPU device can run, as JSON; CASE is the case as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

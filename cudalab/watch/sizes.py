@@ -1,7 +1,5 @@
 """The inputs that a watcher looks at on each save: those that take no time."""
 
-from __future__ import annotations
-
 from cudalab.labs.base import Lab
 from cudalab.labs.inputs import Case, Size
 

@@ -1,7 +1,5 @@
 """The loop of a watcher: a version is saved, judged, and compared with the one before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 python -m cudalab.watch.worker
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

@@ -4,8 +4,6 @@ A mutant that cannot differ is not made where the text alone shows it, such as a
 the number of a thread. The compiler shows the others.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

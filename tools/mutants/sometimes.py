@@ -4,8 +4,6 @@ Each is a change of rules.py under a condition. Those who look for a mistake by 
 the tests hold the sizes at which everybody looks.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What is stored about mutants: a file of results, the reasons of survivors, the tables."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ ones than in a check. The original must be right on the witness. Whatever has no
 shown to differ from its original.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import random

@@ -11,8 +11,6 @@ a platform reads them with must find the same share of the points and the same t
 docs/results/platforms/read.json; tools/generate.py makes the table of docs/checking.md from it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -26,8 +26,6 @@ the H100's ladders are fitted on; the predictions for other GPUs were stored bef
 were.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

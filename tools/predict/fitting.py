@@ -1,7 +1,5 @@
 """The model's constants, fitted on the H100's ladders alone."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, replace
 

@@ -5,8 +5,6 @@ has the rates of an RTX A6000 for matrices of order 4096; the runner's tiles for
 of KERNELS.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The ladders on a part of a GPU, which stands for a smaller one; it was predicted before."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

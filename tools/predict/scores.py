@@ -1,7 +1,5 @@
 """How far predictions are from measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise

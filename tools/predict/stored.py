@@ -1,7 +1,5 @@
 """What docs/results has: predictions, and the times that were measured later."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The tables of docs/predict.md."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, replace

@@ -12,8 +12,6 @@ device lacks.
 Stores docs/results/right/cpu.json; tools/generate.py makes the table of docs/checking.md from it.
 """
 
-from __future__ import annotations
-
 import random
 import tempfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter

@@ -4,8 +4,6 @@ A style is a function of a text that has been parsed far enough to know its kern
 new text, or None where it does not apply. All of them are CUDA that nvcc compiles.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 python -m tools.studies [NAME [WORD...]]
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from importlib import import_module

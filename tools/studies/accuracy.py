@@ -6,8 +6,6 @@ python -m tools.studies accuracy cuda     those that run on the GPU, beside cuBL
 Stores docs/results/accuracy/; tools/generate.py makes the tables of docs/performance/README.md.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator

@@ -10,8 +10,6 @@ Stores docs/results/atomics/GPU.json: for each, the instruction and the wavefron
 the loads among them; tools/generate.py makes a table of docs/profile.md from it.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

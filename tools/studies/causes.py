@@ -4,8 +4,6 @@ counters.py gives the counts of one kernel on both devices (`here`, the CPU's in
 `there`) and the instructions that the GPU executed, by line of the source (`code`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -9,8 +9,6 @@ the turns' ratios. The other checkout's commit is that of its folder, or $CUDALA
 words, the rows that have one of them in their names get further turns.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

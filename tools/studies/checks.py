@@ -10,8 +10,6 @@ do, the system tells nobody what they have used. Python's modules are compiled, 
 Stores docs/results/checks/cpu.json; tools/generate.py makes the table of docs/checking.md from it.
 """
 
-from __future__ import annotations
-
 import compileall
 import os
 import resource

@@ -1,7 +1,5 @@
 """Compiles variants on many cores at once, so that a measurement does not wait for nvcc."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial

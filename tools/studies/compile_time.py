@@ -7,8 +7,6 @@ CPU time of this process and of the compiler; the runtime, which is compiled onc
 The programs of samples/programs are typical; those of tests/programs each use much of one library.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import tempfile

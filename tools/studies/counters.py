@@ -12,8 +12,6 @@ One process computes all variants of the labs, at two sizes; ncu watches it and 
 counters of each launch. Kernels are compiled before, by many processes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os

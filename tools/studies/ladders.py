@@ -11,8 +11,6 @@ docs/performance/README.md and the tables of kernels/*/README.md from them. What
 some labs since that run has a file with their names, with its own commit and date.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -6,8 +6,6 @@ python -m tools.generate               writes the table of docs/performance/cpu.
 CPU time of one OS thread; a size's figures are those of the least of several runs.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a rung teaches, taken from its own file: its prose, and the lines that are new in it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

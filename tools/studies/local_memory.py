@@ -9,8 +9,6 @@ possible rules apart. Stores docs/results/local-memory/GPU.json: the sectors of 
 which the instrument must count as well.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -8,8 +8,6 @@ item is an element of the input, in matmul an fma; and the small kernels of loop
 the Debian package pocl-opencl-icd, runs from loops.cl. All answers must have the same bytes.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -10,8 +10,6 @@ whole, and inputs are tiny: a rehearsal, which stores nothing.
 tools/generate.py makes a table of docs/performance/README.md from the stored times.
 """
 
-from __future__ import annotations
-
 import ctypes
 import statistics
 import sys

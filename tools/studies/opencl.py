@@ -1,7 +1,5 @@
 """Runs OpenCL kernels on this machine's processor with PoCL, on one OS thread."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is known of the random kernels of tests/oracle, as tables."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

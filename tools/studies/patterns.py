@@ -8,8 +8,6 @@ apart. A GPU's counts are stored in docs/results/patterns/; the model (shared_co
 check_count.h) has to give the same.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -9,8 +9,6 @@ CPU time on one OS thread, stopped after LIMIT_S seconds. That of the kernels is
 what it takes without its kernels.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

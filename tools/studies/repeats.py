@@ -6,8 +6,6 @@ Variants are measured RUNS + 1 times, and each run is compared with the next: 20
 of equal kernels. tools/generate.py makes a table of docs/bench.md from the stored counts.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from itertools import pairwise

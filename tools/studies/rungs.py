@@ -1,7 +1,5 @@
 """The ladders of each lab for its README.md, a lesson: prose, new lines, measurements."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass

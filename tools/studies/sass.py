@@ -7,8 +7,6 @@ the words, such as ATOMS. A variant is compiled for the first case that it compu
 cuobjdump, which are in the CUDA toolkit; no GPU.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -7,8 +7,6 @@ Both add the statistics to docs/results/targets/ and leave the latest runs of ea
 tools/generate.py makes the table of docs/performance/README.md from them.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

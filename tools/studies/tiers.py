@@ -10,8 +10,6 @@ A variant has left the fibers if none of its kernels has any: the threads of eac
 one after another, which a kernel without barriers allows. Variants that need a GPU do not count.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections import Counter

@@ -4,8 +4,6 @@ A line "LAB VARIANT N" is answered by the least CPU time of a run in ms, or by a
 time for a variant compiles it. It uses what the package has had since commit f60fc3d.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Callable

@@ -7,8 +7,6 @@ From 3.5 on, callers may tune CUB's algorithms. The policies tried are a grid ar
 that CUB cannot be compiled with are left out. Needs nvcc and the package `nvidia-cuda-cccl`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

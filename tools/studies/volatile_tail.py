@@ -6,8 +6,6 @@ python -m tools.generate                 writes the table of docs/performance/cp
 CPU time of all threads for the reduction of 4 million numbers; the least of several runs.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -9,8 +9,6 @@ also starts Python, does not count.
 Stores docs/results/watching/cpu.json; tools/generate.py makes the table of docs/watch.md from it.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -10,8 +10,6 @@ processor's time: a program that exceeds it is counted apart, and neither found 
 The programs run as they are: read them first.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The single mistakes lie in a folder `cases`, beside the clones, which is no repository.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """GPUVerify: kernels without a host, each of which is given one."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Suites of programs whose mistakes are known: CUDABeaver, Indigo, NVIDIA's samples, ScoR."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

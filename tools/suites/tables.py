@@ -1,7 +1,5 @@
 """The table of docs/profile.md of what the sanitizer says of suites."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from tools import results

@@ -1,7 +1,5 @@
 """Right programs of the world: those of tools/world that print what they print on a GPU."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Make docs/shell/cudalab.1 from click: the manual page that `man cudalab` shows of a wheel."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import click

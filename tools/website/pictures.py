@@ -7,8 +7,6 @@ docs/assets/roofline.svg has the times that docs/results keeps, and bytes that t
 counts.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

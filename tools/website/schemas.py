@@ -3,8 +3,6 @@
 A key's description is the comment behind its field. `python -m tools.generate` writes the files.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -7,8 +7,6 @@ python -m tools.world.compare CPU_RECORD CUDA_RECORD    stores docs/results/worl
 SOURCES has a folder for each set of programs.toml, with its repository at the commit named there.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -7,8 +7,6 @@ without a GPU's record is compared with the hash that is stored, and if there is
 what it says of itself.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -6,8 +6,6 @@ SOURCES has a folder OWNER+NAME for each repository of makefiles.toml, at the co
 A project is built in a copy, by one command; its program is started without cudalab.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import re

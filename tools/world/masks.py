@@ -1,7 +1,5 @@
 """What differs between two runs of one program, or between two devices that agree."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """The table of programs, and the folders in which they are compiled and run."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

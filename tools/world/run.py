@@ -3,8 +3,6 @@
 Needs nothing but Python, so that it runs on a machine without this package's dependencies, too.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import os

@@ -9,8 +9,6 @@ with -O3 and run by turns, on the inputs of their `run` files, or on such as are
 time is that of the whole program. SOURCES has a folder for each set, as for tools.world.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -9,8 +9,6 @@ Each shared array and each variable stands behind an unused zone, and what never
 too, so that running over an end does not hit the next array or variable unnoticed.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass, replace

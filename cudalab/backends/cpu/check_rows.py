@@ -1,7 +1,5 @@
 """Turns the C structures of check mode's runtime into the classes of trace.py."""
 
-from __future__ import annotations
-
 import ctypes
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -6,8 +6,6 @@ writes down its loops before it vectorizes them, and where one has such an addre
 compiled again with its loops as they are written.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

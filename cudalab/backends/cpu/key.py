@@ -1,7 +1,5 @@
 """The names of what is compiled: hashes of all that decides it. Imports nothing heavy."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from functools import cache

@@ -1,7 +1,5 @@
 """The parts of the runtime of whole programs: those of every program, and those that some use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tables of an instrumented library, in assembly: its sites, and the names of its files."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cudalab.backends.cpu.control_flow import Site

@@ -1,7 +1,5 @@
 """NVIDIA's driver, asked directly: what it says needs no PyCUDA and creates no context."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any, NamedTuple
 

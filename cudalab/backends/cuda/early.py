@@ -1,7 +1,5 @@
 """Creates the GPU's context before the device needs it. Imports nothing heavy."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from contextlib import suppress

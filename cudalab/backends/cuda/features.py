@@ -1,7 +1,5 @@
 """The features that a kernel may require of an NVIDIA GPU, by compute capability."""
 
-from __future__ import annotations
-
 _CAPABILITIES = (70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
 # KiB of shared memory that a block may have, from 8.0 on; 99 for others.
 _SHARED_KIB = {80: 163, 87: 163, 90: 227, 100: 227, 103: 227, 110: 227}

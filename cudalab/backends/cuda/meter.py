@@ -1,7 +1,5 @@
 """Measures on a GPU: events, cold caches, held launches, the clock and the bandwidth."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -3,8 +3,6 @@
 Nothing here needs a GPU or PyCUDA.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import importlib.util

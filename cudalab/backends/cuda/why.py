@@ -3,8 +3,6 @@
 PyCUDA is checked last: it is built from source, so nearly everything else can be in its way.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

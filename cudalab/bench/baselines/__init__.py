@@ -4,8 +4,6 @@ A baseline uses the same buffers as the variants, and the same code prepares the
 and checks its answer. A library is loaded only if it is used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from cudalab.backends import facts

@@ -1,7 +1,5 @@
 """NumPy on the host as a baseline."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.bench.measure import POISON, Candidate

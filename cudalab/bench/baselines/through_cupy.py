@@ -3,8 +3,6 @@
 The only module that imports CuPy, which is an extra and slow to load. Imported only if it is used.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

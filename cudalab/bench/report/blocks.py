@@ -1,7 +1,5 @@
 """The parts of a report, independent of the file format."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cudalab.output.charts import Chart

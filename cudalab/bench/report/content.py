@@ -1,7 +1,5 @@
 """The content of a report: results are filled in, and the student's conclusions stay blank."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

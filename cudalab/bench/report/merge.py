@@ -1,7 +1,5 @@
 """Merges several runs of bench into one document for a report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Writes a report as Markdown with pictures in separate files, or as one HTML file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """A small input of a lab and its right answer, for a report."""
 
-from __future__ import annotations
-
 import tempfile
 
 import numpy as np

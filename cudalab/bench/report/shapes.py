@@ -1,7 +1,5 @@
 """The sizes and launch shapes to measure for a report."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from cudalab.labs import registry

@@ -4,8 +4,6 @@
 has the patterns of bytes, the places of wrong elements, and how much of its bound an answer uses.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Patterns of wrong elements, from the most specific to the most general."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Judges the submissions of a class: each one once, in any order, independently of the others."""
 
-from __future__ import annotations
-
 import tempfile
 import threading
 import traceback

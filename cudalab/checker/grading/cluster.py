@@ -6,8 +6,6 @@ a machine with several GPUs each worker has one of its own, by dask-cuda's conve
 only GPU that CUDA_VISIBLE_DEVICES shows to the worker.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import tarfile

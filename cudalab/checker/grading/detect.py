@@ -1,7 +1,5 @@
 """What a folder holds: a kernel file, a whole program or a command."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

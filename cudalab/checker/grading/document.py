@@ -1,7 +1,5 @@
 """The JSON document of `cudalab grade`: a class in numbers. DIR/reports/ has each verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

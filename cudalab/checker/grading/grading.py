@@ -1,7 +1,5 @@
 """`cudalab grade`: judges a class with the store, the tasks and the summary."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Sequence

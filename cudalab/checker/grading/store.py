@@ -1,7 +1,5 @@
 """The results of a class in SQLite. A stored result survives the end of the grader at any time."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

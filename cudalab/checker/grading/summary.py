@@ -1,7 +1,5 @@
 """A class's results as a table (CSV) and as a page with charts (HTML). No printing here."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a grader needs to know to judge a submission."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cudalab.checker.options import JudgingOptions

@@ -4,8 +4,6 @@ All of them hold cudalab itself, as it is installed here, so that every submissi
 version that the instructor has tried.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

@@ -1,7 +1,5 @@
 """The folder of a run in a sandbox."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path

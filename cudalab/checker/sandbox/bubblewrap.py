@@ -1,7 +1,5 @@
 """The arguments of bubblewrap: an empty root, and the paths that are bound into it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

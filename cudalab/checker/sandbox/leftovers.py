@@ -4,8 +4,6 @@ In a sandbox without a file system of its own a run may write wherever every use
 nobody else's, so whatever belongs to that user afterwards is the run's.
 """
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import tempfile

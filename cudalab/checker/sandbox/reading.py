@@ -5,8 +5,6 @@ read as a regular file of limited size, and as a record with exactly the expecte
 Anything else is `Unreadable`, which is the submission's failure and never the judge's.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -9,8 +9,6 @@ There are three kinds of sandbox; the best one that works on a machine is used:
 running.py has the run itself, which watch.py watches and ends.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

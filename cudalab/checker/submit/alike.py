@@ -5,8 +5,6 @@ where the sanitizer looks. But what it leaves out or adds then shows: in the sam
 and threads, each build comes to as many barriers and makes as many atomic operations.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The commands that repeat a test by hand and examine it more closely."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Sequence

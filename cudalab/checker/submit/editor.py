@@ -1,7 +1,5 @@
 """compile_commands.json, by which clangd reads a kernel file as the CPU device does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ things are refused: imported functions that no kernel can call, and code that ru
 is loaded. Both are read from the library's own tables (system/elf.py), not from its source.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -5,8 +5,6 @@ forked before any code of the submission is loaded and confined to what it may d
 Where nothing confines a kernel, each attempt has a sandbox of its own instead.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The worker's look for races, lost barriers and accesses out of bounds in a submitted kernel."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict

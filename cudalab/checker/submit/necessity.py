@@ -5,8 +5,6 @@ it was computed elsewhere, whatever the source looks like. A program may ask a k
 ran, so it also runs with its kernels, but with other data for them than it has put there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from cudalab.checker.cases import Test

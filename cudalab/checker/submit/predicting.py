@@ -3,8 +3,6 @@
 `cudalab predict` counts the submission as a program inside the sandbox, the reference here.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from contextlib import suppress

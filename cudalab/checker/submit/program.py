@@ -1,7 +1,5 @@
 """A whole CUDA program as a submission: compiled as by `cudalab run`, then run by itself."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The judge believes none of it. A record explains a verdict; the answers are judged by their bytes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -3,8 +3,6 @@
 The worker of the sandbox does the work of `cudalab sanitize`, in a child as for each test.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ So Python starts and imports once. What a task has used, and whether it broke a 
 by the watcher; what the worker itself says is read strictly, and can only explain.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -4,8 +4,6 @@ The lab provides all of it: one of its variants has the header, and the docstrin
 launch plan lists the kernels with their parameters.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import shlex

@@ -4,8 +4,6 @@ Each compiles once, then makes an `Attempt` at each input: the bytes on stdout, 
 ended. Whether the bytes are right is for judge.py to decide; nothing here knows the right answer.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

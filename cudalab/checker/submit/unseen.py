@@ -4,8 +4,6 @@ Attributes that leave a function without hooks, functions of the host's headers 
 instruction, and `%n` of printf, by which the C library writes. nvcc takes none of them in kernels.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile

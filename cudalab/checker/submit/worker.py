@@ -18,8 +18,6 @@ With the name of a lab, it looks up before what each child would look up.
     sanitize looks for races and the like (looking.py)
 """
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Sorts n keys by a network of comparators"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ The comparators of a step are numbered through the groups of the array, in order
 reaches past n does nothing, as if the array were padded to a power of two with maximal keys.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.backends.base import Buffer

@@ -1,7 +1,5 @@
 """The bitonic network: sizes, tests, mutants."""
 
-from __future__ import annotations
-
 from cudalab.labs.inputs import Case
 from cudalab.labs.keys_teaching import TESTS, SortLibraries, SortTeaching
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton

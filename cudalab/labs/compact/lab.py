@@ -1,7 +1,5 @@
 """Moves the items that are not 0 to the front, in their order"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -4,8 +4,6 @@
 items before one are kept, it goes to place p, or becomes a zero in place n - 1 - (i - p).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.labs.base import Job, Step, blocks_for

@@ -5,8 +5,6 @@ unsigned long long: index << 32 | value of the first element that is not a valid
 there is none (for bytes, always).
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

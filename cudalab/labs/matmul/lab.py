@@ -1,7 +1,5 @@
 """Multiplies matrices of float32"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import ClassVar

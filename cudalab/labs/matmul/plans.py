@@ -8,8 +8,6 @@ c (m x n) is the product of a (m x k) and b (k x n, or n x k if B_TRANSPOSED is 
 a. All matrices are stored in row-major order.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.backends.base import Buffer

@@ -1,7 +1,5 @@
 """The arrays of a sort: how many items a block takes, what the launches share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.backends.base import Buffer

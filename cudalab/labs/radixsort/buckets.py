@@ -1,7 +1,5 @@
 """Sorts that begin with the most significant bits: keys go to buckets, a block sorts a bucket."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Sorts n keys by their digits"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 

@@ -4,8 +4,6 @@
 in[n] to in[2n - 1], and likewise in `out`; a T then holds the 4 bytes of a value.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

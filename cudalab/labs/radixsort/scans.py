@@ -1,7 +1,5 @@
 """Scans of arrays of any size: first the blocks, then the sums of the blocks, level by level."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.backends.base import Buffer

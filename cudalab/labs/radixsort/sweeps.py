@@ -1,7 +1,5 @@
 """Sweeps over the keys, a digit at a time: each in a launch of its own, or all in one launch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

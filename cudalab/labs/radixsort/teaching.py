@@ -1,7 +1,5 @@
 """Radix sort: sizes, tests, mutants."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cudalab.labs.inputs import Case

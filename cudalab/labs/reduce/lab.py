@@ -1,7 +1,5 @@
 """Reduces an array, or each row or column of a matrix, to one value"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

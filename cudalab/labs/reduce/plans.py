@@ -5,8 +5,6 @@ OP_DOT chooses the operation. x has the items, y is the second vector of a dot p
 again). n, rows, cols < 2^31.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.backends.base import Buffer

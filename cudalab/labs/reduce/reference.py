@@ -1,7 +1,5 @@
 """The exact result of a reduction, and the error bound of an answer in floating point."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

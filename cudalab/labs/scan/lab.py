@@ -1,7 +1,5 @@
 """Scans n numbers: each element becomes the sum of all before it"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@
 common/thread/operators.cuh; INCLUSIVE is 1 or 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.labs.base import Job, Step, blocks_for

@@ -1,7 +1,5 @@
 """The running sums of a scan, and the error bounds of an answer in floating point."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

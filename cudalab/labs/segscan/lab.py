@@ -1,7 +1,5 @@
 """Scans an array whose sums begin again where a key changes"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -5,8 +5,6 @@ item i whose key is not keys[i - 1]; sums are inclusive. A pair is a word of 8 b
 a segment begins with the item, the low half is the item; scanned, it is the sum.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.labs.base import Job, Step, blocks_for

@@ -1,7 +1,5 @@
 """Turns each row of a matrix into probabilities"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar

@@ -3,8 +3,6 @@
 `x` is the input; rows and cols < 2^31.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.labs.base import Job, Step, blocks_for

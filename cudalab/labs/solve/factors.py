@@ -1,7 +1,5 @@
 """The direct methods of solve: the launches that compute and use factors or an inverse."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

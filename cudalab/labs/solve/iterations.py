@@ -1,7 +1,5 @@
 """The iterations of solve: when each converges, and the launches of its steps."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Solves systems of linear equations A x = f"""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Launches of the kernels of solve, with arguments by name."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.backends.base import Buffer, Dim

@@ -4,8 +4,6 @@ Every file includes parts/residual.cuh, whose kernels measure the answer; all pl
 measurement and report an answer beyond the bound as an error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

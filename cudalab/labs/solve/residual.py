@@ -1,7 +1,5 @@
 """The accuracy of an answer of solve: its residual, measured on the device, and the bound."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The matrix stays on the device: only Gershgorin's circles and products of the ma
 are needed. Vectors have length n; everything is float64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Factors whose updates are products of tensor cores, in emulated float32."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.backends.base import stream

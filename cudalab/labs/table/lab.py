@@ -1,7 +1,5 @@
 """Tabulates y = sin(sqrt(x)) at equal steps of x"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import isfinite
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The launch plans of table: which kernels run, in what order, on which memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.labs.base import Job, Step, blocks_for

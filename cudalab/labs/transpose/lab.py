@@ -1,7 +1,5 @@
 """Transposes a matrix of any shape"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -3,8 +3,6 @@
 `matrix` is the input, T its element type; rows and cols < 2^31.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cudalab.labs.base import Job, Step, blocks_for

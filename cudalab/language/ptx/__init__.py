@@ -4,8 +4,6 @@ An operand of the statement and a register declared in it become variables, `bfe
 an assignment. The functions that C++ and CUDA have no words for are in runtime/ptx.h.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cudalab.language.ptx import arithmetic, memory, threads

@@ -1,7 +1,5 @@
 """Instructions on memory: loads, stores, atomic operations, fences, copies and addresses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

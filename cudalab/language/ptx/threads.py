@@ -1,7 +1,5 @@
 """Instructions by which threads meet or wait, and others without a result."""
 
-from __future__ import annotations
-
 from cudalab.language.ptx.arithmetic import assigned, value_of
 from cudalab.language.ptx.memory import pointer_to
 from cudalab.language.ptx.reading import Block, Instruction

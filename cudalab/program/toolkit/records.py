@@ -4,8 +4,6 @@ A linker collects the records of all objects in a section of the program, which 
 it runs. `cudalab run --sanitize PROGRAM` builds the program anew by them, instrumented.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import sys

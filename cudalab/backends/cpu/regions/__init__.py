@@ -11,8 +11,6 @@ variable of each thread that lives across a barrier is kept in a *context array*
 threads meet has *implicit barriers* around its rounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType

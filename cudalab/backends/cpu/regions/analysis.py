@@ -1,7 +1,5 @@
 """Facts about the functions that the kernels of a file reach."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from math import prod

@@ -3,8 +3,6 @@
 Operands are computed by each thread, in the region before the call; its result is an array.
 """
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions import unit
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda

@@ -1,7 +1,5 @@
 """The kernels whose loops a compiler refuses, by the places that its messages name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

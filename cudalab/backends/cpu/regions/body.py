@@ -1,7 +1,5 @@
 """A function that is being written for a block of threads: what the passes know of it so far."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Analysis

@@ -4,8 +4,6 @@ Such a variable has to stay in its place: it lives where whatever leads to it is
 computed anew in each region. Rather one variable too many is kept than one too few.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

@@ -5,8 +5,6 @@ round, but not from round to round. So the threads go through such a loop in ste
 them have a round to do; then each does what is left for it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

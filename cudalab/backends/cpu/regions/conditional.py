@@ -4,8 +4,6 @@
 r = b; x = r;`. The same goes for `&&` and `||`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 

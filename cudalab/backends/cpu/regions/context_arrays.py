@@ -1,7 +1,5 @@
 """Where a region's variables live: in the block, or in context arrays with one for each thread."""
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda

@@ -4,8 +4,6 @@ A branch or loop that the whole block takes is written as it is. If its conditio
 threads compute it and must agree. If whole warps take it or not, a mask says which threads do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from cudalab.backends.cpu.regions.barriers import call

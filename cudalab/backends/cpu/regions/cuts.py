@@ -1,7 +1,5 @@
 """Where parallel regions end: the parts of a list of statements between which threads meet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from cudalab.backends.cpu.regions.body import Body

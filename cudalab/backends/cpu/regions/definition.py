@@ -1,7 +1,5 @@
 """The definition of a function that a block of threads goes through together."""
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.in_step import LEAVING, one_by_one

@@ -1,7 +1,5 @@
 """Which calls only compute a value, so that one call serves all threads of a block."""
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions.given import BUILT_IN, Declared, Given
 from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.words import texts

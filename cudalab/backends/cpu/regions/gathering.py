@@ -16,8 +16,6 @@ becomes
     } while (gathers);
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 

@@ -3,8 +3,6 @@
 All of it is a list of what is known: a variable that is given to anything else may be changed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

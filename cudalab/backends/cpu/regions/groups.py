@@ -6,8 +6,6 @@
 the mask of its lanes. A function with any other use keeps its fibers.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

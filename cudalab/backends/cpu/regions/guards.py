@@ -5,8 +5,6 @@ twice: for blocks in which all threads stay, and with masks for the others. A br
 to the end of a kernel, as in `if (i < n) { … __syncthreads(); … }`, is a guard in other words.
 """
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.in_step import is_guard, returning_early
 from cudalab.backends.cpu.regions.rows import is_pure

@@ -4,8 +4,6 @@ Methods, operators and functors are not written anew: a barrier in them would wa
 have no stack of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from cudalab.backends.cpu.regions.syntax import TYPES, Function

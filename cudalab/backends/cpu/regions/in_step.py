@@ -5,8 +5,6 @@ compiler takes several threads at once. That is faster if neighbouring threads a
 elements, or the same ones. The threads of other kernels without barriers run one after another.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise

@@ -4,8 +4,6 @@
 block: `k_cudalab_all(cudalab_B, N, …)`.
 """
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import parsed

@@ -6,8 +6,6 @@ side by side. Where a row of an array is new in each round, the rows of the next
 for ahead: a processor does not foresee rows that lie pages apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

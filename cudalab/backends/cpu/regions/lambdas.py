@@ -4,8 +4,6 @@ Such a lambda is one object of the block, which is called for a thread: `f` is h
 region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace

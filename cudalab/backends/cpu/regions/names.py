@@ -1,7 +1,5 @@
 """Gives each local variable of a function a unique name, so that scopes no longer matter."""
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import Words

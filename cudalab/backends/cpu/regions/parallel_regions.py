@@ -1,7 +1,5 @@
 """Parallel regions: statements that each thread runs through without waiting for others."""
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.context_arrays import declare, outer
 from cudalab.backends.cpu.regions.lambdas import has_lambda

@@ -1,7 +1,5 @@
 """The building blocks of a function's text: regions, loops around them, and locals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 

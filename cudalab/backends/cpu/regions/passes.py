@@ -1,7 +1,5 @@
 """The kinds of passes that make loops of kernels, and their arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ made of, or an argument that a function is known to take by value. Whatever else
 variable's name may change it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple

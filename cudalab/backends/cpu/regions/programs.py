@@ -4,8 +4,6 @@ A program has host code, which may see how its kernels run, and its kernels may 
 other files or in libraries.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -5,8 +5,6 @@ rounds cannot be taken at once, but those of many threads can: all that are stil
 round, then all the next one. When few are left, each does what is left for it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ A kernel for blocks of one dimension may be launched with blocks of several. Thr
 finds what all others have written, too. So one of them does for all.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """How far apart neighbouring threads access memory, by the text of the indices."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

@@ -4,8 +4,6 @@ The levels say which branches and loops a block or a warp takes as a whole. They
 a value of a low level is the same in all threads unless the kernel has a data race.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

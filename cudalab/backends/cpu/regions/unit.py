@@ -1,7 +1,5 @@
 """A file's functions, and which of them the threads of a block or a warp go through together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property

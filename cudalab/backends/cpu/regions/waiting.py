@@ -5,8 +5,6 @@ thread or one warp may wait if the rest of its block is at a barrier behind the 
 another block can end it.
 """
 
-from __future__ import annotations
-
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of

@@ -1,7 +1,5 @@
 """Text with #line directives, so that messages and crashes name the user's own lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from cudalab.language.tokens import Token
