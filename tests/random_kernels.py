@@ -66,6 +66,7 @@ class Kernel:
         self.own = ["n", "t"]  # variables of each thread
         self.changeable: list[str] = []
         self.uniform = ["m", "(int)blockIdx.x"]
+        self.counters = ["c", "d"]  # of no loop around
         self.depth = 0
         self.returns = self.random.random() < 0.4
         body = self.statements(self.random.randint(3, 7))
@@ -73,7 +74,7 @@ class Kernel:
 extern "C" __global__ void __launch_bounds__(THREADS) {name}(const int* in, int* out, int m) {{
     __shared__ int cells[2][THREADS];
     const int t = threadIdx.x;
-    int n = in[blockIdx.x * THREADS + t];
+    int n = in[blockIdx.x * THREADS + t], c, d, u = m;
     cells[0][t] = n;
     cells[1][t] = -t;
     __syncthreads();
@@ -137,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) {name}(const int* in, int*
         """What a statement may be here."""
         kinds = [self.local, self.local, self.change, self.change, self.exchange, self.shuffle]
         kinds += [self.call, self.plain_branch, self.plain_loop, self.vote, self.array]
-        kinds += [self.toggle, self.reference]
+        kinds += [self.toggle, self.reference, self.once, self.counted, self.counted_alone]
         if self.depth < 2:
             kinds += [self.loop, self.loop, self.branch, self.warp_branch, self.while_loop]
             kinds += [self.warp_loop]
@@ -171,6 +172,52 @@ extern "C" __global__ void __launch_bounds__(THREADS) {name}(const int* in, int*
             f"int {name} = {self.random.randint(0, 3)};\n{self.exchange()}\n{name} = 3 - {name};"
         )
         return f"{again}\n{self.exchange()}"
+
+    def once(self) -> str:
+        """What is done once for all threads, unless the branch that it stands in differs."""
+        if self.depth:
+            return self.change()
+        if "u" not in self.uniform:
+            self.uniform.append("u")
+        a, b = self.same(), self.same()
+        head = self.random.choice(
+            [
+                "for (c = 1; c <= 4; c = 2 * c)",
+                "for (int k = 0; k < m; ++k)",
+                f"if ({a} > {b})",
+                "while (u > 3)",
+            ]
+        )
+        inside = {"i": "u += m;", "w": "u /= 2;"}.get(head[0], f"if (u + {a} > 1) {{ u -= {b}; }}")
+        return f"{head} {{ {inside} }}" + (" else u = 2;" if head[0] == "i" else "")
+
+    def counted(self) -> str:
+        """A loop with barriers whose counter other loops have, too."""
+        if not self.counters or self.depth > 1:
+            return self.change()
+        name = self.counters.pop()
+        kept = list(self.uniform)
+        self.uniform.append(name)
+        head = f"for ({name} = {self.random.randint(0, 2)}; {name} < 3; ++{name})"
+        body = self.nested(self.random.randint(1, 2))
+        self.uniform = kept
+        self.counters.append(name)
+        return f"{head} {{\n{body}\n{self.exchange()}\n}}"
+
+    def counted_alone(self) -> str:
+        """A loop of each thread whose counter other loops have, too, or somebody behind it."""
+        if not self.counters:
+            return self.change()
+        name = self.random.choice(self.counters)
+        first = self.random.choice(["0", "t & 1", "-1"])
+        text = f"for ({name} = {first}; {name} < (n & 3); ++{name}) n += {name} ^ {self.value(1)};"
+        if self.random.random() < 0.3:
+            text = f"if (t == {self.random.randint(0, 40)}) {text}"
+        if self.random.random() < 0.1:
+            text = f"{{ int* const at = &{name}; {name} = 1; {text} n ^= *at; }}"
+        elif self.random.random() < 0.1:
+            text = f"{name} = 0; {text} n -= {name};"
+        return text
 
     def exchange(self) -> str:
         which, other = (

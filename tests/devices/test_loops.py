@@ -287,11 +287,11 @@ extern "C" __global__ void product_in_branch(const float* a, const float* b, flo
 }
 extern "C" __global__ void product_of_its_time(const float* a, const float* b, float* out, int n) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-    int turn, k;
+    int turn, k, more = 3;
     if (x < n && y < n) {
         for (turn = n - 1; turn < n; turn++) {
             for (k = 0; k < 100; k++) out[y * n + x] += a[y * n + k] * b[k * n + x];
-            for (k = 99; k >= 0; --k) out[y * n + x] += k * b[k * n + x];
+            for (k = 99; k >= 0; --k) out[y * n + x] += (k + more) * b[k * n + x];
         }
     }
 }
@@ -376,7 +376,6 @@ extern "C" __global__ void sums(const float* a, float* out) {{
         "int own[9]; for (int k = 0; k < n; ++k) own[k] = k; out[t] = own[n - 1];",
         "int k; for (k = 0; k < n; ++k) out[t] += k; out[t] += k;",  # what a loop leaves is used
         "int k; if (n > 9) k = n; for (k = 0; k < n; ++k) out[t] += k;",
-        "int k, i = 0; for (k = 0; k < n; ++k) out[t] += i;",
         "int k, i; for (i = 0; i < n; ++i) { out[t] += k; for (k = 0; k < n; ++k) out[t] += k; }",
         "int k, i; for (k = 0, i = 1; k < n; ++k) out[t] += i;",
         "while (n-- > 0) out[t] += n;",

@@ -299,6 +299,31 @@ __global__ void begins(const int* in, int* out) {
     out[i] = sum;
 }
 
+// Loops with one counter: those of the block, of one thread, and of what the block does once.
+__global__ void counters(const int* in, int* out, int n) {
+    __shared__ int sums[THREADS];
+    const int t = threadIdx.x, begin = blockIdx.x * blockDim.x, rest = n - begin;
+    int whole = 1, last = 0, *at = out, i, k, kept;
+    sums[t] = t < rest ? in[begin + t] : 0;
+    __syncthreads();
+    for (i = 2; i <= THREADS; i = 2 * i) {
+        if (rest >= i) whole = i;
+    }
+    for (i = 2; i <= whole; i = 2 * i) {
+        if ((t + 1) % i == 0 && t < whole) sums[t] += sums[t - i / 2];
+        __syncthreads();
+    }
+    if (t == whole - 1) {
+        for (i = whole; i < rest && i < THREADS; ++i) last += in[begin + i];
+        sums[t] += last;
+    }
+    for (kept = 0; kept < 2; ++kept) at = &kept;
+    __syncthreads();
+    for (k = 0; k < t % 3; ++k) last += sums[whole - 1] ^ k;
+    for (kept = 5; kept < 7 + t % 2; ++kept) last ^= kept;
+    out[begin + t] = last + *at;
+}
+
 // What keeps its fibers.
 __device__ volatile int flag;
 __global__ void waits(int* out) {
@@ -372,6 +397,8 @@ int main() {
     show("chains");
     begins<<<4, THREADS>>>(numbers, results);
     show("begins");
+    counters<<<4, THREADS>>>(numbers, results, N - 30);
+    show("counters");
     void* only[] = {&results};
     cudaLaunchCooperativeKernel((void*)grid_wide, dim3(4), dim3(THREADS), only);
     show("a whole grid");

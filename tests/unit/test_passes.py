@@ -6,6 +6,7 @@ from cudalab.backends.cpu.regions import PASSES, loops
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.conditional import branched
+from cudalab.backends.cpu.regions.counters import own_counters
 from cudalab.backends.cpu.regions.gathering import gathered
 from cudalab.backends.cpu.regions.lambdas import named
 from cudalab.backends.cpu.regions.names import renamed
@@ -160,6 +161,64 @@ def test_passes_that_normalize(run, body, before, expected):
     assert after(run, "out[n] = n ? 1 : 2;") == in_words("out[n] = n ? 1 : 2;")
 
 
+ROUND = "{ out[i] = i; __syncthreads(); }"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            f"int i; for (i = 0; i < n; ++i) {ROUND} if (n) for (i = n; i > 0; --i) {ROUND}",
+            f"for (int i = 0; i < n; ++i) {ROUND} if (n) for (int i = n; i > 0; --i) {ROUND}",
+        ),
+        (
+            f"int a = 1, i, *p = out; for (i = 0; i < n; ++i) {ROUND}",
+            f"int a = 1; int * p = out; for (int i = 0; i < n; ++i) {ROUND}",
+        ),
+        (
+            "unsigned i, j; for (i = 0; i < n; ++i) for (j = i; j < n; ++j) n = j;",
+            "for (unsigned i = 0; i < n; ++i) for (unsigned j = i; j < n; ++j) n = j;",
+        ),
+        (  # a loop in the loop that sets its counter
+            "int i; for (i = 0; i < n; ++i) { for (i = i; i < 3; ++i) n = i; }",
+            "for (int i = 0; i < n; ++i) { for (i = i; i < 3; ++i) n = i; }",
+        ),
+        (
+            "int i; for (i = 0; i < n; ++i) { for (i = 1; i < 3; ++i) n = i; }",
+            "for (int i = 0; i < n; ++i) { for (i = 1; i < 3; ++i) n = i; }",
+        ),
+        (
+            "if (n) { int i; for (i = 0; i < n; ++i) n = i; } for (int i = 0; i < n; ++i) n = i;",
+            "if (n) { for (int i = 0; i < n; ++i) n = i; } for (int i = 0; i < n; ++i) n = i;",
+        ),
+    ],
+)
+def test_loops_that_first_set_a_counter_declare_it(body, expected):
+    assert after(own_counters, body) == in_words(expected)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int i; for (i = 0; i < n; ++i) n = 1; out[0] = i;",
+        "int i; for (i = 0; i < n; ++i) n = 1; for (i = i + 1; i < n; ++i) n = 2;",
+        "int i; for (i = 0; i < n; ++i) n = 1; while (i < n) n = 2;",
+        "int i; for (i = 0, n = 1; i < n; ++i) n = 1;",
+        "int i; for (i += 0; i < n; ++i) n = 1;",
+        "int i = 2; for (i = 0; i < n; ++i) n = 1;",
+        "int i; for (; i < n; ++i) n = 1;",
+        "int i; for (i = 0; i < n; ++i) n = 1; { int i = 3; out[i] = 1; }",
+        "int i; int* p = out; for (i = 0; i < n; ++i) p = &i; for (i = 5; i < n; ++i) n = *p;",
+        "int i; for (i = 0; i < n; ++i) keep(i);",  # perhaps by reference
+        "int i; switch (n) { case 1: i = 2; out[i] = i; } for (i = 0; i < n; ++i) n = 1;",
+        "float* i; for (i = p; i < q; ++i) n = 1;",
+        "Complex i; for (i = 0; i < q; ++i) n = 1;",
+    ],
+)
+def test_counters_that_mean_something_elsewhere_stay(body):
+    assert after(own_counters, body) == in_words(body)
+
+
 def test_a_choice_between_calls_becomes_a_branch():
     body = "const int x = n ? __shfl_sync(~0u, n, 0) : 2;"
     made = after(branched, body).partition(" if ")[2]
@@ -195,6 +254,33 @@ def test_parallel_regions_end_where_threads_meet():
     assert [part.kind for part in parts] == kinds
     assert set(kinds) | {"step"} == PASSES.write.keys()
     assert [part.last for part in parts] == [False] * 6 + [True]
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("for (int i = 2; i <= 64; i *= 2) { if (n >= i) m = i; }", "scalar"),
+        ("if (n > 3) { int k = n; m = k; } else m = 2;", "scalar"),
+        ("while (m < n) m = 2 * m;", "scalar"),
+        ("do { ++m; } while (m < n);", "scalar"),
+        ("if (n > 3) { m = 1; x = 2; }", "plain"),  # x is a thread's own
+        ("if (x > 3) m = 1;", "plain"),
+        ("for (int i = 0; i < n; ++i) m += out[i];", "plain"),  # memory may differ by then
+        ("for (int i = 0; i < out[0]; ++i) m += i;", "plain"),
+        ("if (n > 3) { m = 1; out[0] = 1; }", "plain"),
+        ("if (n > 3) m = atomicAdd(out, 1);", "plain"),
+        ("for (; ; ) { m = 1; if (m) break; }", "plain"),
+    ],
+)
+def test_what_only_changes_variables_of_the_block_is_done_once(statement, kind):
+    own, analysis = analysed(
+        f"int x = threadIdx.x, m = 1; {statement} __syncthreads(); out[x] = m;"
+    )
+    body = Body(analysis, own.kernels()[0], PASSES, masked=False)
+    parts = PASSES.cut(body, body.facts.statements, True)
+    (part,) = (each for each in parts if spaced(each.statement.words) == in_words(statement))
+    assert part.kind == kind
+    assert body.facts.is_scalar_name("m") == (kind == "scalar")
 
 
 def test_only_what_outlives_a_region_has_a_context_array():

@@ -21,6 +21,7 @@ from cudalab.backends.cpu.regions.blame import Place, places_of
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.conditional import branched
 from cudalab.backends.cpu.regions.control import construct
+from cudalab.backends.cpu.regions.counters import own_counters
 from cudalab.backends.cpu.regions.cuts import cut
 from cudalab.backends.cpu.regions.definition import definition
 from cudalab.backends.cpu.regions.gathering import gathered
@@ -50,6 +51,7 @@ PASSES = Passes(
         settle_loops,  # kernels without barriers that loops over threads make no faster
     ),
     normalize=(
+        own_counters,  # each loop that first sets a counter declares it
         renamed,  # each local variable has a name of its own
         named,  # so has each lambda that is handed to a function with barriers
         branched,  # conditional calls in which threads meet are branches

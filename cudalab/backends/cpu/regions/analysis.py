@@ -6,8 +6,9 @@ from math import prod
 
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.parts import OUTER
 from cudalab.backends.cpu.regions.places import INTO
-from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
+from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, locals_of
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, spaced, texts
@@ -158,6 +159,32 @@ class Facts:
         alone = not value if "++" in texts(words) or "--" in texts(words) else bool(value)
         return name if alone and self.is_scalar_name(name) and self.is_scalar_value(value) else None
 
+    def is_done_once(self, statement: Statement) -> bool:
+        """Whether a statement without barriers is executed once for all threads of the block.
+
+        It only declares and changes variables that serve the whole block.
+        """
+        if statement.kind == "simple":
+            if statement.own[0].text in OUTER or has_lambda(statement.own):
+                return False
+            return self._begins_once(statement.own[:-1])
+        if statement.kind == "other" or self.is_cut(statement):
+            return False
+        if statement.kind != "block" and not self.is_scalar_value(statement.condition):
+            return False
+        if statement.kind == "for" and not (
+            statement.condition
+            and (not statement.first or self._begins_once(statement.first))
+            and all(self.scalar_change(part) is not None for part in split(statement.step))
+        ):
+            return False
+        return all(map(self.is_done_once, statement.parts))
+
+    def _begins_once(self, words: Words) -> bool:
+        """Whether what the words declare, or the variable that they change, is the block's."""
+        declared = locals_of(words)
+        return all(map(self.is_scalar, declared)) if declared else bool(self.scalar_change(words))
+
     def is_computed(  # noqa: C901, PLR0911 - a reason each
         self, local: Local, computed: set[str]
     ) -> bool:
@@ -254,9 +281,9 @@ class Facts:
             if declares or self.scalar_change(statement.own) is None:
                 self.loose |= self._changes(statement.own)
         elif not self.is_cut(statement) or statement.kind == "other":
-            for each in statement.walk():
-                for words in each.pieces:
-                    self.loose |= self._changes(words)
+            if not self.is_done_once(statement):
+                pieces = (words for each in statement.walk() for words in each.pieces)
+                self.loose = self.loose.union(*map(self._changes, pieces))
         else:
             self.loose |= self._changes(statement.condition)
             for step in split(statement.step):

@@ -80,8 +80,9 @@ def _pieces(body: Body, statement: Statement) -> list[Part]:
     if not body.unit.is_collective(words):
         if _must_be_cut(body, statement):
             return [Part("construct", statement)]
-        scalar = statement.kind == "simple" and _is_scalar(body, words)
-        cuts = scalar and not (locals_of(words) and not body.levels.reads_memory(words))
+        scalar = body.facts.is_done_once(statement)
+        declares = statement.kind == "simple" and bool(statement.declared)
+        cuts = scalar and not (declares and not body.levels.reads_memory(words))
         cuts |= statement.kind != "simple" and may_wait(words)
         return [Part("scalar" if scalar else "plain", statement, cuts=cuts)]
     if statement.kind == "other":
@@ -169,13 +170,3 @@ def hoisted(body: Body, words: Words) -> tuple[list[Part], Words]:
         value = result if body.unit.has_value(words[name].text) else "((void)0)"
         words = [*words[:name], words[name]._replace(text=value), *words[end + 1 :]]
     return pieces, words
-
-
-def _is_scalar(body: Body, words: Words) -> bool:
-    """Whether a statement only declares or changes variables that serve the whole block."""
-    if words[0].text in OUTER:
-        return False
-    declared = locals_of(words)
-    if declared:
-        return all(map(body.facts.is_scalar, declared))
-    return body.facts.scalar_change(words) is not None

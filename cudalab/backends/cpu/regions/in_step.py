@@ -5,19 +5,18 @@ compiler takes several threads at once. That is faster if neighbouring threads a
 elements, or the same ones. The threads of other kernels without barriers run one after another.
 """
 
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Facts
+from cudalab.backends.cpu.regions.counters import with_own_counters
 from cudalab.backends.cpu.regions.rows import is_pure
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
+from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, of_text, texts
 from cudalab.backends.cpu.regions.writer import Piece
-from cudalab.language.scopes import BASIC
 from cudalab.language.tokens import split
 
 ALONE = "no barriers; "  # in reasons why the threads of a kernel run one after another
@@ -42,7 +41,7 @@ def settle_loops(unit: Unit, functions: list[Function]) -> None:
     if unit.is_collective(kernel.body) or not any(_LOOPS & body for body in bodies):
         return
     own = parsed(kernel).statements
-    kernel.statements = _with_own_indices(_returning_early(own))
+    kernel.statements = with_own_counters(_returning_early(own))
     unit.in_step.add(kernel.name)
     facts = Facts(unit, kernel, {})
     facts.look()
@@ -92,53 +91,6 @@ def returning_early(statements: list[Statement]) -> list[Statement]:
     leave = Statement("simple", of_text(place, "return ;"))
     guard = Statement("if", last.own, opposite, parts=[leave])
     return [*statements[:-1], guard, *last.parts[0].inside]
-
-
-def _with_own_indices(statements: list[Statement]) -> list[Statement]:
-    """The statements with `for (int i = 0; …)` instead of `int i;` and loops that first set it."""
-    for at, statement in enumerate(statements):
-        before, after = statements[:at], statements[at + 1 :]
-        indices = {local.name for local in statement.declared if _is_unset_number(local)}
-        if not indices or len(indices) < len(statement.declared) or statement.kind != "simple":
-            continue
-        if all(_is_set_by_loops(name, after) for name in indices):
-            spec = statement.declared[0].spec
-            declaring = [_declaring(indices, spec, each) for each in after]
-            return _with_own_indices([*before, *declaring])
-    return [replace(each, parts=_with_own_indices(each.parts)) for each in statements]
-
-
-def _is_unset_number(local: Local) -> bool:
-    is_number = all(word in BASIC or word.endswith("_t") for word in texts(local.spec))
-    return is_number and not (local.pointer or local.array or local.value)
-
-
-def _is_set_by_loops(name: str, statements: list[Statement]) -> bool:
-    """Whether a variable is used only in loops that first set it."""
-    return all(
-        name not in texts(each.words)
-        or _first_sets(each, {name})
-        or (name not in _head(each) and bool(each.parts) and _is_set_by_loops(name, each.parts))
-        for each in statements
-    )
-
-
-def _first_sets(statement: Statement, names: set[str]) -> bool:
-    words = texts(statement.first)
-    return words[1:2] == ["="] and words[0] in names and "," not in words
-
-
-def _head(statement: Statement) -> list[str]:
-    """The words of a statement that are not in the statements inside it."""
-    own, first, step = statement.own, statement.first, statement.step
-    return texts([*own, *first, *statement.condition, *step])
-
-
-def _declaring(names: set[str], spec: Words, statement: Statement) -> Statement:
-    """A statement whose loops declare the variables that they first set."""
-    first = [*spec, *statement.first] if _first_sets(statement, names) else statement.first
-    parts = [_declaring(names, spec, part) for part in statement.parts]
-    return replace(statement, first=first, parts=parts)
 
 
 def _asks_for_row(words: Words) -> bool:
