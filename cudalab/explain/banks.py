@@ -129,6 +129,20 @@ def page() -> Iterator[Part]:
         s[x][y]. [32][33], with one row per warp, has no conflict in any direction.
         """
     )
+    yield from measured()
+    yield commands(
+        "cudalab show matmul aat_padded   # its comment compares both generations",
+        "cudalab profile matmul --aat --variants aat_conflict,aat_padded --banks 16",
+        "cudalab profile transpose --variants tiled,tiled_padded",
+        "cudalab bench matmul --aat --variants aat_conflict,aat_padded,aat_padded_32",
+        "cudalab bench transpose --variants tiled,tiled_padded",
+        "cudalab bench reduce --rows --variants rows_shared,rows_shared_padded",
+        "cudalab bench scan --variants blelloch,blelloch_padded",
+    )
+
+
+def measured() -> Iterator[Part]:
+    """Wavefronts by the rule, beside what a GPU counted."""
     yield Heading("Wavefronts of a warp by this rule; x = threadIdx.x, y = threadIdx.y")
     yield table(
         ("tile", "store s[y][x]", "load s[x][p]", "load s[x][y]"),
@@ -162,13 +176,4 @@ def page() -> Iterator[Part]:
         Padding needs room in the declaration, and parentheses in a macro: i + i >> 5 means
         (i + i) >> 5.
         """
-    )
-    yield commands(
-        "cudalab show matmul aat_padded   # its comment compares both generations",
-        "cudalab profile matmul --aat --variants aat_conflict,aat_padded --banks 16",
-        "cudalab profile transpose --variants tiled,tiled_padded",
-        "cudalab bench matmul --aat --variants aat_conflict,aat_padded,aat_padded_32",
-        "cudalab bench transpose --variants tiled,tiled_padded",
-        "cudalab bench reduce --rows --variants rows_shared,rows_shared_padded",
-        "cudalab bench scan --variants blelloch,blelloch_padded",
     )

@@ -1,16 +1,12 @@
 """A wrong answer and all that is known about it, to be matched with patterns of mistakes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Array, Case, HostInputs
+from cudalab.labs.inputs import Array, Case, HostInputs
 
 BLOCKS = (32, 64, 128, 256, 512, 1024, 2048, 4096)  # items of a block, if the header does not say
 TILES = (8, 16, 32, 64, 128)

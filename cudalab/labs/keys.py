@@ -1,5 +1,7 @@
 """Keys: their order by bits, their data, and the part that all sorting labs share."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import ClassVar
 

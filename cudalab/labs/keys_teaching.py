@@ -1,20 +1,15 @@
 """Tests, mistakes and libraries that the sorting labs share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab.labs.evidence import SANITIZE, Evidence, Finding, block_sizes, same_as_input
 from cudalab.labs.inputs import Array, Case
 from cudalab.labs.keys import from_ordered_bits, ordered_bits
-from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
+from cudalab.labs.libraries import CUB, CUPY, NUMPY, Compute, Libraries, Problem, Way
 from cudalab.labs.teaching import PublicTest, Teaching
-
-if TYPE_CHECKING:
-    from cudalab.labs.libraries import Compute, Problem
 
 # Sizes around those of warps, tiles and blocks; each test shows some typical mistake.
 TESTS = (

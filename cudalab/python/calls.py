@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+SORTS = "radixsort"  # the lab behind `cudalab.sort`
 _log = logging.getLogger("cudalab")
 
 
@@ -87,8 +88,8 @@ def sort(
     """
     options: dict[str, Any] = {"variant": variant, "device": device, "kernel": kernel}
     if values is None:
-        return run("radixsort", keys, **options)
-    keys, values = (np.asarray(arrays.plain("radixsort", one)) for one in (keys, values))
+        return run(SORTS, keys, **options)
+    keys, values = (np.asarray(arrays.plain(SORTS, one)) for one in (keys, values))
     if keys.ndim != 1 or values.shape != keys.shape or values.dtype != np.uint32:
         raise InputError(
             f"values: expected uint32 for each of {keys.size:,} keys, got {values.dtype} "
@@ -96,7 +97,7 @@ def sort(
         )
     # The lab has dtypes of 4 bytes only for pairs, and says so itself.
     both = np.stack([keys, values.view(keys.dtype)]) if keys.itemsize == 4 else keys
-    sorted_keys, moved = run("radixsort", both, layout="pairs", **options)
+    sorted_keys, moved = run(SORTS, both, layout="pairs", **options)
     return sorted_keys, moved.view(np.uint32)
 
 
@@ -127,7 +128,7 @@ def run(
     """
     chosen = _lab(lab)
     _check_file(kernel)
-    if lab == "radixsort" and len(inputs) > 1:
+    if lab == SORTS and len(inputs) > 1:
         raise InputError(
             f"{lab}: expected an array of keys, got {len(inputs)} inputs",
             hint="cudalab.sort(keys, values) sorts pairs",

@@ -71,7 +71,7 @@ def test_help_imports_neither_numpy_nor_rich():
         assert not re.search(rf"\| +{module}$", done.stderr, re.MULTILINE)
 
 
-def test_a_run_does_not_import_rich():
+def test_a_run_imports_neither_rich_nor_what_draws_random_numbers():
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *COMMAND[1:], "radixsort", "--device", "cpu"],
         capture_output=True,
@@ -79,7 +79,8 @@ def test_a_run_does_not_import_rich():
         input=INPUT,
     )
     assert done.stdout == ANSWER
-    assert b" rich" not in done.stderr
+    for module in (b"rich", rb"numpy\.random"):
+        assert not re.search(rb"\| +" + module + b"$", done.stderr, re.MULTILINE)
 
 
 def test_version():

@@ -5,19 +5,14 @@ the second value 1, and so on. Probabilities are computed in decimal arithmetic 
 is defined to the last digit, so that all platforms have the same table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cudalab.errors import UsageError, nearest
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Array
+from cudalab.labs.inputs import Array
 
 
 class Sampler:

@@ -1,5 +1,7 @@
 """Counts how many elements fall into each class"""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar

@@ -1,22 +1,17 @@
 """Matrix products: sizes, tests, mistakes, mutants, libraries, the course's times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cudalab.errors import UsageError
 from cudalab.labs.evidence import TILES, Evidence, Finding, tile_of
-from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
+from cudalab.labs.inputs import Case, HostInputs, Size
+from cudalab.labs.libraries import CUPY, NUMPY, Compute, Libraries, Problem, Way
 from cudalab.labs.teaching import CourseTime, Mutant, Params, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Case, HostInputs, Size
-    from cudalab.labs.libraries import Compute, Problem
 
 
 class MatmulLibraries(Libraries):

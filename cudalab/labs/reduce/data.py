@@ -1,5 +1,7 @@
 """Items to reduce: integers and floats whose sums and products reveal mistakes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,15 +1,13 @@
 """Reduce: sizes, tests, mistakes, mutants, libraries, the course's times and exercises."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cudalab.labs.evidence import SANITIZE, Evidence, Finding, block_sizes
 from cudalab.labs.inputs import Array, Case, HostInputs
-from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries
+from cudalab.labs.libraries import CUB, CUPY, NUMPY, Compute, Libraries, Problem
 from cudalab.labs.reduce.lab import LAB
 from cudalab.labs.teaching import (
     CourseTime,
@@ -21,9 +19,6 @@ from cudalab.labs.teaching import (
     Skeleton,
 )
 from cudalab.labs.teaching import Teaching as Base
-
-if TYPE_CHECKING:
-    from cudalab.labs.libraries import Compute, Problem
 
 
 class ReduceLibraries(Libraries):

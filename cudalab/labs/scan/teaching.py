@@ -1,21 +1,15 @@
 """Scan: sizes, tests, mistakes, mutants, libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cudalab.labs.evidence import Evidence, Finding, block_sizes, same_as_input
 from cudalab.labs.inputs import Array, Case
-from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
+from cudalab.labs.libraries import CUB, CUPY, NUMPY, Compute, Libraries, Problem, Way
 from cudalab.labs.scan.reference import OPERATORS, identity
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
-
-if TYPE_CHECKING:
-    from cudalab.labs.libraries import Compute, Problem
 
 
 class ScanLibraries(Libraries):

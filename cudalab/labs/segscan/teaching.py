@@ -1,20 +1,14 @@
 """Segmented scan: sizes, tests, mistakes, mutants, libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cudalab.labs.evidence import Evidence, Finding, block_sizes, same_as_input
-from cudalab.labs.libraries import CUB, NUMPY, Libraries
+from cudalab.labs.inputs import Array, Case
+from cudalab.labs.libraries import CUB, NUMPY, Compute, Libraries, Problem
 from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Array, Case
-    from cudalab.labs.libraries import Compute, Problem
 
 
 class SegmentedLibraries(Libraries):

@@ -4,6 +4,8 @@ Random numbers are PCG64's raw output. All computations with them are exact, or 
 IEEE operations in a fixed order; no bit depends on a library function.
 """
 
+from __future__ import annotations
+
 import math
 from decimal import Decimal, localcontext
 from typing import Any

@@ -1,21 +1,16 @@
 """Systems of equations: sizes, tests, mistakes, mutants, libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab.labs.evidence import Evidence, Finding
-from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
+from cudalab.labs.inputs import Case, HostInputs
+from cudalab.labs.libraries import CUPY, NUMPY, Compute, Libraries, Problem, Way
 from cudalab.labs.teaching import Mutant, Params, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Case, HostInputs
-    from cudalab.labs.libraries import Compute, Problem
 
 REFINED_FROM = ("FP32", "TF32", "FP16")  # cuSOLVER's arithmetic for factors that it refines
 CONVERGES = "dominant"  # the distribution for which all of the course's iterations converge

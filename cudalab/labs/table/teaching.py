@@ -1,20 +1,15 @@
 """The table of a function: sizes, tests, mistakes, mutants, libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab.labs.evidence import Evidence, Finding
-from cudalab.labs.libraries import CUPY, NUMPY, Libraries
+from cudalab.labs.inputs import Case, HostInputs
+from cudalab.labs.libraries import CUPY, NUMPY, Compute, Libraries, Problem
 from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Case, HostInputs
-    from cudalab.labs.libraries import Compute, Problem
 
 
 class TableLibraries(Libraries):

@@ -1,20 +1,15 @@
 """Transpose: sizes, tests, mistakes, mutants, libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudalab.labs.evidence import TILES, Evidence, Finding, tile_of
-from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
+from cudalab.labs.inputs import Case, HostInputs
+from cudalab.labs.libraries import CUPY, NUMPY, Compute, Libraries, Problem, Way
 from cudalab.labs.teaching import Mutant, Params, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
-
-if TYPE_CHECKING:
-    from cudalab.labs.inputs import Case, HostInputs
-    from cudalab.labs.libraries import Compute, Problem
 
 
 class TransposeLibraries(Libraries):
