@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cudalab.language.expressions import ASSIGNMENTS
+from cudalab.language.tokens import split
+
 if TYPE_CHECKING:
     from cudalab.language.scopes import Declarator, Node
     from cudalab.language.syntax import Words
@@ -27,6 +30,7 @@ _ALIGNED = frozenset({"alignas", "__align__"})
 _SETTERS = frozenset(
     name + suffix for name in ("sincos", "modf", "frexp", "remquo") for suffix in ("", "f")
 )
+_CHANGES = ASSIGNMENTS | {"++", "--"}
 _SCALARS = frozenset({"integer", "float", "bool", "pointer"})
 _BEFORE_ADDRESS = frozenset("(,={[?:;")
 _BEFORE_STATEMENT = frozenset({";", "{", "}", ":"})
@@ -153,14 +157,28 @@ def _called(words: Words, body: Node, names: Collection[str]) -> Iterator[tuple[
             yield i, (tokens[i].start, tokens[i].end, f"{_NAMESPACE}cudalab_{texts[i]}")
         if "shfl" not in texts[i] or texts[i + 1] not in ("(", "<"):
             continue
-        first = texts.index("(", i)
-        for k in range(first + 1, words.behind(first, body.last) - 1):
-            if texts[k] not in names or texts[k - 1] not in ("(", ","):
-                continue
-            last = _part(words, k, body.last)
-            if texts[last] in (")", ","):
+        first = texts.index("(", i) + 1
+        for argument in split(tokens[first : words.behind(first - 1, body.last) - 1]):
+            read = list(_read(words, range(first, first + len(argument)), names, body.last))
+            first += len(argument) + 1
+            if len(read) == 1:  # reads of several might come behind all that is said of them
+                k, last = read[0]
                 yield k, (tokens[k].start, tokens[k].start, f"{_NAMESPACE}cudalab_as_it_is(")
                 yield last, (tokens[last].start, tokens[last].start, ")")
+
+
+def _read(
+    words: Words, argument: range, names: Collection[str], end: int
+) -> Iterator[tuple[int, int]]:
+    """Where variables of these names, or parts of them, are read in an argument."""
+    texts, behind = words.texts, argument.start
+    for k in argument:
+        if k < behind or texts[k] not in names or texts[k - 1] in (".", "->", "::"):
+            continue
+        behind = _part(words, k, end)
+        if texts[k - 1] in ("&", "++", "--") or texts[behind] in _CHANGES:
+            continue
+        yield k, behind
 
 
 def _part(words: Words, i: int, end: int) -> int:

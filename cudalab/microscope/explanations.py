@@ -123,7 +123,9 @@ KINDS = {
     "infinite_loop": _About(
         "loop that does not end",
         "Its condition never becomes false, or it waits for a value that nobody writes: threads "
-        "that run later, perhaps, such as those of a block that starts when this one has ended.",
+        "that run later, perhaps, such as those of a block that starts when this one has ended, or "
+        "the host, which goes on behind a launch only when that has ended while an instrument "
+        "looks.",
         "Check what changes the loop's condition, and whether threads that it waits for can go on. "
         "Read what others write with an atomic: a plain read may be made only once. "
         "Wait for earlier blocks only, or launch all blocks at once with "

@@ -33,6 +33,7 @@ from cudalab.system.machine import available_memory, resident_memory
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
 KILL_AFTER_S = 30.0  # processor time for which a kernel is observed with --sanitize
+COUNTED = 4  # times that, until a launch that is counted and does not get on has no end
 LATER = 30  # after that, each further launch is observed for one part in so many of that time
 _CRASH = re.compile(r"cudalab: (?:([^\n]+):(\d+): )?(.*)")
 ROOM = 0.5  # how much of the memory that is free when the program begins observing it may take
@@ -373,7 +374,7 @@ class _Program:
         left_s = max(self.kill_after - before_s, self.kill_after / LATER)
         while (state := self.checker.cudalab_check_wait(100)) == 0:
             progress.update()
-            if self.detect and progress.stuck_s > self.kill_after:
+            if progress.stuck_s > self.kill_after * (1 if self.detect else COUNTED):
                 self.checker.cudalab_check_stop()
             elif looks and (
                 progress.spent_s > left_s

@@ -1,8 +1,10 @@
-"""`cudalab run --sanitize`: long launches, waits, early returns, stray pointers."""
+"""Whole programs under an instrument: long launches, waits, early returns, stray pointers."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,8 @@ from cudalab.program.observe import Launch, Observed
 
 pytestmark = pytest.mark.xdist_group("examined")  # one report for all
 
-PROGRAM = Path(__file__).parents[1] / "programs" / "examined.cu"
+PROGRAMS = Path(__file__).parents[1] / "programs"
+PROGRAM = PROGRAMS / "examined.cu"
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +96,41 @@ def test_calls_in_our_headers_are_known_by_either_compilers_names():
         for row in (f"\t.file\t{number} {name}", f"\t.loc\t{number} 9 0", "\tcall\tf"):
             listing.read(row)
     assert [bool(site.flags & IS_HEADER) for site in listing.sites] == [True, True, False]
+
+
+@pytest.mark.parametrize("words", [("--profile",), ("--sanitize", "--kill-after", "0.02")])
+def test_blocks_that_nobody_looks_at_compute_the_same(words):
+    done = cudalab("run", "--device", "cpu", *words, PROGRAMS / "aggregates.cu")
+    said = done.stderr.decode()
+    assert "64 of 500" in said if words == ("--profile",) else "of 500 blocks" in said
+    assert (done.returncode, done.stdout) == (0, (PROGRAMS / "aggregates.txt").read_bytes())
+
+
+WAITS_FOR_THE_HOST = """#include <cstdio>
+__global__ void waits(volatile int* flag) {
+    while (!*flag) {
+    }
+}
+int main() {
+    int* flag;
+    cudaMallocHost(&flag, sizeof(int));
+    *flag = 0;
+    waits<<<1, 1>>>(flag);
+    *(volatile int*)flag = 1;
+    std::puts(cudaGetErrorName(cudaDeviceSynchronize()));
+    cudaFreeHost(flag);
+}
+"""
+
+
+def test_a_counted_kernel_that_waits_for_the_host_ends(tmp_path):
+    (tmp_path / "waits.cu").write_text(WAITS_FOR_THE_HOST)
+    code = (
+        "from cudalab.cli.app import main; from cudalab.program import observe; import sys; "
+        "observe.KILL_AFTER_S = 0.2; main()"
+    )
+    words = [sys.executable, "-c", code, "run", "--device", "cpu", "--profile", "waits.cu"]
+    done = subprocess.run(words, capture_output=True, cwd=tmp_path, timeout=60, check=False)
+    assert done.stdout == b"cudaErrorLaunchFailure\n"
+    said = " ".join(done.stderr.decode().split())
+    assert "did not end in time; while an instrument looks, a launch ends before the host" in said

@@ -116,6 +116,7 @@ def test_every_lab_has_a_program():
         "tricky",
         "alike",
         "truths",
+        "aggregates",
     ],
 )
 def test_program_prints(program, device_name):

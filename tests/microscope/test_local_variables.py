@@ -438,7 +438,11 @@ __global__ void elects(float* out) {
     first = __shfl_sync(~0u, first, 0);
     many[1] = __shfl_sync(~0u, many[first - 6], 0);
     v.y = __shfl_sync(~0u, v.y, 0);
-    out[threadIdx.x] = first + many[1] + v.y;
+    unsigned same;
+    if (threadIdx.x == 0) same = 3, v.x = 4;
+    same = __shfl_sync(~0u, (int)same, 0);
+    v.x = __shfl_sync(~0u, 2 * v.x, 0);
+    out[threadIdx.x] = first + many[1] + v.y + same + v.x;
 }
 __global__ void turns(float* out) {
     float sine, cosine, same, other, whole;

@@ -216,6 +216,7 @@ EXPORT void cudalab_check_launch(const Options* o) {
         run.index[t] = {t % o->block[0], t / o->block[0] % o->block[1],
                         t / (o->block[0] * o->block[1])};
     run.failed = run.stopping = run.looking_away = 0;
+    run.reached_outside = false;
     if (o->fresh) forget_freed();
     run.blocks_done = 0;
     catch_crashes();
@@ -282,6 +283,10 @@ EXPORT const Tally* cudalab_check_tally() {
 
 EXPORT const char* cudalab_check_error() {
     return run.error;
+}
+
+EXPORT bool cudalab_check_reached_outside() {
+    return run.reached_outside;
 }
 
 EXPORT const AccessRow* cudalab_check_rows(size_t* count) {

@@ -44,6 +44,7 @@ static void on_crash(int signal, siginfo_t* info, void* context) {
             return complete(division, context);
         }
         in_block = false;
+        run.reached_outside = signal == SIGSEGV || signal == SIGBUS;
         char* address = (char*)info->si_addr;
         bool overflow = signal == SIGSEGV && address >= run.stacks &&
                         address < run.stacks + MAX_THREADS * FIBER_STACK;

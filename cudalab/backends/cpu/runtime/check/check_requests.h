@@ -249,8 +249,10 @@ static unsigned check_access(unsigned thread, const Event& e) {
             misaligned(thread, e, number);
         else if (!ignored && run.detects && !after_free(thread, e))
             out_of_bounds(thread, e, number);
-        else if (!ignored && !is_mapped(e.address))
+        else if (!ignored && !is_mapped(e.address)) {
+            run.reached_outside = true;
             crash("invalid memory access");
+        }
         return number;
     }
     if (!run.detects) return run.region_of_site[e.site] = number;

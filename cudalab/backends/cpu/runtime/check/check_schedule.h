@@ -369,7 +369,7 @@ extern "C" unsigned cudalab_active_lanes() {
     ++current.tally.asked;
     const unsigned thread = current.thread;
     if (!run.in_step) return bit(thread);
-    if (run.observing && !run.counts) {
+    if (!run.counts) {  // or they stop at each branch
         Event& e = run.event[thread];
         e.kind = NO_ACCESS;
         e.site = site_of_frame(HERE, thread, e.depth);

@@ -79,6 +79,7 @@ static struct {
     uint64_t blocks_done, progress;  // threads that have ended, and barriers of blocks
     Tally tally;                     // of the launch
     char error[400];
+    bool reached_outside;  // the error: an address that is none
 
     // The block.
     uint64_t launches;
@@ -228,7 +229,8 @@ static __attribute__((noinline)) void time_is_over() {
     if (!run.stopping) return;
     bool fresh;
     report_here(INFINITE_LOOP, current.thread, 0, fresh);
-    give_up("did not end in time");
+    give_up(
+        "did not end in time; while an instrument looks, a launch ends before the host goes on");
 }
 static inline void check_time() {
     if (__builtin_expect(run.stopping | run.looking_away, 0)) time_is_over();

@@ -12,6 +12,7 @@ void cudalab_check_freed(unsigned number, void* memory);
 void cudalab_check_written(unsigned number);
 void cudalab_check_part_written(unsigned number, size_t offset, size_t bytes);
 const char* cudalab_check_error();
+bool cudalab_check_reached_outside();
 unsigned cudalab_active_lanes();
 void cudalab_grid_barrier();
 void cudalab_check_library(int begins);
@@ -200,7 +201,9 @@ cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, v
     release_kept();
     order_kernel();
     if (!failed) return cudaSuccess;
-    return call.fail_for_good(assertion_failed ? cudaErrorAssert : cudaErrorLaunchFailure,
+    return call.fail_for_good(assertion_failed                  ? cudaErrorAssert
+                              : cudalab_check_reached_outside() ? cudaErrorIllegalAddress
+                                                                : cudaErrorLaunchFailure,
                               cudalab_check_error());
 }
 Progress continue_grid(bool) {
