@@ -206,6 +206,13 @@ def test_command_lines_of_nvcc(project):
     assert (project / "rule").read_text().split() == ["this", ":", "\\", "devices.cpp"]
     done = nvcc("-lib", "other.o", "-o", "libother.a", cwd=project)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = nvcc("-cuda", "main.cu", cwd=project)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    libraries = f"-L. -lother -L{environment()['CUDA_PATH']}/lib64 -lcudart"
+    line = f"g++ -std=c++17 -w -fpermissive main.cu.cpp.ii -o translated {libraries}"
+    subprocess.run(line.split(), cwd=project, check=True)
+    ran = subprocess.run([project / "translated"], capture_output=True, check=True)
+    assert ran.stdout == ANSWER
     done = nvcc("main.cu", "-L.", "-lother", "--nonsense", cwd=project)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "note: --nonsense: means nothing on the CPU device\n"

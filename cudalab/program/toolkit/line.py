@@ -13,13 +13,14 @@ _WAYS = {
     **dict.fromkeys(("c", "compile", "dc", "device-c", "dw", "device-w"), "object"),
     **dict.fromkeys(("dlink", "device-link"), "device link"),
     "lib": "archive",
+    "cuda": "C++",
     **dict.fromkeys(("M", "MM", "generate-dependencies"), "dependencies"),
     **dict.fromkeys(("V", "version"), "version"),
     **dict.fromkeys(("h", "help"), "help"),
 }
 _LOUD = frozenset({"v", "verbose", "dryrun"})
 # What only a GPU can use.
-_GPU_CODE = frozenset({"ptx", "cubin", "fatbin", "optix-ir", "ltoir", "cuda", "gpu"})
+_GPU_CODE = frozenset({"ptx", "cubin", "fatbin", "optix-ir", "ltoir", "gpu"})
 _REFUSED = {
     **dict.fromkeys(_GPU_CODE, "the CPU device has no code for GPUs"),
     "shared": "the CPU device makes programs and archives (-lib, ar), no shared libraries",

@@ -44,6 +44,7 @@ def nvcc(words: Sequence[str]) -> None:
         "object": _compile_all,
         "device link": _link_devices,
         "archive": _archive,
+        "C++": _translate_all,
         "dependencies": _list_dependencies,
     }[line.way](line)
 
@@ -79,8 +80,14 @@ def _compile_all(line: Line) -> None:
             Path(path).write_text(_rule(line, source, output), encoding="utf-8")
 
 
-def _compile(line: Line, source: str, output: Path) -> list[File]:
-    """Compile a source to an object, which records how."""
+def _translate_all(line: Line) -> None:
+    """-cuda: the C++ that the host's compiler is given for each source."""
+    for source in line.sources:
+        _compile(line, source, Path(line.output or f"{Path(source).name}.cpp.ii"), "-E")
+
+
+def _compile(line: Line, source: str, output: Path, *until: str) -> list[File]:
+    """Compile a source to an object, which records how; or only `until` a step before."""
     files = gather([source], folders_of(line.options), is_cuda=line.is_cuda)
     record = records.Record(
         folder=str(Path.cwd()), source=source, options=line.options, is_cuda=line.is_cuda
@@ -88,7 +95,7 @@ def _compile(line: Line, source: str, output: Path) -> list[File]:
     with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
         recording = Path(name, "recording")
         recording.write_text(records.text(record, files), encoding="utf-8")
-        more = ["-include", str(recording)]
+        more = ["-include", str(recording), *until]
         part = Part(files=files, sources=1, options=line.options)
         (made,), _ = build.compile_sources(part, Path(name), runtime=runtime(), more=more)
         _move(Path(made), output)
