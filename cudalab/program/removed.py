@@ -1,9 +1,14 @@
-"""Features that CUDA has removed and old programs use: they work, with a note."""
+"""What nvcc refuses, but works here, with a note.
+
+Old programs use features that CUDA has removed, and others headers of NVIDIA's samples that are not
+beside them.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from cudalab.backends.cpu import cccl
+from cudalab.backends.cpu.flags import OF_SAMPLES
 from cudalab.language.tokens import Token
 from cudalab.output.notes import note
 from cudalab.program.parsed import Parsed
@@ -36,6 +41,7 @@ _REMOVED = {
     },
 }
 _THRUST = re.compile(r"[ \t]*#[ \t]*include[ \t]*<thrust/")
+_HELPER = re.compile(r'[ \t]*#[ \t]*include[ \t]*(["<]helper_\w+\.h[">])')
 
 
 def tell(parsed: Sequence[Parsed]) -> None:
@@ -50,6 +56,22 @@ def tell(parsed: Sequence[Parsed]) -> None:
         for instead, names in first.items():
             place = each.place(next(iter(names.values())))
             note(f"{place}: nvcc 13 has no {', '.join(names)}: use {instead}")
+        if helpers := _helpers(each):
+            at, listed = each.place(next(iter(helpers.values()))), ", ".join(helpers)
+            note(f"{at}: no {listed} of NVIDIA's samples here: cudalab brings its own")
+
+
+def _helpers(parsed: Parsed) -> dict[str, int]:
+    """The headers of NVIDIA's samples that a file includes, but that are not beside it."""
+    found = {start for start, _ in parsed.file.includes}
+    helpers: dict[str, int] = {}
+    for directive in parsed.directives:
+        header = _HELPER.match(directive.text)
+        if header and directive.start + header.start(1) not in found:
+            name = header[1][1:-1]
+            if (OF_SAMPLES / name).is_file():
+                helpers.setdefault(name, directive.start)
+    return helpers
 
 
 def _names(tokens: Sequence[Token]) -> Iterator[tuple[str, int]]:

@@ -268,3 +268,59 @@ def test_what_thrust_does_on_the_device_sees_its_architecture(tmp_path):
     program.write_text(SIDES)
     done = run(str(program), "cpu")
     assert done.stdout == b"21 11 21", done.stderr.decode()
+
+
+HELPED = """\
+{device}
+0 {flags} 0
+{options}
+pgm 0
+64 64 128 128 128 Turing Ada Hopper
+  Device 0: <          Ampere >, Compute SM 8.0 detected
+3 -3 1
+1 0
+helpers.cu
+
+error: sdkFindFilePath: file <nonesuch.zzz> not found!
+1
+0
+1 1 3
+0
+cudaErrorInvalidValue
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "device", "flags", "options"),
+    [
+        ([], "", "0 0", "0 0 0 null 0 -1"),
+        (["-Verbose", "--n=7", "-f=2.5", "-name=ab", "-d=1.25"], "", "1 1", "7 2.5 1 ab 1 1"),
+        (["-device=0", "-x"], "0", "0 0", "0 0 0 null 0 -1"),
+        (["-device=9"], "9", "", ""),
+    ],
+)
+def test_headers_of_samples(arguments, device, flags, options):
+    """What the program prints with NVIDIA's own headers."""
+    done = cudalab("run", "--device", "cpu", "helpers.cu", "--", *arguments, cwd=OWN)
+    heads = {
+        "": 'GPU Device 0: "Ampere" with compute capability 8.0\n',
+        "0": 'gpuDeviceInit() CUDA Device [0]: "Ampere',
+    }
+    expected = HELPED.format(device=heads.get(device), flags=flags, options=options)
+    assert done.stdout.decode() == (expected if device in heads else "exiting...\n")
+    assert done.returncode == 1
+    words = "CUDA error at helpers.cu:" if device in heads else "1 CUDA capable GPU device(s)"
+    assert words in done.stderr.decode()
+
+
+def test_headers_of_samples_are_named(tmp_path):
+    source = tmp_path / "user.cu"
+    source.write_text("#include <cstdio>\n#include <helper_cuda.h>\nint main() {}\n")
+    done = cudalab("run", "--device", "cpu", str(source))
+    said = "user.cu:2: no helper_cuda.h of NVIDIA's samples here: cudalab brings its own\n"
+    assert done.stderr.decode().endswith(said)
+    (tmp_path / "helper_cuda.h").write_text('#error "of the program"\n')
+    assert (
+        b"of the program"
+        in cudalab("run", "--device", "cpu", "-I", str(tmp_path), str(source)).stderr
+    )

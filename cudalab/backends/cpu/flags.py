@@ -9,6 +9,7 @@ from pathlib import Path
 
 RUNTIME = Path(__file__).parent / "runtime"
 CUDA_RUNTIME = RUNTIME / "include" / "cuda_runtime.h"
+OF_SAMPLES = RUNTIME / "optional" / "samples" / "include"  # headers that NVIDIA's samples share
 
 _COMMON = (
     "-std=c++17",
