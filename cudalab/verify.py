@@ -17,7 +17,9 @@ def verify(lab: Lab, source: InputStream, answer: InputStream, case: Case) -> Ar
         got = lab.read_answer(answer, inputs, case)
     except InputError as error:
         raise WrongAnswer(error.message, hint="the answer is too short") from None
-    extra = _bytes_left(answer.fd)
+    extra = 0
+    while piece := os.read(answer.fd, 1 << 20):
+        extra += len(piece)
     if extra == header_bytes and _same_start(source, answer, header_bytes):
         raise WrongAnswer(
             f"{answer.name}: the header is repeated: an answer has no header, only the elements",
@@ -40,10 +42,3 @@ def _same_start(one: InputStream, two: InputStream, num_bytes: int) -> bool:
     if one.size is None or two.size is None:
         return False
     return os.pread(one.fd, num_bytes, 0) == os.pread(two.fd, num_bytes, 0)
-
-
-def _bytes_left(fd: int) -> int:
-    total = 0
-    while piece := os.read(fd, 1 << 20):
-        total += len(piece)
-    return total

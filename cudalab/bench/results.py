@@ -27,6 +27,12 @@ def environment(
     other_processes: Sequence[str],
 ) -> Environment:
     """What a time depends on besides the program. Nothing names the machine or its user."""
+    versions = {"cudalab": __version__, "python": platform.python_version()}
+    for name in ("numpy", "pycuda", "cupy", "cupy-cuda12x", "cupy-cuda13x"):
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
     return Environment(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device,
@@ -36,7 +42,7 @@ def environment(
         copy_gb_per_s=copy_gb_per_s,
         clock_mhz=None,
         driver=info.driver,
-        versions=_versions(),
+        versions=versions,
         commit=commit(),
         platform=f"{platform.system()} {platform.machine()}",
         other_processes=list(other_processes),
@@ -45,16 +51,6 @@ def environment(
 
 def _without_path(value: str | float) -> str | int | float:
     return re.sub(r"\s*\([^)]*/[^)]*\)", "", value) if isinstance(value, str) else value
-
-
-def _versions() -> dict[str, str]:
-    versions = {"cudalab": __version__, "python": platform.python_version()}
-    for name in ("numpy", "pycuda", "cupy", "cupy-cuda12x", "cupy-cuda13x"):
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def commit() -> str:

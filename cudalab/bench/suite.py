@@ -144,18 +144,15 @@ class Suite:
         self._measure(entries)
         if not self.request.sweep:
             table.end_to_end = self._end_to_end(lab, case, entries, data)
-        self.exit_codes |= self._exit_codes(entries)
-        self.keep(entries, now=True)
-        return table
-
-    def _exit_codes(self, entries: _Entries) -> set[int]:
-        """The exit codes of a table; in a sweep, failures do not count if any combination works.
-
-        A library's wrong answer is a result, not a failure of the run.
-        """
+        # In a sweep, failures do not count if any combination works.
+        # A library's wrong answer is a result, not a failure of the run.
         codes = {entry.row.exit_code for entry in entries.all if entry.row.kind == "variant"}
         some = any(entry.row.status is Status.OK for entry in entries.all)
-        return codes & {0, int(ExitCode.WRONG_ANSWER)} if self.request.sweep and some else codes
+        self.exit_codes |= (
+            codes & {0, int(ExitCode.WRONG_ANSWER)} if self.request.sweep and some else codes
+        )
+        self.keep(entries, now=True)
+        return table
 
     def _ceiling(self) -> Ceiling:
         """The measured copy rate, and the peak of the units at the measured clock."""

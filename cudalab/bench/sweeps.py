@@ -24,11 +24,21 @@ def grids(table: Table, environment: Environment) -> list[Grid]:
     axis = _Axis(free[-1], list(dict.fromkeys(row.defines[free[-1]] for row in table.rows)))
     result = []
     for cache in table.caches():
-        rows = _in_state(table.rows, cache)
+        # Those that cannot run belong to every state of the caches.
+        names = {row.name for row in table.rows if row.cache == cache}
+        rows = [
+            row
+            for row in table.rows
+            if row.cache == cache or (row.name not in names and not row.statistics)
+        ]
         title = f"{table.heading()}; {environment.device_text}; {cache} cache"
         over = f"{title}: median {unit} over {axis.name}"
         if len(free) == 1:
-            result.append(_variants_over(over, rows, axis, scale))
+            plane = _Plane(rows, lambda row: row.variant, axis)
+            best = {min(line, key=line.__getitem__) for line in plane.medians_by_line() if line}
+            result.append(
+                plane.grid(over, "variant", scale, best, "* the lowest median of its row")
+            )
         elif len(free) == 2:
             result += _plane_of_each_variant(over, rows, free[0], axis, scale)
         else:
@@ -42,21 +52,6 @@ class _Axis:
 
     name: str
     values: list[Value]
-
-
-def _in_state(rows: Sequence[Row], cache: str) -> list[Row]:
-    """The rows of one state of the caches, and those that cannot run."""
-    names = {row.name for row in rows if row.cache == cache}
-    return [
-        row for row in rows if row.cache == cache or (row.name not in names and not row.statistics)
-    ]
-
-
-def _variants_over(title: str, rows: Sequence[Row], axis: _Axis, scale: float) -> Grid:
-    """A line for each variant, with its best value of the define marked."""
-    plane = _Plane(rows, lambda row: row.variant, axis)
-    best = {min(line, key=line.__getitem__) for line in plane.medians_by_line() if line}
-    return plane.grid(title, "variant", scale, best, "* the lowest median of its row")
 
 
 def _plane_of_each_variant(

@@ -152,7 +152,9 @@ class Tests:
             result.points = test.points
         else:
             self._show_commands(test, seed, result)
-            self._keep(path, number)
+            if self.settings.keep is not None:
+                self.settings.keep.mkdir(parents=True, exist_ok=True)
+                path.replace(self.settings.keep / f"input-{number + 1}.bin")
         path.unlink(missing_ok=True)
         return result
 
@@ -335,11 +337,6 @@ class Tests:
             clue.look = by_hand.fill(clue.look)
         if by_hand.sanitize and not any(clue.look for clue in result.clues):
             result.details.append(f"see: {by_hand.sanitize}")
-
-    def _keep(self, path: Path, number: int) -> None:
-        if self.settings.keep is not None:
-            self.settings.keep.mkdir(parents=True, exist_ok=True)
-            path.replace(self.settings.keep / f"input-{number + 1}.bin")
 
 
 def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:

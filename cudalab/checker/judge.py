@@ -198,11 +198,18 @@ class _Check:
         if not self._compile():
             self._skip("correct", "sanitize", "time")
             return False
-        right, clean = self._correct(), True
+        self.settings.on_stage("correct")
+        self.report.tests, stage = self.tests.run()
+        self.report.stages.append(stage)
+        right, clean = stage.status is Status.PASSED, True
         if right and not self._kernels_compute():
             self._skip("sanitize", "time")
             return False
-        if self._can_sanitize(right):
+        device = self.submission.device
+        able = device != ANY_DEVICE and facts(device).instrumented
+        free = right and self.plan.rules.races == "free"  # it explains what is wrong anyway
+        enabled = self.settings.sanitize and not free
+        if enabled and able and isinstance(self.submission, Kernel | Program):
             failed = None if right else self._smallest_failed()
             if right or failed is not None:
                 clean = self._sanitize(failed)
@@ -253,12 +260,6 @@ class _Check:
         words = "a GPU gets other code here (#if), which this device has not run"
         return [f"{place}: {words}" for place in places]
 
-    def _correct(self) -> bool:
-        self.settings.on_stage("correct")
-        self.report.tests, stage = self.tests.run()
-        self.report.stages.append(stage)
-        return stage.status is Status.PASSED
-
     # Kernel, sanitize and time -------------------------------------------------------------------
 
     def _kernels_compute(self) -> bool:
@@ -281,13 +282,6 @@ class _Check:
         slowest = max(result.seconds for result in self.report.tests)
         limits = replace(limits, seconds=min(limits.seconds, 1 + 3 * slowest))
         return Trial(case, path, limits), partial(is_right, self.lab, case, path)
-
-    def _can_sanitize(self, right: bool) -> bool:
-        device = self.submission.device
-        able = device != ANY_DEVICE and facts(device).instrumented
-        free = right and self.plan.rules.races == "free"  # it explains what is wrong anyway
-        enabled = self.settings.sanitize and not free
-        return enabled and able and isinstance(self.submission, Kernel | Program)
 
     def _sanitize(self, failed: int | None) -> bool:
         """Sanitize on small inputs, or on the failed test's; whether nothing was found."""

@@ -202,8 +202,10 @@ def check50(report: Report) -> str:
 def codegrade(report: Report) -> str:
     """The share of the points as a number from 0 to 1, which CodeGrade reads."""
     if report.exit_code in (ExitCode.ERROR, ExitCode.NO_DEVICE):
+        broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
         raise CudalabError(
-            "nothing could be judged: there are no points to report", _reason(report)
+            "nothing could be judged: there are no points to report",
+            "\n".join(explained(broken[0])) if broken else None,
         )
     return f"{report.share:.4f}"
 
@@ -364,11 +366,6 @@ def speed_line(report: Report) -> str:
 def sandbox_line(report: Report) -> str:
     """The sandbox, and what it isolates."""
     return f"sandbox {report.sandbox}: {report.sandbox_words}"
-
-
-def _reason(report: Report) -> str | None:
-    broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
-    return "\n".join(explained(broken[0])) if broken else None
 
 
 def show(report: Report) -> None:

@@ -60,18 +60,14 @@ def _all(lines: Iterable[str]) -> list[str]:
 def quotable(text: str) -> str:
     """A text without the folders in which the grader's own files lie."""
     text = _RUNTIME.sub("", text)
-    for folder in _folders():
-        text = text.replace(f"{folder}/", "")
-    box = rf"{re.escape(tempfile.gettempdir())}/cudalab-\w+-\w+"
-    text = re.sub(rf"{box}/", "", text)
-    return _BUILD.sub("", re.sub(box, ".", text))
-
-
-def _folders() -> list[str]:
-    """The folders of packages, of cudalab, of Python and of the cache; inner ones come first."""
+    # The folders of packages, of cudalab, of Python and of the cache; inner ones come first.
     places = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib")}
     places |= {Path(one) for one in sys.path if one.endswith("-packages")}
     places |= {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2], base_dir()}
     places |= {one.resolve() for one in places}
     system = {Path("/"), Path("/usr")}  # where they lie is no secret
-    return sorted(map(str, places - system), key=len, reverse=True)
+    for folder in sorted(map(str, places - system), key=len, reverse=True):
+        text = text.replace(f"{folder}/", "")
+    box = rf"{re.escape(tempfile.gettempdir())}/cudalab-\w+-\w+"
+    text = re.sub(rf"{box}/", "", text)
+    return _BUILD.sub("", re.sub(box, ".", text))

@@ -105,7 +105,11 @@ def learn(
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         with Desk() as desk:
-            return _once(chosen, progress, desk, kill_after)
+            # The task and one verdict, for a pipe.
+            run = Lesson(chosen, progress, desk, kill_after)
+            _task(chosen, run.path)
+            click.echo()
+            return ExitCode.OK if run.judge(stamp=False) else ExitCode.WRONG_ANSWER
     return _interactive(chosen, progress, kill_after)
 
 
@@ -146,14 +150,6 @@ def _after(step: Step) -> None:
     if gain:
         click.echo(filled(gain) + "\n")
     click.echo(f"A model answer: cudalab learn {step.number} --solution")
-
-
-def _once(step: Step, progress: Progress, desk: Desk, kill_after: float) -> int:
-    """The task and one verdict, for a pipe."""
-    run = Lesson(step, progress, desk, kill_after)
-    _task(step, run.path)
-    click.echo()
-    return ExitCode.OK if run.judge(stamp=False) else ExitCode.WRONG_ANSWER
 
 
 @dataclass

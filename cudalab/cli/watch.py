@@ -159,7 +159,9 @@ def _follow(judge: KernelWatcher | ProgramWatcher, path: Path, *, show: bool) ->
 
     before: Version | None = None
     follower = Follower(path)
-    _greet(path)
+    if not is_silent():
+        there = "" if path.exists() else ", which is not there yet"
+        click.echo(f"watching {path}{there}; save it for a verdict, Ctrl-C leaves", err=True)
     try:
         for _text in follower.versions():
             show_passing("judging")
@@ -185,12 +187,6 @@ def lab_and_file(words: tuple[str, ...]) -> tuple[str, Path]:
     if path.is_dir() or path.suffix != ".cu":
         raise UsageError(f"{path}: a .cu file is watched", hint=nearest(files[0], labs.names()))
     return named[0] if named else "", path
-
-
-def _greet(path: Path) -> None:
-    if not is_silent():
-        there = "" if path.exists() else ", which is not there yet"
-        click.echo(f"watching {path}{there}; save it for a verdict, Ctrl-C leaves", err=True)
 
 
 def show_passing(what: str) -> None:

@@ -175,7 +175,7 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
     columns = [
         Column("exercise", right=False),
         Column("size"),
-        *(Column(_short(kind)) for kind in kinds),
+        *(Column(kind.rpartition(", ")[2]) for kind in kinds),
         Column("ratio", 8),
         Column("apart"),
         Column("error", 7),
@@ -197,10 +197,6 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
         cells,
         notes=[*_legend(kinds, runs), *_verdict(results)],
     )
-
-
-def _short(kind: str) -> str:
-    return kind.rpartition(", ")[2]
 
 
 def _time(row: Row | None, factor: float) -> str:

@@ -102,19 +102,15 @@ class Report:
 def add_rows(known: dict[Identity, FindingRow], rows: Iterable[FindingRow]) -> None:
     """Add findings; one that is known has its count increased."""
     for row in rows:
-        mistake = _identity(row)
+        # The identity of a mistake; the two ends of a race may be exchanged.
+        ends = sorted([(row.file, row.line), (row.other_file or "", row.other_line or 0)])
+        mistake = (row.kind, row.note, row.kernel, *ends, row.buffer, row.missing is None)
         before = known.get(mistake)
         if before:
             clearer = row if needs_more(row.missing, before.missing) else before
             known[mistake] = replace(clearer, count=before.count + row.count)
         else:
             known[mistake] = row
-
-
-def _identity(row: FindingRow) -> Identity:
-    """The identity of a mistake; the two ends of a race may be exchanged."""
-    ends = sorted([(row.file, row.line), (row.other_file or "", row.other_line or 0)])
-    return (row.kind, row.note, row.kernel, *ends, row.buffer, row.missing is None)
 
 
 def finding_row(

@@ -51,7 +51,13 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _result(one: Annotation, rule: int, seen: Counter[str]) -> dict[str, Any]:
     """A remark; `seen` counts those that look alike, which differ in their number alone."""
-    fingerprint = _fingerprint(one)
+    # The fingerprint stays the same if the line has only moved.
+    words = (
+        one.rule.name,
+        from_root(one.file) if one.file else "",
+        _code(one.file, one.line).strip(),
+    )
+    fingerprint = hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()[:32]
     seen[fingerprint] += 1
     result: dict[str, Any] = {
         "ruleId": one.rule.name,
@@ -107,16 +113,6 @@ def _lengths(code: str) -> Iterator[int]:
         depth += {"[": 1, "]": -1}.get(letter, 0)
         if letter == "]" and depth == 0:
             yield length
-
-
-def _fingerprint(one: Annotation) -> str:
-    """The same for a remark whose line has only moved."""
-    words = (
-        one.rule.name,
-        from_root(one.file) if one.file else "",
-        _code(one.file, one.line).strip(),
-    )
-    return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()[:32]
 
 
 def _code(file: str, line: int) -> str:

@@ -37,7 +37,13 @@ def stream(line: str, *, echo: bool = True) -> tuple[int, str]:
             text = _pass_on(child.stdout, sys.stdout if echo else None)
             status = child.wait()
         except BaseException:
-            _end(child)
+            # Interrupt the command as Ctrl-C does; kill what does not end.
+            with suppress(OSError):
+                os.killpg(child.pid, signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(GRACE_S)
+            with suppress(OSError):
+                os.killpg(child.pid, signal.SIGKILL)
             raise
         finally:
             errors.join()
@@ -67,16 +73,6 @@ def _text(line: bytes) -> str | None:
         return None if b"\0" in line else line.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Interrupt the command as Ctrl-C does; kill what does not end."""
-    with suppress(OSError):
-        os.killpg(child.pid, signal.SIGINT)
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(GRACE_S)
-    with suppress(OSError):
-        os.killpg(child.pid, signal.SIGKILL)
 
 
 def _path() -> str:

@@ -45,7 +45,11 @@ def alone(gpu: str) -> Iterator[None]:
                 hint="two measurements would slow each other down: wait for the other one, or use "
                 f"--device cpu; the lock is {path}",
             )
-        _write_holder(fd)
+        try:
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, str(os.getpid()).encode(), 0)
+        except OSError:  # another user's file: the lock holds, but has no process number
+            pass
         yield
     finally:
         os.close(fd)
@@ -83,14 +87,6 @@ def _has_ended(process: str) -> bool:
     except (ValueError, OSError):
         pass
     return False
-
-
-def _write_holder(fd: int) -> None:
-    try:
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, str(os.getpid()).encode(), 0)
-    except OSError:  # another user's file: the lock holds, but has no process number
-        pass
 
 
 def visible_gpu() -> str:

@@ -70,7 +70,10 @@ def _value(hint: Any, value: object, where: str) -> Any:
         values = _checked(value, dict, where)
         return {key: _value(inner[1], item, _below(where, key)) for key, item in values.items()}
     if issubclass(hint, StrEnum):
-        return _member(hint, value, where)
+        for member in hint:
+            if member == value:
+                return member
+        raise InputError(f"{where}: {value!r} is not one of {', '.join(hint)}")
     return _checked(value, hint, where)
 
 
@@ -88,13 +91,6 @@ def _one_of(hints: tuple[Any, ...], value: object, where: str) -> Any:
         if (is_dataclass(hint) and isinstance(value, dict)) or _is(value, hint):
             return _value(hint, value, where)
     raise _unexpected(value, where)
-
-
-def _member(kind: type[StrEnum], value: object, where: str) -> StrEnum:
-    for member in kind:
-        if member == value:
-            return member
-    raise InputError(f"{where}: {value!r} is not one of {', '.join(kind)}")
 
 
 def _checked(value: object, kind: type, where: str) -> Any:

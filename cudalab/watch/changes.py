@@ -64,7 +64,9 @@ def lines(version: Version, before: Version | None) -> Iterator[tuple[str, str]]
     if gone and before and not _only_hidden(version, gone, before):
         yield f"gone: {listed(gone)}", "good"
     for fact in new:
-        yield from _told(fact)
+        yield fact.head, _style([fact])
+        for text in (fact.text, *fact.details):
+            yield f"  {' '.join(text.splitlines())}", ""
     if version.right:
         yield from _climbed(version, before)
     printed = list(_printed(version, before))
@@ -94,13 +96,6 @@ def _printed(version: Version, before: Version | None) -> Iterator[tuple[str, st
         yield f"  and {len(texts) - PRINTED:,} more lines", "dim"
     if known and not version.printed:
         yield "prints nothing now", ""
-
-
-def _told(fact: Fact) -> Iterator[tuple[str, str]]:
-    """A fact in full."""
-    yield fact.head, _style([fact])
-    for text in (fact.text, *fact.details):
-        yield f"  {' '.join(text.splitlines())}", ""
 
 
 def _climbed(version: Version, before: Version | None) -> Iterator[tuple[str, str]]:

@@ -9,10 +9,9 @@ from cudalab.checker.cases import Plan, Test
 from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import sanitizing
-from cudalab.checker.verdicts import OUT_OF_TIME, Report, Stage
+from cudalab.checker.verdicts import OUT_OF_TIME, Report
 from cudalab.errors import HeaderError
 from cudalab.labs.base import Lab
-from cudalab.labs.inputs import Case
 from cudalab.watch.costs import Costs
 from cudalab.watch.resident import NO_SANDBOX, Desk, ResidentKernel
 from cudalab.watch.sizes import MAX_ELEMENTS, MAX_ORDER, is_small
@@ -59,14 +58,14 @@ def kernel(
     report = judge.check(lab, submission, plan, NO_SANDBOX, settings)
     if any(test.why in OUT_OF_TIME for test in report.tests):
         report.stages = [stage for stage in report.stages if stage.name != "sanitize"]
-        report.stages.append(_endless(submission, lab.complete(dict(plan.tests[0].options))))
+        # Look for the loop that does not end; the judge leaves a kernel that takes too long alone.
+        submission.kill_after = min(submission.kill_after, ENDLESS_S)
+        report.stages.append(
+            sanitizing.stage(
+                submission, lab.complete(dict(plan.tests[0].options)), "", seed=SEED, failed=True
+            )
+        )
     return Judgement(report, submission.costs)
-
-
-def _endless(submission: ResidentKernel, case: Case) -> Stage:
-    """Look for the loop that does not end; the judge leaves a kernel that takes too long alone."""
-    submission.kill_after = min(submission.kill_after, ENDLESS_S)
-    return sanitizing.stage(submission, case, "", seed=SEED, failed=True)
 
 
 def small(lab: Lab, plan: Plan) -> Plan:

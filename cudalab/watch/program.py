@@ -145,7 +145,11 @@ class ProgramWatcher:
         try:
             os.setpgid(0, 0)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            _redirect(self.stdin, printed)
+            # The program reads a file and writes to another one.
+            given = os.open(self.stdin or os.devnull, os.O_RDONLY)
+            to = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            for opened, as_ in ((given, 0), (to, 1), (to, 2)):
+                os.dup2(opened, as_)
             outcome: tuple[int, Observed | None, str]
             try:
                 status, seen = observe.observe(
@@ -170,14 +174,6 @@ class Ran:
     failed: str = ""  # why it did not start
     _: KW_ONLY
     printed: Sequence[str] = ()
-
-
-def _redirect(stdin: Path | None, printed: Path) -> None:
-    """Let this process read a file and write to another one."""
-    given = os.open(stdin or os.devnull, os.O_RDONLY)
-    to = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for opened, as_ in ((given, 0), (to, 1), (to, 2)):
-        os.dup2(opened, as_)
 
 
 def _wait(child: int, limit_s: float) -> bool:

@@ -13,7 +13,7 @@ from cudalab.watch import judging
 from cudalab.watch.changes import Version, verdict_of, was_observed
 from cudalab.watch.facts import facts_of
 from cudalab.watch.judging import Judgement
-from cudalab.watch.ladder import Place, place_of, rungs_for
+from cudalab.watch.ladder import place_of, rungs_for
 from cudalab.watch.resident import Desk
 from cudalab.watch.rungs import Counts, counted
 
@@ -41,7 +41,10 @@ class KernelWatcher:
         facts = facts_of(one.report, one.costs, self.label)
         place = None
         if self.climbs and one.report.passed and one.costs is not None and one.costs.counts:
-            place = self._place(one.costs.counts)
+            if self._counts is None:
+                self.on_rungs()
+                self._counts = counted(self.lab, self._case())
+            place = place_of(one.costs.counts, self.rungs(), self._counts)
         counts = one.costs.counts if one.costs is not None else {}
         return Version(
             verdict_of(one.report),
@@ -67,12 +70,6 @@ class KernelWatcher:
 
     def _case(self) -> dict[str, Any]:
         return self.lab.complete(dict(self.options))
-
-    def _place(self, counts: dict[str, float]) -> Place | None:
-        if self._counts is None:
-            self.on_rungs()
-            self._counts = counted(self.lab, self._case())
-        return place_of(counts, self.rungs(), self._counts)
 
 
 def _notes(one: Judgement) -> Sequence[str]:

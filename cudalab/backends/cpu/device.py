@@ -332,7 +332,9 @@ class CpuDevice:
             self._crash_again(kernel, sizes(*grid), sizes(*block), pointers)
         if state < 0:
             message = runtime.cudalab_error().decode(errors="replace")
-            raise KernelError(message, hint=_explain(message))
+            raise KernelError(
+                message, hint=next((hint for part, hint in _HINTS.items() if part in message), None)
+            )
         add_tally(self.tallies, kernel.name, runtime.cudalab_tally().contents)
 
     def _crash_again(self, kernel: CpuKernel, *launch: Any) -> NoReturn:
@@ -440,11 +442,6 @@ _HINTS = {
     "would have another value than on a GPU": "write the cast: (int)x",
     "not in the mask": ("the mask of a *_sync call must have the bit of every lane that calls it"),
 }
-
-
-def _explain(message: str) -> str | None:
-    """What helps against a failed launch."""
-    return next((hint for part, hint in _HINTS.items() if part in message), None)
 
 
 _started: dict[int, int] = {}  # runtime library -> OS threads

@@ -52,7 +52,8 @@ def checks() -> Iterator[Check]:
     try:
         driver.library()
     except OSError as error:
-        if not _has_card():
+        vendors = (device / "vendor" for device in _PCI.glob("*"))
+        if not any(vendor.read_text().strip() == _NVIDIA for vendor in vendors if vendor.is_file()):
             yield Check("driver", f"{error}; no NVIDIA card is visible either", ELSEWHERE)
             return
         yield Check("driver", str(error), CONTAINER if _IN_DOCKER.exists() else DRIVER)
@@ -75,11 +76,6 @@ def checks() -> Iterator[Check]:
     if find_spec("pycuda") is None:
         yield from _build_needs(compiler)
     yield _pycuda(compiler)
-
-
-def _has_card() -> bool:
-    vendors = (device / "vendor" for device in _PCI.glob("*"))
-    return any(vendor.read_text().strip() == _NVIDIA for vendor in vendors if vendor.is_file())
 
 
 def _driver() -> Check:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from cudalab.bench.document import Document, Environment, Table
 from cudalab.errors import UsageError
-from cudalab.system.records import Scalar
 
 
 @dataclass(frozen=True)
@@ -24,20 +23,23 @@ def merged(documents: Sequence[Document], lab: str) -> Merged:
     _check_one_device(documents)
     runs = [one for one in documents if any(table.lab == lab for table in one.tables)]
     runs = runs or [documents[0]]
-    facts = [_facts(run) for run in runs]
-    differing = _differing(facts)
+    facts = [
+        {
+            **device_facts(run.environment),
+            **software_facts(run.environment),
+            "time limit of a table (s)": f"{run.conditions.time_limit_s:g}",
+            "seed": str(run.conditions.seed),
+        }
+        for run in runs
+    ]
+    labels = dict.fromkeys(label for known in facts for label in known)
+    differing = [label for label in labels if len({known.get(label) for known in facts}) > 1]
     tables = []
     for run, known in zip(runs, facts, strict=True):
         values = "; ".join(f"{label}: {known.get(label, 'unknown')}" for label in differing)
         notes = [f"the run of this table: {values}"] if differing else []
         tables += _noted([table for table in run.tables if table.lab == lab], notes)
     return Merged(replace(_conditions_of_all(runs), tables=tables), differing)
-
-
-def _differing(facts: Sequence[dict[str, str]]) -> list[str]:
-    """The labels of facts in which the runs differ."""
-    labels = dict.fromkeys(label for known in facts for label in known)
-    return [label for label in labels if len({known.get(label) for known in facts}) > 1]
 
 
 def _conditions_of_all(runs: Sequence[Document]) -> Document:
@@ -68,19 +70,12 @@ def _noted(tables: Sequence[Table], notes: list[str]) -> list[Table]:
     return [replace(table, notes=[*table.notes, *notes]) for table in tables]
 
 
-def _facts(run: Document) -> dict[str, str]:
-    """The facts on which the times of a run depend, by label."""
-    return {
-        **device_facts(run.environment),
-        **software_facts(run.environment),
-        "time limit of a table (s)": f"{run.conditions.time_limit_s:g}",
-        "seed": str(run.conditions.seed),
-    }
-
-
 def device_facts(environment: Environment) -> dict[str, str]:
     """Declared and measured properties of the device, by label."""
-    facts = {label: _value(value) for label, value in environment.properties.items()}
+    facts = {
+        label: f"{value:,}" if isinstance(value, int | float) else str(value)
+        for label, value in environment.properties.items()
+    }
     facts["copy, memory to memory, measured (GB/s)"] = f"{environment.copy_gb_per_s:,.1f}"
     if environment.clock_mhz:
         facts["clock under way, measured (MHz)"] = f"{environment.clock_mhz:,.0f}"
@@ -93,7 +88,3 @@ def software_facts(environment: Environment) -> dict[str, str]:
     if environment.commit:
         facts["commit"] = environment.commit
     return {**facts, "measured on": environment.date}
-
-
-def _value(value: Scalar) -> str:
-    return f"{value:,}" if isinstance(value, int | float) else str(value)

@@ -87,15 +87,11 @@ def grade(
             else:
                 batch.run(results, entries, task, options.jobs or usable_cores(), show_progress)
         assert task.judging.seed is not None
-        full = _all_points(lab, judging, lab_options)
+        # The points of a class: the same for all, though some kernels have fewer tests than others.
+        plan = judging.plan(lab, None, lab_options)
+        speed = 0.0 if judging.no_time else plan.speed.points
+        full = sum(test.points for test in plan.tests) + speed
         return _sum_up(lab, results, out, sandbox, changed, task.judging.seed, options.json, full)
-
-
-def _all_points(lab: Lab, judging: JudgingOptions, lab_options: dict[str, Any]) -> float:
-    """The points of a class: the same for all, though some kernels have fewer tests than others."""
-    plan = judging.plan(lab, None, lab_options)
-    speed = 0.0 if judging.no_time else plan.speed.points
-    return sum(test.points for test in plan.tests) + speed
 
 
 @contextmanager

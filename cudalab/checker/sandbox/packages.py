@@ -65,20 +65,16 @@ def needed() -> tuple[Package, ...]:
         except metadata.PackageNotFoundError:
             packages[key] = _module(key)
             continue
-        packages[key] = _package(distribution) or _module(key)
+        # The package by its installer's record; None if there is none, as on Debian.
+        record = distribution.read_text("RECORD") or ""
+        folder = Path(str(distribution.locate_file("")))
+        packages[key] = (Package(folder, record) if ".py," in record else None) or _module(key)
         names += [
             match[0]
             for line in distribution.requires or ()
             if "extra ==" not in line and (match := _NAME.match(line))
         ]
     return tuple(package for package in packages.values() if package)
-
-
-def _package(distribution: metadata.Distribution) -> Package | None:
-    """The package by its installer's record; None if there is none, as on Debian."""
-    record = distribution.read_text("RECORD") or ""
-    folder = Path(str(distribution.locate_file("")))
-    return Package(folder, record) if ".py," in record else None
 
 
 def _module(name: str) -> Package | None:

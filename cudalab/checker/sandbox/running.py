@@ -137,7 +137,11 @@ class Running:
                 self._watcher.kill()
                 ends = float("inf")  # until the pipe's end
             elif not readable:
-                self._end_if_stopped()
+                # A watcher that something has stopped would neither report nor enforce limits.
+                with suppress(OSError, IndexError):
+                    status = Path(f"/proc/{self._watcher.pid}/stat").read_bytes()
+                    if status.rpartition(b")")[2].split()[0] in (b"T", b"t"):
+                        self._watcher.kill()
             else:
                 piece = os.read(self._report, 4096)
                 if not piece:
@@ -148,13 +152,6 @@ class Running:
             parsed: dict[str, Any] = json.loads(line)
             return parsed
         return {}
-
-    def _end_if_stopped(self) -> None:
-        """Kill a watcher that something has stopped: it would neither report nor enforce limits."""
-        with suppress(OSError, IndexError):
-            status = Path(f"/proc/{self._watcher.pid}/stat").read_bytes()
-            if status.rpartition(b")")[2].split()[0] in (b"T", b"t"):
-                self._watcher.kill()
 
     def wait(self, seconds: float) -> Outcome:
         """Wait for the outcome; a watcher that does not report within `seconds` is killed."""

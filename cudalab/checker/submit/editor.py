@@ -22,7 +22,11 @@ def add(lab: Lab, path: Path) -> Path:
     """
     path = path.resolve()
     database = path.with_name(NAME)
-    others = [one for one in _read(database) if _file(one) != path]
+    others = [
+        one
+        for one in _read(database)
+        if Path(str(one.get("directory", "")), str(one.get("file", ""))).resolve() != path
+    ]
     entry = {"directory": str(path.parent), "file": path.name, "arguments": _arguments(lab, path)}
     save(database, json.dumps([*others, entry], indent=1) + "\n")
     return database
@@ -39,10 +43,6 @@ def _read(database: Path) -> list[dict[str, Any]]:
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
         raise CudalabError(f"{database}: not a list of compile commands")
     return entries
-
-
-def _file(entry: dict[str, Any]) -> Path:
-    return Path(str(entry.get("directory", "")), str(entry.get("file", ""))).resolve()
 
 
 def _arguments(lab: Lab, path: Path) -> list[str]:

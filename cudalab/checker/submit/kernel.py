@@ -246,7 +246,10 @@ class Kernel(Compiled):
             words = [self.sandbox.imports.python, "-P", "-m", "cudalab", "predict", self.lab.name]
             words += [*options, "--kernel", str(self.source), "--gpu", GPU_FILE, "--json", "-"]
             if not self.trusted:
-                copy_runtime(_own_cache(box), check=True)
+                # The run gets a cache of its own, in its box, instead of one that it only reads.
+                del box.extra_env[READ_ONLY]
+                box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
+                copy_runtime(box.path / "cache", check=True)
             return self.sandbox.capture(words, box, limits)[1]
 
     def known_names(self) -> dict[str, str]:
@@ -288,13 +291,11 @@ class Kernel(Compiled):
             "threads": self.threads,
             "kernels_dir": str(self.sandbox.imports.seen(source.kernels_dir())),
             "read_only": mode != "compile" and not self.trusted,
-            "confine": facts(self.device).on_host and self._confines,
+            "confine": facts(self.device).on_host
+            and self._session is not None
+            and self._session.confines,
             **rest,
         }
-
-    @property
-    def _confines(self) -> bool:
-        return self._session is not None and self._session.confines
 
     def _start(self, box: Box) -> Session:
         """Start a worker in a box."""
@@ -468,13 +469,6 @@ def _bits(path: Path, max_bytes: int) -> Array | None:
         packed = np.frombuffer(read_regular(path, max_bytes), np.uint8)
         return np.unpackbits(packed).astype(bool) if len(packed) else None
     return None
-
-
-def _own_cache(box: Box) -> Path:
-    """Give a run a cache of its own, in its box, instead of one that it only reads."""
-    del box.extra_env[READ_ONLY]
-    box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
-    return box.path / "cache"
 
 
 def _without_repeats(cases: Sequence[Case]) -> list[Case]:

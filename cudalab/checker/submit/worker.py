@@ -269,19 +269,16 @@ class LoadsOnce(WrappedDevice):
         key = (source.label, source.text, tuple(defines.items()), arch)
         if key not in self._modules:
             if not self._modules:
-                self._prepare(source, defines)
+                # Do what the filter forbids, then install it.
+                build(self._device, source, defines)
+                self._load()
+                if self._confined and not confine.confine():
+                    raise CudalabError("the process could not be confined")
             try:
                 self._modules[key] = self._device.compile(source, defines, arch)
             except OSError as error:
                 raise KernelError(f"the compiled kernel cannot be loaded: {error}") from None
         return self._modules[key]
-
-    def _prepare(self, kernel: Source, defines: Mapping[str, str | int]) -> None:
-        """Do what the filter forbids, then install it."""
-        build(self._device, kernel, defines)
-        self._load()
-        if self._confined and not confine.confine():
-            raise CudalabError("the process could not be confined")
 
 
 def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:

@@ -234,7 +234,8 @@ def dispatch_most_significant_first(job: Job) -> Step:
     arrays = spare, out = two_buffers(job)
     buckets, statuses = shared_state(job, "buckets"), _tile_statuses(job)
     sweep = sweep_all(job, spare, out, statuses, buckets)
-    top_bits = _top_bits_of_two_splits(job)
+    # By how many bits to split keys: more than GROUP_BITS, or the second split would have none.
+    top_bits = max(top_bits_of(job.params["n"], bucket_items_of(job)), MIN_TWO_SPLITS)
     if top_bits > max_top_bits(job):
         return Step(sweep, out)
     launches = Buckets(job, top_bits, arrays, buckets)
@@ -399,11 +400,6 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
         sweep()
 
     return Step(run, out)
-
-
-def _top_bits_of_two_splits(job: Job) -> int:
-    """By how many bits to split keys: more than GROUP_BITS, or the second split would have none."""
-    return max(top_bits_of(job.params["n"], bucket_items_of(job)), MIN_TWO_SPLITS)
 
 
 def _tile_statuses(job: Job) -> Buffer:

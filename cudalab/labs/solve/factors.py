@@ -245,7 +245,7 @@ class BlockedFactors(StripFactors):
         candidates in all, so that the two rounds take equally long.
         """
         each, max_threads = self.rows_each, self.max_threads
-        block_rows = rows if rows <= max_threads * each else _square_root(PANEL * rows)
+        block_rows = rows if rows <= max_threads * each else math.isqrt(PANEL * rows - 1) + 1
         threads = min(max(blocks_for(block_rows, 32 * each) * 32, MIN_THREADS), max_threads)
         return blocks_for(rows, threads * each), threads
 
@@ -387,8 +387,3 @@ class Inverse(Direct):
             work=self.work, row_of_column=self.row_of_column, b=self.b, y=self.y,
             n=self.n, ld=self.ld,
         )  # fmt: skip
-
-
-def _square_root(number: int) -> int:
-    """The square root, rounded up."""
-    return math.isqrt(number - 1) + 1

@@ -106,7 +106,13 @@ def _make(folder: Path) -> None:
         made = Path(name, "toolkit")
         for each in ("bin", "include", "lib64/stubs", "nvvm/libdevice"):
             (made / each).mkdir(parents=True)
-        _write_nvcc(made / "bin" / "nvcc")
+        # The command finds this package wherever it is called from.
+        path = made / "bin" / "nvcc"
+        code = f"import sys; sys.path[:1] = [{str(Path(PACKAGE).parent)!r}]"
+        code += "; from cudalab.cli.nvcc import main; main()"
+        command = shlex.join([sys.executable, "-c", code])
+        path.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+        path.chmod(0o755)
         _write_shell(made / SHELL, folder)
         _write_headers(made / "include")
         _write_libraries(made / "lib64", str(folder / "lib64" / _ARCHIVE))
@@ -118,15 +124,6 @@ def _make(folder: Path) -> None:
         except OSError:
             if not folder.exists():  # another process was faster
                 raise
-
-
-def _write_nvcc(path: Path) -> None:
-    """Write the command, which finds this package wherever it is called from."""
-    code = f"import sys; sys.path[:1] = [{str(Path(PACKAGE).parent)!r}]"
-    code += "; from cudalab.cli.nvcc import main; main()"
-    command = shlex.join([sys.executable, "-c", code])
-    path.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
-    path.chmod(0o755)
 
 
 def _write_shell(path: Path, folder: Path) -> None:

@@ -41,7 +41,9 @@ def settle_loops(unit: Unit, functions: list[Function]) -> None:
     if unit.is_collective(kernel.body) or not any(_LOOPS & body for body in bodies):
         return
     own = parsed(kernel).statements
-    kernel.statements = with_own_counters(_returning_early(own))
+    last = own[-1]
+    extends = last.kind == "if" and not last.parts[1:] and _LOOPS & set(texts(last.words))
+    kernel.statements = with_own_counters(returning_early(own) if extends else own)
     unit.in_step.add(kernel.name)
     facts = Facts(unit, kernel, {})
     facts.look()
@@ -75,12 +77,6 @@ def arguments(function: Function, *first: str) -> str:
     names = [(part[: part.index("=")] if "=" in part else part)[-1] for part in own]
     of_template = f"<{', '.join(names)}>" if names else ""
     return f"{of_template}({', '.join([*first, *(each.name for each in function.parameters)])}"
-
-
-def _returning_early(statements: list[Statement]) -> list[Statement]:
-    last = statements[-1]
-    extends = last.kind == "if" and not last.parts[1:] and _LOOPS & set(texts(last.words))
-    return returning_early(statements) if extends else statements
 
 
 def returning_early(statements: list[Statement]) -> list[Statement]:
