@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from cudalab.labs.inputs import Case, HostInputs
-
 if TYPE_CHECKING:
     import numpy as np
 
+    from cudalab.labs.inputs import Case, HostInputs
 
 Compute = Callable[[], None]
 NUMPY, CUPY, CUB = NAMES = "numpy", "cupy", "cub"

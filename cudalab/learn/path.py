@@ -4,18 +4,23 @@
 answer. A goal is a right kernel that has none of some costs, or whose counts are small enough.
 """
 
+from __future__ import annotations
+
 import tomllib
-from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cudalab.errors import UsageError, nearest
 from cudalab.language.source import kernels_dir
 from cudalab.system import records
-from cudalab.watch.changes import Version
-from cudalab.watch.facts import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudalab.watch.changes import Version
+    from cudalab.watch.facts import Fact
 
 FOLDER = Path(__file__).parent / "steps"
 

@@ -1,12 +1,17 @@
 """What a learner has done: a text file in the learner's own folder, a line for each step."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from cudalab.errors import CudalabError
-from cudalab.learn.path import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cudalab.learn.path import Step
 
 NAME = "progress.txt"
 HEAD = "# The steps of `cudalab learn`: done or skipped. Edit it as you like.\n"

@@ -4,15 +4,21 @@ A baseline uses the same buffers as the variants, and the same code prepares the
 and checks its answer. A library is loaded only if it is used.
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from cudalab.backends import facts
-from cudalab.backends.base import Buffer
-from cudalab.bench.measure import Candidate, Sampler
 from cudalab.errors import UsageError, nearest
-from cudalab.labs.base import Lab
-from cudalab.labs.inputs import Case, HostInputs
 from cudalab.labs.libraries import CUPY, NAMES, NUMPY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudalab.backends.base import Buffer
+    from cudalab.bench.measure import Candidate, Sampler
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Case, HostInputs
 
 
 def baselines(
