@@ -1,11 +1,12 @@
 """`cudalab run`: programs that use NVIDIA's libraries."""
 
 import signal
+from pathlib import Path
 
 import pytest
 from whole_programs import OWN, cudalab, run, with_lines
 
-from cudalab.backends.cpu import cccl
+from cudalab.backends.cpu import cccl, flags
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 
@@ -324,3 +325,17 @@ def test_headers_of_samples_are_named(tmp_path):
         b"of the program"
         in cudalab("run", "--device", "cpu", "-I", str(tmp_path), str(source)).stderr
     )
+
+
+def test_headers_that_mean_the_same_as_that_of_the_runtime(tmp_path):
+    folder = Path(flags.CUDA_RUNTIME).parent / "aliases"
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.h*"))
+    assert {"sm_61_intrinsics.h", "crt/device_functions.h"} < set(names)
+    source = tmp_path / "headers.cu"
+    source.write_text(
+        "".join(f"#include <{name}>\n" for name in names)
+        + "__global__ void k(int *p) { *p = __dp4a(0x01020304, 0x01010101, 5); }\n"
+        "int main() { int *p; cudaMallocManaged(&p, 4); k<<<1, 1>>>(p);"
+        " return cudaDeviceSynchronize() + *p; }\n"
+    )
+    assert cudalab("run", "--device", "cpu", str(source)).returncode == 15
