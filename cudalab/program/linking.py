@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from cudalab.errors import KernelCompileError
 from cudalab.program.refusals import is_cuda_name
 from cudalab.program.typos import is_known, meant
-from cudalab.program.wording import RUNTIME
+from cudalab.program.wording import RUNTIME, as_written
 from cudalab.system import elf
 
 # In the words of GNU's linker and of LLVM's, which zig passes on as notes.
@@ -47,6 +47,7 @@ def explain(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompil
 
     `texts` are the sources, by the names that the messages use.
     """
+    messages = as_written(messages)
     errors: dict[str, None] = {}
     hints: dict[str, None] = {}
     for name, place in undefined(messages):

@@ -58,6 +58,11 @@ _CANDIDATE = re.compile(rf"^candidate(?: function not viable[^:]*)?: {_Q}(?: \(n
 _INITIALIZES = re.compile(rf"^ *initializing argument (\d+) of {_Q}$")
 _PLACE = re.compile(r", const char\*, int\)")  # of a call, which our declarations ask for
 _CALLED = re.compile(r"([\u2018'](?:\w+::)*(?P<name>\w+)\()([^\u2019']*)(\)[\u2019'])")
+# Thrust's and CUB's version, which its namespaces have in their names, and default allocators.
+_LIBRARYS_OWN = re.compile(
+    r"(?<=\bthrust::)_V_\w+::|(?<=\bcub::)_V_\w+::"
+    r"|, (?:thrust|std)::(?:_V_\w+::)?(?:\w+_)?allocator<[^<>]*> (?=>)"
+)
 # What the compiler says about our additions, and what the user is told instead.
 _OURS = (
     (
@@ -100,11 +105,17 @@ class Error:
         return (match[1] or match[2]) if match else ""
 
 
+def as_written(messages: str) -> str:
+    """Messages with the names of Thrust and CUB that programs use."""
+    return _LIBRARYS_OWN.sub("", messages)
+
+
 def readable(messages: str, files: Sequence[File]) -> str:
     """The errors, each with the program's own line, without messages about the runtime.
 
     Columns and carets are left out, too, since they refer to the rewritten line.
     """
+    messages = as_written(messages)
     texts = {file.label: file.text.splitlines() for file in files}
     names = {name for file in files for name in re.findall(r"[A-Za-z_]\w*", file.text)}
     elsewhere: dict[str, None] = {}

@@ -34,6 +34,16 @@ def test_what_no_file_defines(linker):
     )
 
 
+def test_names_of_thrust_are_those_of_programs():
+    of = "thrust::_V_300500_SM___CUDA_ARCH_LIST__::"
+    vector = f"{of}device_vector<int, {of}device_allocator<int> >"
+    message = MISSED["GNU"].replace(
+        "f()'", f"f({vector} const&, std::vector<int, std::allocator<int> >)'"
+    )
+    error = linking.explain(message, "a.cu", TEXTS)
+    assert ": error: f(thrust::device_vector<int> const&, std::vector<int>) is" in error.message
+
+
 @pytest.mark.parametrize("linker", TWICE)
 def test_what_two_files_define(linker):
     error = linking.explain(TWICE[linker], "a.cu", TEXTS)
