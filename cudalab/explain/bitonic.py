@@ -77,7 +77,6 @@ def all_up(n: int) -> list[Step]:
 
 
 def after(keys: Sequence[int], step: Step) -> list[int]:
-    """The keys after a step."""
     moved = list(keys)
     for each in step.comparators:
         if (moved[each.low] > moved[each.high]) == each.up:

@@ -245,7 +245,6 @@ def _verdict(results: Sequence[Result]) -> list[str]:
 
 
 def exit_codes(results: Sequence[Result]) -> set[int]:
-    """The exit codes of the rows."""
     return {row.exit_code for result in results for row in result.rows.values()}
 
 

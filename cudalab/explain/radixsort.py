@@ -13,7 +13,6 @@ FLOATS = (-2.0, -1.0, -0.0, 0.0, 1.0, 2.0)
 
 
 def bits_of(keys: Iterable[int], bit: int) -> list[int]:
-    """One bit of each key."""
     return [key >> bit & 1 for key in keys]
 
 

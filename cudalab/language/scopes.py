@@ -68,12 +68,10 @@ BOOL = Type("bool", "bool")
 
 
 def integer(text: str, bits: int = 32, *, unsigned: bool = False) -> Type:
-    """An integer type."""
     return Type("integer", text, bits=bits, unsigned=unsigned)
 
 
 def pointer_to(element: Type) -> Type:
-    """The type of a pointer."""
     return Type("pointer", element=element)
 
 

@@ -209,8 +209,6 @@ def listings(variant: VariantProfile, kernel: KernelProfile, width: int = 100) -
 
 @dataclass(frozen=True)
 class MarginColumn:
-    """A column of the margin."""
-
     head: str
     width: int
     text: Callable[[Line], str]

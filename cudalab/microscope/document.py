@@ -163,7 +163,6 @@ class Document:
 
 
 def document(profile: Profile) -> Document:
-    """The document of a profile."""
     kernels = [
         (_Whose(variant.name, kernel.name), kernel)
         for variant in profile.variants

@@ -60,5 +60,4 @@ def _joined(places: Sequence[tuple[str, str]]) -> str:
 
 
 def _in_order(places: Iterable[Place]) -> list[Place]:
-    """Places by file and line."""
     return sorted(places, key=lambda place: (place.file, place.line))

@@ -62,7 +62,6 @@ class Report:
         self._file = self.path.open("ab", buffering=0)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     @property

@@ -99,7 +99,6 @@ def pictures(charts: Sequence[Chart]) -> str:
 
 
 def picture(chart: Chart) -> str:
-    """A chart with its title."""
     caption = f"<figcaption>{escaped(chart.title)}</figcaption>\n" if chart.title else ""
     return f"<figure>{caption}{svg.picture(chart)}</figure>"
 

@@ -64,7 +64,6 @@ class KernelCounts:
 
     @property
     def blocks(self) -> int:
-        """The blocks of all launches."""
         return sum(launch.blocks for launch in self.launches)
 
 
@@ -84,7 +83,6 @@ class Generated:
     made: dict[Size, HostInputs] = field(default_factory=dict)
 
     def of(self, size: Size) -> HostInputs:
-        """The inputs of a size."""
         if size not in self.made:
             own = Path(tempfile.mkdtemp(dir=self.folder))
             data = generated(self.lab, self.case, size, self.dist, self.seed, own)

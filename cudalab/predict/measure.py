@@ -40,7 +40,6 @@ class Bench:
         self.stored = device.empty(self.blocks, np.uint64)
 
     def launch(self, name: str, blocks: int, threads: int, *args: Buffer | np.generic) -> None:
-        """Launch a kernel."""
         self.device.launch(self.kernels[name], blocks, threads, *args)
 
     def cycles(self, blocks: int = 1) -> float:

@@ -113,7 +113,6 @@ class Part:
 
     @property
     def texts(self) -> list[str]:
-        """The texts of all files."""
         return [file.text for file in self.files]
 
     @property

@@ -136,7 +136,6 @@ def readable(messages: str, files: Sequence[File]) -> str:
 
 
 def _errors(messages: str, texts: dict[str, list[str]]) -> Iterator[Error]:
-    """The errors with their notes."""
     error: Error | None = None
     for match in _MESSAGE.finditer(messages):
         path, line, kind, words = match["path"], int(match["line"]), match["kind"], match["words"]

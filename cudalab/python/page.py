@@ -14,7 +14,6 @@ class Page:
     html: str  # a whole document
 
     def __str__(self) -> str:
-        """The text."""
         return self.text
 
     def __repr__(self) -> str:

@@ -23,7 +23,6 @@ class CpuTimer:
     _began: float = 0.0
 
     def start(self) -> None:
-        """Note the time."""
         self._began = time.perf_counter()
 
     def stop(self) -> None:

@@ -85,7 +85,6 @@ class Sandbox:
         stdout: int | IO[bytes],
         stderr: int | IO[bytes],
     ) -> Running:
-        """Start `command` in the box."""
         user = self._user_for(box)
         control_read, control = os.pipe()
         report, report_write = os.pipe()

@@ -129,7 +129,6 @@ class Group:
         return []
 
     def processes(self) -> list[Process]:
-        """Its processes."""
         return list(filter(None, map(Process.read, self.members())))
 
     def remove(self) -> None:

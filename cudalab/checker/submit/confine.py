@@ -144,7 +144,6 @@ class _Code:
         self._instructions.append((_LOAD, 0, 0, offset))
 
     def end(self, verdict: int) -> None:
-        """End with a verdict."""
         self._instructions.append((_RETURN, 0, 0, verdict))
 
     def when(self, value: int, verdict: int) -> None:

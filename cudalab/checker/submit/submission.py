@@ -258,7 +258,6 @@ class Compiled:
 
     @property
     def built(self) -> Path:
-        """The folder."""
         assert self._folder is not None, "compile first"
         return self._folder
 

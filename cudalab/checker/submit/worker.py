@@ -100,7 +100,6 @@ class Channel:
         os.write(self._replies, f"{text}\n".encode())
 
     def close(self) -> None:
-        """Close both pipes."""
         os.close(self._commands)
         os.close(self._replies)
 
@@ -235,11 +234,9 @@ class Outputs:
         file.flush()
 
     def record(self, name: str, record: Any) -> None:
-        """Write a record."""
         self.write(name, json.dumps(asdict(record)).encode())
 
     def close(self) -> None:
-        """Close all files."""
         for file in self._files.values():
             file.close()
 

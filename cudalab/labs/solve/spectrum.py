@@ -34,7 +34,6 @@ class Interval:
         return self.low > 0 or self.high < 0
 
     def __str__(self) -> str:
-        """The interval and its source."""
         return f"[{self.low:.4g}, {self.high:.4g}] ({self.source})"
 
 

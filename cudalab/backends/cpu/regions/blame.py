@@ -18,7 +18,6 @@ def places(messages: str) -> frozenset[Place]:
 
 
 def places_of(functions: Iterable[Function]) -> frozenset[Place]:
-    """The lines of the functions."""
     return frozenset(_lines(functions))
 
 

@@ -93,7 +93,6 @@ def _sees(name: str, other: str) -> bool:
 
 
 def texts(words: Iterable[Token]) -> list[str]:
-    """The words' texts."""
     return [word.text for word in words]
 
 
