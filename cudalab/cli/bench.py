@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
+from cudalab.backends import choose_device
 from cudalab.cli.failures import report_errors, within
 from cudalab.cli.options import (
     ALL,
@@ -337,7 +338,6 @@ def run(
     **options: Any,
 ) -> int:
     """Measure, and print each table as soon as it is complete."""
-    from cudalab.backends import choose_device
     from cudalab.bench import grids
     from cudalab.bench.comparison import check_comparable
     from cudalab.bench.files import device_lines

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
+from cudalab.backends import choose_device
 from cudalab.checker.options import JudgingOptions
 from cudalab.cli.judging import LAB, JudgingCommand, judging_options
 from cudalab.cli.options import (
@@ -32,8 +33,8 @@ from cudalab.cli.options import (
     variant_option,
 )
 from cudalab.cli.remarks import remark_options
-from cudalab.errors import HeaderError, UsageError
-from cudalab.output.notes import is_silent
+from cudalab.errors import CudalabError, HeaderError, UsageError
+from cudalab.output.notes import is_silent, note
 
 if TYPE_CHECKING:
     from cudalab.checker.sandbox.sandbox import Sandbox
@@ -82,8 +83,6 @@ def new(name: str, path: Path) -> None:
     """
     from cudalab.checker.submit import editor
     from cudalab.checker.submit.skeleton import skeleton
-    from cudalab.errors import CudalabError
-    from cudalab.output.notes import note
 
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -313,7 +312,6 @@ def make_submission(
     lab: Lab, source: SubmissionOptions, judging: JudgingOptions, box: Sandbox | None
 ) -> Kernel | Program | Command:
     """Make the submission; `box` is the sandbox, which only our own variants do without."""
-    from cudalab.backends import choose_device
     from cudalab.backends.choice import device_for
     from cudalab.checker.submit.kernel import Kernel, own_kernel
     from cudalab.checker.submit.program import Program

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cudalab import explain
+from cudalab.backends import choose_device, facts
 from cudalab.cli import options
 
 if TYPE_CHECKING:
@@ -81,7 +82,6 @@ def exercises(
     Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
     that agree, and times. Exit status 3 when one does not agree.
     """
-    from cudalab.backends import choose_device
     from cudalab.bench import suite
     from cudalab.bench.opening import opened_alone
     from cudalab.explain import exercises as course
@@ -108,7 +108,6 @@ def exercises(
 
 def _document(results: Sequence[Result], device: str, name: str, seed: int) -> Exercises:
     """The times and differences of all exercises."""
-    from cudalab.backends import facts
     from cudalab.cli.documents import ExerciseRow, Exercises, ExerciseTime
     from cudalab.explain import exercises as course
 

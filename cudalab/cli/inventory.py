@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cudalab import labs
-from cudalab.backends import DEVICES
+from cudalab.backends import DEVICES, able_devices, open_device
 from cudalab.cli.options import (
     OUT,
     Choice,
@@ -23,6 +23,7 @@ from cudalab.cli.options import (
     write_json,
 )
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
+from cudalab.output.notes import note
 from cudalab.output.prose import filled
 
 if TYPE_CHECKING:
@@ -112,7 +113,6 @@ def _summarized(lab: Lab) -> LabRow:
 
 
 def _described(variant: Variant, taken: Mapping[str, str]) -> VariantRow:
-    from cudalab.backends import able_devices
     from cudalab.cli.documents import VariantRow
 
     return VariantRow(
@@ -133,8 +133,6 @@ def _described(variant: Variant, taken: Mapping[str, str]) -> VariantRow:
 
 
 def _row(variant: Variant, taken: Mapping[str, str]) -> list[str]:
-    from cudalab.backends import able_devices
-
     return [
         variant.title,
         variant.summary,
@@ -192,7 +190,6 @@ def show(lab: str, variant: str | None, whole: bool, tier: bool) -> None:
 
 def _show_tiers(lab: Lab, variant: Variant) -> None:
     """Print how the host runs each kernel of a variant, in the first case that it computes."""
-    from cudalab.backends import DEVICES, open_device
     from cudalab.backends.base import way_of
     from cudalab.labs import registry
     from cudalab.language import source
@@ -265,7 +262,6 @@ def device(name: str | None, *, why: bool, measured: Path | None, json_path: Pat
 
 def _properties(name: str | None) -> list[DeviceRow]:
     """The properties of one device, or of each kind, or why there is none of it."""
-    from cudalab.backends import open_device
     from cudalab.cli.documents import DeviceRow
 
     described: list[DeviceRow] = []
@@ -288,7 +284,6 @@ def _measure(name: str | None, path: Path) -> int:
     from cudalab.backends.meter import QueueMeter, open_meter
     from cudalab.bench.opening import opened_alone
     from cudalab.formats import save
-    from cudalab.output.notes import note
     from cudalab.predict import gpus
     from cudalab.predict.measure import measure
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
+from cudalab.backends import open_device
 from cudalab.cli.failures import within
 from cudalab.cli.options import (
     DEVICE,
@@ -32,7 +33,8 @@ from cudalab.cli.options import (
     variant_names,
     write_json,
 )
-from cudalab.errors import CudalabError, ExitCode, InputError, KernelError, UsageError
+from cudalab.errors import CudalabError, ExitCode, InputError, KernelError, UsageError, WrongAnswer
+from cudalab.labs.sizes import in_words
 from cudalab.output import notes, progress
 from cudalab.system.streams import prints_to_stderr
 
@@ -208,7 +210,6 @@ def compute(
     time: bool,
 ) -> int:
     """Run `variant`, or the device's default, from one file descriptor to another."""
-    from cudalab.backends import open_device
     from cudalab.backends.meter import open_meter
     from cudalab.formats import InputStream, write_all
     from cudalab.labs import registry
@@ -405,7 +406,6 @@ def generate(
     from cudalab.bench.suite import shown_case
     from cudalab.cli.documents import Generated
     from cudalab.formats import write_all
-    from cudalab.labs.sizes import in_words
     from cudalab.system.records import text
 
     if n is None:
@@ -464,7 +464,6 @@ def verify_answer(
     """Print "correct" on stdout; a wrong answer is an error that says what is wrong."""
     from cudalab.bench.suite import shown_case
     from cudalab.cli.documents import Verified
-    from cudalab.errors import WrongAnswer
     from cudalab.formats import InputStream
     from cudalab.verify import verify
 

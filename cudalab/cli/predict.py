@@ -37,6 +37,7 @@ from cudalab.cli.options import (
 )
 from cudalab.cli.profile import PROFILE_KILL_AFTER_S, choose
 from cudalab.errors import CudalabError, UsageError, install_command
+from cudalab.labs.sizes import in_words
 from cudalab.system.streams import prints_to_stderr
 
 if TYPE_CHECKING:
@@ -187,7 +188,6 @@ def predict_sizes(
 ) -> list[Prediction]:
     """Predict the chosen variants at each size; beside a kernel file the lab's fastest, too."""
     from cudalab.bench.suite import case_of, shown_case
-    from cudalab.labs.sizes import in_words
     from cudalab.output import live
     from cudalab.predict import gpus, growth, ladder
     from cudalab.predict.counts import Generated

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import __version__
-from cudalab.cli.options import OUT, OutputFile
+from cudalab.cli.options import OUT
 
 if TYPE_CHECKING:
     from cudalab.cli.options import Decorator
     from cudalab.output.annotations import Annotation
 
 
-def remark_options(path: OutputFile = OUT, *, where: str = "stdout") -> Decorator:
+def remark_options(*, where: str = "stdout") -> Decorator:
     """Make the options --sarif FILE and --github; annotations go to `where`."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         sarif = click.option(
             "--sarif",
-            type=path,
+            type=OUT,
             metavar="FILE",
             help="Write the findings as SARIF 2.1.0, for editors and code hosts.",
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
+from cudalab.backends import choose_device
 from cudalab.cli.bench import BASELINES, SweepOption
 from cudalab.cli.options import (
     EXISTING,
@@ -190,7 +191,6 @@ def measure(
     **options: Any,
 ) -> tuple[Document, int]:
     """Measure over sizes, then over launch shapes, and join the results in one document."""
-    from cudalab.backends import choose_device
     from cudalab.bench.document import as_json
     from cudalab.bench.opening import opened_alone
     from cudalab.bench.suite import Suite, exit_code

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+import shutil
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from cudalab.backends import facts
 from cudalab.cli.options import (
     device_option,
     is_stdout,
@@ -195,8 +199,6 @@ def run(
         is_built = is_binary(files[0])
         binary = Path(files[0]) if is_built else executable(files, device, options)
         if output:
-            import shutil
-
             shutil.copy2(binary, output)
         start(binary, Path(files[0]).stem, arguments)
     except CudalabError as error:
@@ -253,8 +255,6 @@ def show_tiers(files: tuple[str, ...], options: list[str]) -> None:
 
 def needs_gpu(device: str) -> bool:
     """Whether a GPU was chosen explicitly."""
-    from cudalab.backends import facts
-
     return device != "auto" and facts(device).driver
 
 
@@ -354,8 +354,6 @@ def observed(
     if not clean:
         return ExitCode.WRONG_ANSWER
     if os.WIFSIGNALED(status):
-        import signal
-
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     return os.WEXITSTATUS(status)
@@ -363,13 +361,9 @@ def observed(
 
 def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:
     """Replace this process by the program."""
-    import signal
-
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and exec would inherit that
     emulator = os.environ.get("CUDALAB_EMULATOR")
     if emulator:  # the program is for another kind of processor
-        import shlex
-
         words = [*shlex.split(emulator), str(binary), *arguments]
         try:
             os.execvp(words[0], words)  # noqa: S606 - as below

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from cudalab import labs
+from cudalab.backends import choose_device, open_device
 from cudalab.cli.judging import LAB, sandbox_option
 from cudalab.cli.options import device_option, json_option, lines, quiet_option, write_json
 from cudalab.errors import ExitCode
@@ -37,7 +38,6 @@ def selftest(*, names: tuple[str, ...], device: str, sandbox: str, json_path: Pa
     rejected. Exit status 3 when a verdict is wrong, or when a cheat succeeds because no sandbox
     works here.
     """
-    from cudalab.backends import choose_device, open_device
     from cudalab.checker import selftest as tests
     from cudalab.checker.sandbox import sandbox as sandboxes
     from cudalab.output import live, terminal

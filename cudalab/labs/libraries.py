@@ -47,6 +47,7 @@ class Libraries:
     """The libraries that compute the same as a lab: by default, none."""
 
     names: ClassVar[tuple[str, ...]] = ()
+    operation = ""  # of cub.cu, if it is the same for all cases
 
     def why_not(self, name: str, case: Case) -> str | None:
         """The reason why the library called `name` cannot compute the case; None if it can."""
@@ -73,7 +74,8 @@ class Libraries:
 
     def cub(self, case: Case) -> dict[str, str]:
         """The macros that choose cub.cu's operation."""
-        raise NotImplementedError
+        del case
+        return {"OPERATION": self.operation}
 
     def cub_ways(self, case: Case) -> dict[str, dict[str, str]]:
         """The macros of each way in which CUB computes the answer; the usual one has no name."""

@@ -399,8 +399,8 @@ def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
     target = console()
     width = target.width if is_pipe() else min(target.width, MAX_WIDTH + 10)
 
-    def print_filled(text: str, indent: str = "   ") -> None:
-        layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": "   "}
+    def print_filled(text: str) -> None:
+        layout: dict[str, Any] = {"initial_indent": "   ", "subsequent_indent": "   "}
         text = fill(text, width, break_long_words=False, break_on_hyphens=False, **layout)
         target.print(Text(text), soft_wrap=True)
 

@@ -18,7 +18,7 @@ from cudalab.backends.choice import device_for
 from cudalab.backends.cpu import blas, cccl, parts
 from cudalab.backends.cpu.flags import GCC_PROGRAM, PROGRAM, for_programs, with_users
 from cudalab.backends.cpu.key import cached
-from cudalab.backends.cpu.toolchain import compiler_identity
+from cudalab.backends.cpu.toolchain import compiler_identity, find_compiler
 from cudalab.output.progress import stage
 from cudalab.program.files import IN_C, File, Part, gather, is_for_host
 from cudalab.program.options import folders_of, libraries_of
@@ -98,7 +98,6 @@ def _graphics_cards() -> str:
 @explain_full_disk()
 def build_for_cpu(part: Part, to: Path) -> None:
     """Rewrite all files and compile the sources with the host's compiler."""
-    from cudalab.backends.cpu.toolchain import find_compiler
     from cudalab.program import runtime
     from cudalab.program.messages import explain
 
@@ -125,7 +124,6 @@ def compile_sources(
     The compiler finds the precompiled header in `runtime`, and gets `more` options. Returns the
     objects, and how each kernel runs.
     """
-    from cudalab.backends.cpu.toolchain import find_compiler
     from cudalab.program.loops import Preprocessor
     from cudalab.program.runtime import PRECOMPILED
 

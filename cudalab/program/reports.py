@@ -23,6 +23,7 @@ from cudalab.program import unchecked
 from cudalab.program.files import File
 from cudalab.program.naming import Names
 from cudalab.program.observe import Observed
+from cudalab.system.machine import processor_name
 
 LAUNCHES_SHOWN = 24  # those that are alike count as one
 NUMBERS_SHOWN = 3
@@ -295,8 +296,6 @@ def profile_of(
     in_local_memory: Collection[tuple[str, int, str]] | None,
 ) -> Profile:
     """The profile of all launches; see local_arrays.py for the last argument."""
-    from cudalab.system.machine import processor_name  # noqa: PLC0415 - as display is late
-
     program = VariantProfile(
         name=name,
         summary="",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cudalab.backends import facts
+from cudalab.backends.cpu import compiler
 from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_regular
 from cudalab.checker.sandbox.running import Limits, Outcome
@@ -103,7 +104,6 @@ class Program(Compiled):
 
         The report of a process that was ended is none of its own: the program may have written it.
         """
-        from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
         from cudalab.program import runtime  # noqa: PLC0415 - as above
 
         sources = [str(self.built / "source" / one.name) for one in self.files]

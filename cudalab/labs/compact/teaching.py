@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from cudalab.labs.evidence import Evidence, Finding, block_sizes, same_as_input
-from cudalab.labs.inputs import Case
 from cudalab.labs.libraries import CUB, NUMPY, Compute, Libraries, Problem
 from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
@@ -15,6 +14,7 @@ class CompactLibraries(Libraries):
     """NumPy's selection by a mask, CUB's partition."""
 
     names = (NUMPY, CUB)
+    operation = "compact"  # DevicePartition: what is kept to the front, all zeros to the end
 
     def compute(self, problem: Problem) -> Compute:
         """Select what is not 0, and write zeros behind it."""
@@ -26,11 +26,6 @@ class CompactLibraries(Libraries):
             out[len(kept) :] = 0
 
         return compact
-
-    def cub(self, case: Case) -> dict[str, str]:
-        """DevicePartition: what is kept to the front, the rest, all zeros, to the end."""
-        del case
-        return {"OPERATION": "compact"}
 
 
 class Teaching(Base):

@@ -17,6 +17,7 @@ class HistogramLibraries(Libraries):
     """NumPy's bincount; CUB's histogram, directly and through CuPy."""
 
     names = (NUMPY, CUPY, CUB)
+    operation = "histogram"  # HistogramEven
 
     def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """One count for each class."""
@@ -59,11 +60,6 @@ class HistogramLibraries(Libraries):
                 out[...] = cupy.diff(before[firsts])
 
         return [Way(count, ["CUB's HistogramEven"])]
-
-    def cub(self, case: Case) -> dict[str, str]:
-        """HistogramEven."""
-        del case
-        return {"OPERATION": "histogram"}
 
 
 class Teaching(Base):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cudalab.labs.evidence import Evidence, Finding, block_sizes, same_as_input
-from cudalab.labs.inputs import Array, Case
+from cudalab.labs.inputs import Array
 from cudalab.labs.libraries import CUB, NUMPY, Compute, Libraries, Problem
 from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
@@ -15,6 +15,7 @@ class SegmentedLibraries(Libraries):
     """NumPy's running sums, CUB's scan by key."""
 
     names = (NUMPY, CUB)
+    operation = "scan_by_key"  # DeviceScan::InclusiveSumByKey
 
     def compute(self, problem: Problem) -> Compute:
         """Running sums, less what they are before each segment."""
@@ -26,11 +27,6 @@ class SegmentedLibraries(Libraries):
             np.subtract(sums, _before(sums, first), out=out)
 
         return scan_segments
-
-    def cub(self, case: Case) -> dict[str, str]:
-        """DeviceScan::InclusiveSumByKey."""
-        del case
-        return {"OPERATION": "scan_by_key"}
 
 
 class Teaching(Base):

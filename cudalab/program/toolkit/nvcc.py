@@ -1,6 +1,7 @@
 """What nvcc does, done for the CPU device: objects, archives and programs."""
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -104,8 +105,6 @@ def _compile(line: Line, source: str, output: Path, *until: str) -> list[File]:
 
 def _move(made: Path, to: Path) -> None:
     """Put a file where the user wants it, which may be on another disk."""
-    import shutil  # noqa: PLC0415 - most commands fail before
-
     try:
         shutil.copy2(made, to)
     except OSError as error:

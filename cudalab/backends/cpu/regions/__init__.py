@@ -18,7 +18,7 @@ from types import MappingProxyType
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.barriers import barrier, call, step
 from cudalab.backends.cpu.regions.blame import Place, places_of
-from cudalab.backends.cpu.regions.body import Body
+from cudalab.backends.cpu.regions.body import Body, Passes
 from cudalab.backends.cpu.regions.conditional import branched
 from cudalab.backends.cpu.regions.control import construct
 from cudalab.backends.cpu.regions.counters import own_counters
@@ -33,7 +33,6 @@ from cudalab.backends.cpu.regions.instances import hand_over_numbers
 from cudalab.backends.cpu.regions.lambdas import named
 from cudalab.backends.cpu.regions.names import renamed
 from cudalab.backends.cpu.regions.parallel_regions import once, plain
-from cudalab.backends.cpu.regions.passes import Passes
 from cudalab.backends.cpu.regions.programs import never_waits, refuse_in_program
 from cudalab.backends.cpu.regions.rows import are_alike
 from cudalab.backends.cpu.regions.syntax import Function

@@ -1,16 +1,32 @@
 """A function that is being written for a block of threads: what the passes know of it so far."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.in_step import LEAVING, ONE_BY_ONE, arguments
-from cudalab.backends.cpu.regions.parts import Home, Loop, Region
-from cudalab.backends.cpu.regions.passes import Passes
+from cudalab.backends.cpu.regions.parts import Home, Loop, Part, Region
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Function, Statement
+from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, calls
 from cudalab.backends.cpu.regions.writer import Piece, Writer
 from cudalab.language.tokens import Token
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passes:
+    """Passes in their order; those that write are handed the `Body` of a function."""
+
+    # NotCoveredError for a kernel that keeps its fibers; the first of the functions is the kernel.
+    refuse: Sequence[Callable[[Unit, list[Function]], None]]
+    # The statements of a function, in a form in which later passes meet fewer cases.
+    normalize: Sequence[Callable[[Unit, Function], list[Statement]]]
+    # The parts of statements between which threads meet; whether they end the function.
+    cut: Callable[[Any, list[Statement], bool], list[Part]]
+    write: Mapping[str, Callable[[Any, Part], None]]  # by the kind of a part
 
 
 class Body:
