@@ -255,6 +255,8 @@ class _Writer:
         vector = KNOWN_TYPES.get(callee.text.removeprefix("make_"))
         if vector is None or callee.kind != "name" or not callee.text.startswith("make_"):
             return
+        if not vector.text.endswith(str(len(values))):  # of another vector, by a header's function
+            return
         if any(_needs_conversion(value, vector.element or UNKNOWN) for value in values):
             self._replace(callee.first, callee.last, f"::cudalab::cudalab_make<{vector.text}>")
 

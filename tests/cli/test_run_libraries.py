@@ -314,6 +314,64 @@ def test_headers_of_samples(arguments, device, flags, options):
     assert words in done.stderr.decode()
 
 
+VECTORS = r"""
+#include <cstdio>
+#include "helper_math.h"
+__host__ __device__ void fill(float4 *out) {
+    const float3 a = make_float3(1, 2, 2), b = make_float3(make_float2(0, -3), 4.f);
+    float4 v = make_float4(cross(a, b), dot(a, b));
+    v += make_float4(2.5f);
+    out[0] = v;
+    out[1] = make_float4(normalize(a) * 3.f, length(a));
+    out[2] = make_float4(lerp(a, b, 0.5f)) - 1.f;
+    out[3] = make_float4(make_int4(clamp(make_int3(-5, 2, 9), 0, 7), 6));
+    out[4] = make_float4(fmaxf(-b, a) / make_float3(2.f), fracf(-1.25f));
+    out[5] = make_float4(reflect(b, make_float3(0, 1, 0)), smoothstep(0.f, 2.f, 1.f));
+    out[6] = make_float4(make_uint4(make_uint3(7u) * 3u - 1u, min(2, 3)));
+}
+__global__ void k(float4 *out) { fill(out); }
+int main() {
+    float4 *out, h[7];
+    cudaMallocManaged(&out, sizeof h);
+    k<<<1, 1>>>(out);
+    cudaDeviceSynchronize();
+    fill(h);
+    for (int i = 0; i < 7; ++i) {
+        printf("%g %g %g %g\n", out[i].x, out[i].y, out[i].z, out[i].w);
+        if (length(h[i] - out[i]) > 1e-6f) printf("the host has another one\n");
+    }
+}
+"""
+
+
+def test_arithmetic_of_samples_with_vectors(tmp_path):
+    source = tmp_path / "vectors.cu"
+    source.write_text(VECTORS)
+    done = cudalab("run", "--device", "cpu", str(source))
+    assert done.stdout.decode().splitlines() == [
+        "16.5 -1.5 -0.5 4.5",
+        "1 2 2 3",
+        "-0.5 -1.5 2 -1",
+        "0 2 7 6",
+        "0.5 1.5 1 0.75",
+        "0 3 4 0.5",
+        "20 20 20 2",
+    ], done.stderr.decode()
+
+
+@pytest.mark.skipif(cccl.installed() is None, reason="needs Thrust's headers")
+def test_policies_of_thrust_come_with_its_algorithms(tmp_path):
+    source = tmp_path / "sorted.cu"
+    source.write_text(
+        "#include <thrust/device_vector.h>\n#include <thrust/sort.h>\nint main() {\n"
+        "    int host[3] = {4, 3, 2}; thrust::sort(thrust::host, host, host + 3);\n"
+        "    thrust::device_vector<int> all(host, host + 3);\n"
+        "    thrust::sort(thrust::device, all.begin(), all.end(), thrust::greater<int>());\n"
+        "    return 10 * host[0] + all[0];\n}\n"
+    )
+    assert cudalab("run", "--device", "cpu", str(source)).returncode == 24
+
+
 def test_headers_of_samples_are_named(tmp_path):
     source = tmp_path / "user.cu"
     source.write_text("#include <cstdio>\n#include <helper_cuda.h>\nint main() {}\n")

@@ -37,6 +37,10 @@ def body(statement, before=""):
         ("b[0] = (float)(int)f;", "b[0] = (float)::cudalab::cudalab_cast<int>(f);"),
         ("g(-(int)-f * n);", "g(-::cudalab::cudalab_cast<int>(-f) * n);"),
         ("g(make_uchar4(f, f, f, 0));", "g(::cudalab::cudalab_make<uchar4>(f, f, f, 0));"),
+        (
+            "g(make_int4(f, 2), make_int2(f));",
+            "g(make_int4(f, 2), make_int2(f));",
+        ),  # of helper_math.h
         ("n xor_eq 1 << n;", "n xor_eq 1 << ::cudalab::cudalab_by + n;"),
         (
             "if (not n and 1 << n) a[0] = f;",

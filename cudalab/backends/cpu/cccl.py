@@ -81,7 +81,7 @@ def headers_of(names: Iterable[str]) -> list[str]:
 
 def _named(name: str) -> str:
     """The header with a name like this."""
-    short = name.removeprefix("make_")
+    short = "execution_policy" if name in ("device", "host", "seq") else name.removeprefix("make_")
     own = (f"thrust/{short}.h", f"thrust/iterator/{short}.h")
     return next((each for each in own if has(each)), "")
 
