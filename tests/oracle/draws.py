@@ -28,9 +28,11 @@ T = TypeVar("T")
 # seventh on mostly plain arithmetic that a compiler turns into vectors. From the eighth on kinds of
 # kernels take turns, and a variable is stepped up or down before threads meet. From the ninth on
 # objects of a small class are changed through something else before they do; there is little else
-# in a file, since one operator that may change anything makes a compiler careful everywhere.
+# in a file, since one operator that may change anything makes a compiler careful everywhere. From
+# the tenth on warps and blocks go through loops that end in every way there is.
 PLAIN, BY_WARPS, EDGES, SHARP, ALONE = 1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000
 LENT, VECTORS, STEPPED, FEW = 6_000_000, 7_000_000, 8_000_000, 9_000_000
+ENDLESS = 10_000_000
 
 
 @dataclass
@@ -63,7 +65,8 @@ class Draws:
         self.seed, self.host = seed, side == "host"
         self.plain, self.has_warps, self.has_edges = seed >= PLAIN, seed >= BY_WARPS, seed >= EDGES
         self.sharp, self.is_alone, self.lends = seed >= SHARP, seed >= ALONE, seed >= LENT
-        self.in_vectors, self.has_few = seed >= VECTORS, seed >= FEW
+        self.in_vectors, self.has_few = seed >= VECTORS, FEW <= seed < ENDLESS
+        self.is_endless = seed >= ENDLESS
         self.steps = STEPPED <= seed < FEW
         self.scope = Scope()
         self.count = 0

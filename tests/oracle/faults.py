@@ -375,4 +375,16 @@ FAULTS = (
         "yield from _lent_in(facts, argument, refers=parameter.is_reference)",
         "yield from ()",
     ),
+    Fault(
+        "a loop goes on when all its threads have returned",
+        WRITER + "control.py",
+        'body.writer.add(f"if (!{body.mask}.any()) break;")\n\n\ndef _agreed_loop',
+        "pass\n\n\ndef _agreed_loop",
+    ),
+    Fault(
+        "what a shuffle takes is the block's",
+        WRITER + "uniformity.py",
+        "else max(Level.WARP, lane)",
+        "else lane",
+    ),
 )

@@ -11,7 +11,7 @@ import re
 
 from tests.oracle.draws import INTEGERS, Scope, Variable
 from tests.oracle.meetings import ATOMICS
-from tests.oracle.vectors import Vectors
+from tests.oracle.turns import Turns
 
 BLOCKS = ((1,), (7,), (31,), (32,), (33,), (48,), (64,), (100,), (8, 4), (5, 3, 2))
 QUALIFIERS = (
@@ -34,7 +34,7 @@ MOSTLY_ALONE = (*["alone"] * 6, "lanes", "edges", "scarce", "micro")
 MOSTLY_LENT = (*["lent"] * 8, "alone", "scarce")
 MOSTLY_VECTORS = (*["vectors"] * 9, "lent")
 STEPPED_TOO = (*["scarce"] * 4, *["micro"] * 3, "lanes", "lanes", "vectors", "tiny")
-WHOLE = ("edges", "alone", "lent", "vectors")  # sizes that are drawn in one piece
+WHOLE = ("edges", "alone", "lent", "vectors", "turns")  # sizes that are drawn in one piece
 GLOBAL_ATOMICS = (
     *ATOMICS,
     "atomicAdd((unsigned*)&{1}[8], (unsigned)({0}));", "atomicInc((unsigned*)&{1}[12], 9u);",
@@ -48,7 +48,7 @@ GLOBAL_ATOMICS = (
 )  # fmt: skip
 
 
-class Kernel(Vectors):
+class Kernel(Turns):
     """The random kernels of a seed as text for one side, and their launches."""
 
     def __init__(self, seed: int, side: str) -> None:
@@ -58,18 +58,20 @@ class Kernel(Vectors):
         sharp = MOSTLY_ALONE if self.is_alone else ALL_SHARP if self.sharp else MOSTLY_EDGES
         sharp = MOSTLY_VECTORS if self.in_vectors else MOSTLY_LENT if self.lends else sharp
         sharp = ("lent",) if self.has_few else STEPPED_TOO if self.steps else sharp
+        sharp = ("turns",) if self.is_endless else sharp
         self.size = self.choice(sharp if self.has_edges else sizes)
         self.is_small = self.size in ("micro", "scarce", "lanes", *WHOLE)
-        self.namespace = self.chance(0.08)
+        self.namespace = not self.is_endless and self.chance(0.08)
         self.texts: list[str] = []
         self.launches: list[str] = []
+        self.launched_with: list[tuple[tuple[int, int], tuple[int, int, int], int]] = []
         self.dynamic, self.counted_blocks = False, False
         self.counting = 0  # kernels that count their blocks in the first word for it
         if self.size == "scarce":
             self.risk_names()
         for _ in range(0 if self.is_small else self.choice([0, 0, 1, 1, 2])):
             self.function()
-        for number in range(2 if self.chance(0.15) else 1):
+        for number in range(2 if not self.is_endless and self.chance(0.15) else 1):
             self._kernel(number)
 
     @property
@@ -126,7 +128,9 @@ class Kernel(Vectors):
         for instance in self.instances:
             for _ in range(self.choice([1, 1, 1, 2, 3])):
                 given = [value.format(self.random.randint(1, 99)) for _, _, value in self.more]
-                arguments = [data, "r", out, "o + 480", str(self.random.randint(3, 31)), *given]
+                parameter = self.random.randint(3, 31)
+                arguments = [data, "r", out, "o + 480", str(parameter), *given]
+                self.launched_with.append((self.grid, self.block, parameter))
                 cuda = self._launched(qualified + instance, arguments)
                 call = f"{qualified}{instance}({', '.join(arguments)});"
                 self.launches.append(self.both(cuda, f"{host} {call}"))

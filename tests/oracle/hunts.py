@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tests.oracle.draws import ALONE, BY_WARPS, FEW, LENT, SHARP, VERSION
+from tests.oracle.draws import ALONE, BY_WARPS, ENDLESS, FEW, LENT, SHARP, VERSION
 from tests.oracle.runner import REPOSITORY, RESULTS, Package, batches, differences, measured
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Hunt:
 
 def programs() -> Iterator[list[int]]:
     """Give the programs of a hunt: of the smallest kernels, of warps and of all forms in turn."""
-    starts = (FEW, LENT, ALONE, SHARP, BY_WARPS, 0)
+    starts = (FEW, LENT, ALONE, SHARP, BY_WARPS, 0, ENDLESS)
     yield from chain.from_iterable(zip(*(batches(s, BY_WARPS, SIZE) for s in starts), strict=True))
 
 
@@ -93,7 +93,8 @@ def copy_of_package(to: Path) -> Path:
     """Copy the package, so that a fault can be planted in it."""
     shutil.copytree(REPOSITORY / "cudalab", to / "cudalab",
                     ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
-    (to / "kernels").symlink_to(REPOSITORY / "kernels")
+    for name in ("kernels", "tests"):
+        (to / name).symlink_to(REPOSITORY / name)
     return to
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tests.oracle.draws import ALONE, FEW, LENT
+from tests.oracle.draws import ALONE, ENDLESS, FEW, LENT
 from tests.oracle.grammar import Kernel
 
 TEXTS = Path(__file__).parent / "texts"
@@ -18,7 +18,7 @@ def _text(name: str) -> str:
 
 def _common(seeds: list[int]) -> str:
     """What the kernels of these seeds may use."""
-    if seeds[0] >= FEW:
+    if FEW <= seeds[0] < ENDLESS:
         return _text("common.h") + _text("few.h")
     more = [("alone.h", ALONE), ("loans.h", LENT)]
     return _text("common.h") + "".join(_text(name) for name, first in more if seeds[-1] >= first)
@@ -34,7 +34,7 @@ def cuda_program(seeds: list[int]) -> str:
         f" cudaMemcpyDeviceToHost); print({k.seed}, error);\n"
         for k in kernels
     )
-    met = _text("met.h") if seeds[-1] >= LENT and seeds[0] < FEW else ""
+    met = _text("met.h") if seeds[-1] >= LENT and not FEW <= seeds[0] < ENDLESS else ""
     return (_text("cuda.h") + _common(seeds) + met + "".join(k.text() for k in kernels)
             + _text("main.h") + "int main() {\n    int *d, *o, error; float* r;\n"
             "    cudaMalloc(&d, sizeof data); cudaMalloc(&o, sizeof out);\n"

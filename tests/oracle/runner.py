@@ -20,22 +20,25 @@ from typing import TYPE_CHECKING
 
 from cudalab.bench.results import commit
 from cudalab.system.machine import processor_name, usable_cores
-from tests.oracle.draws import VERSION
+from tests.oracle.draws import ENDLESS, VERSION
 from tests.oracle.grammar import Kernel
 from tests.oracle.programs import cuda_program, host_program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "docs/results/oracle"
 CLANG = f"{sys.executable} -m ziglang c++"
-# Environments: how the threads of a block run, the compiler, and its optimization.
+# Environments: how the threads of a block run, the compiler, and its optimization. Kernels from
+# ENDLESS on may also be those of a lab.
 WAYS = {
     "loops": {},
     "fibers": {"CUDALAB_LOOPS": "0"},
     "clang": {"CXX": CLANG},
     "clang-fibers": {"CXX": CLANG, "CUDALAB_LOOPS": "0"},
+    "labs-loops": {},
+    "labs-fibers": {},
     "O3": {"CUDALAB_CXXFLAGS": "-O3"},
     "O3-fibers": {"CUDALAB_CXXFLAGS": "-O3", "CUDALAB_LOOPS": "0"},
 }
@@ -83,9 +86,11 @@ class Package:
         cache = {"XDG_CACHE_HOME": str(self.cache)} if self.cache else {}
         return {**os.environ, **WAYS[way], **cache, "PYTHONPATH": str(self.folder)}
 
-    def run(self, way: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """Run the command `run` with these options."""
-        command = [sys.executable, "-m", "cudalab", "run", *options]
+    def run(
+        self, way: str, *options: str, module: Sequence[str] = ("cudalab", "run")
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command `run`, or another module's, with these options."""
+        command = [sys.executable, "-m", *module, *options]
         if self.seconds:
             command = ["bash", "-c", f'ulimit -t {self.seconds}; exec "$@"', "bash", *command]
         return subprocess.run(command, env=self.environment(way), cwd=self.folder, check=False,
@@ -115,6 +120,9 @@ def answers(seeds: list[int], folder: Path, way: str, package: Package = OWN) ->
     source = folder / f"kernels_{seeds[0]}_{len(seeds)}.cu"
     source.write_text(cuda_program(seeds))
     try:
+        if way.startswith("labs-"):
+            words = [way.removeprefix("labs-"), *map(str, seeds)]
+            return _lines(package.run(way, *words, module=["tests.oracle.labs"]))
         return _lines(package.run(way, "--device", "cpu", str(source)))
     except subprocess.TimeoutExpired:
         error = f"hangs: more than {SECONDS} s"
@@ -153,8 +161,10 @@ def differences(
             return [one for half in halves for one in differences(half, ways, package, kinds)]
         found = []
         for way in ways:
+            if way.startswith("labs-") and seeds[0] < ENDLESS:
+                continue
             lines = answers(seeds, folder, way, package)
-            if kinds is not None and "fibers" not in way:
+            if kinds is not None and "fibers" not in way and "labs" not in way:
                 kinds.update({f"{way}: {kind}": n for kind, n in tiers(seeds, folder, way).items()})
             failed = {seed for seed in seeds if lines.get(seed, "").split()[2:] != ["0"]}
             for seed in (seed for seed in seeds if lines.get(seed) != right[seed]):

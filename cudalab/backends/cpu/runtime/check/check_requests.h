@@ -129,6 +129,7 @@ static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     if (in_zone) return;
     if (e.kind == LOAD && is_mapped(e.address) && is_mapped(e.address + e.bytes - 1)) return;
     const uint3& t = run.index[thread];
+    run.reached_outside = true;
     give_up("thread (%u,%u,%u): access out of bounds at address %p", t.x, t.y, t.z,
             (void*)e.address);
 }
