@@ -2,8 +2,8 @@
 
 import shutil
 import sys
-from textwrap import fill
-from typing import Any
+
+from cudalab.output.prose import filled
 
 
 class _State:
@@ -48,14 +48,8 @@ def fitted(text: str) -> str:
         return text
     width = shutil.get_terminal_size().columns
     return "\n".join(
-        line if len(line) <= width or line.startswith(" ") else _wrapped(line, width)
-        for line in text.splitlines()
+        line if line.startswith(" ") else filled(line, 2, room=width) for line in text.splitlines()
     )
-
-
-def _wrapped(line: str, width: int) -> str:
-    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    return fill(line, width, subsequent_indent="  ", **options)
 
 
 def clear() -> None:

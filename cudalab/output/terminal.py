@@ -20,7 +20,7 @@ from cudalab.errors import CudalabError
 from cudalab.output.page import Commands, Drawing, Heading, Part
 from cudalab.output.page import Table as Columns
 from cudalab.output.page import Text as Prose
-from cudalab.output.prose import MAX_WIDTH, is_pipe
+from cudalab.output.prose import MAX_WIDTH, filled, is_pipe
 
 if TYPE_CHECKING:
     from cudalab.output.grid import Grid
@@ -74,15 +74,6 @@ def _unframed(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> None
             space = " " * (widths[i] - cell_len(text))
             cells.append(space + text if right and right[i] else text + space)
         target.print(Text("  ".join(cells).rstrip()), soft_wrap=True)
-
-
-def _wrapped_lines(text: str, width: int) -> Text:
-    """Lines that are wrapped below themselves where the screen ends."""
-    filled = (
-        fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    )
-    return Text("\n".join(filled))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -240,7 +231,7 @@ def lines(texts: Iterable[str]) -> None:
     """Print lines of text; long ones are wrapped."""
     target = console()
     for text in texts:
-        target.print(_wrapped_lines(text, target.width), soft_wrap=True)
+        target.print(Text(filled(text, 2, room=target.width)), soft_wrap=True)
 
 
 def grid(results: Grid) -> None:
@@ -404,7 +395,7 @@ def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
         text = fill(text, width, break_long_words=False, break_on_hyphens=False, **layout)
         target.print(Text(text), soft_wrap=True)
 
-    target.print(_wrapped_lines(title, target.width), style="bold")
+    target.print(Text(filled(title, 2, room=target.width)), style="bold")
     for number, alike in enumerate(groups, 1):
         one, seen = alike[0], sum(row.count for row in alike)
         times = f", seen {seen:,} times" if seen > 1 else ""
@@ -452,7 +443,7 @@ def verdict(
         shown.add_column(no_wrap=column < 2, overflow="fold")
     for mark, *words in rows:
         shown.add_row(Text(mark, style=styles.get(mark, "")), *map(Text, words))
-    target.print(_wrapped_lines(head, target.width), style="bold")
+    target.print(Text(filled(head, 2, room=target.width)), style="bold")
     _unframed(rows) if is_pipe() else _unpadded(target, shown)
     for title, texts in explanations:
         target.print(Text(f"\n{title}", style="bold"))

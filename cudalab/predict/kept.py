@@ -1,13 +1,11 @@
 """What the user's cache keeps, so that the next prediction begins with it: code and counts."""
 
 import json
-import tempfile
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
-from cudalab.system.cache import cache_dir
+from cudalab.system.cache import cache_dir, put
 
 
 def key(*parts: object) -> str:
@@ -25,8 +23,5 @@ def load(name: str) -> Any:
 
 def save(name: str, document: object) -> None:
     """Keep a document. A full disk costs the next run its time, nothing else."""
-    folder = cache_dir("predict")
-    with suppress(OSError), tempfile.TemporaryDirectory(dir=folder) as made:
-        partial = Path(made, "partial")
-        partial.write_text(json.dumps(document), encoding="utf-8")
-        partial.replace(folder / f"{name}.json")
+    with suppress(OSError):
+        put(cache_dir("predict") / f"{name}.json", json.dumps(document).encode())

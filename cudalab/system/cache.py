@@ -66,6 +66,14 @@ def place_of(entry: Path) -> Path:
     return added
 
 
+def put(entry: Path, data: bytes) -> None:
+    """Store an entry in one step: another process finds all of it, or nothing."""
+    with tempfile.TemporaryDirectory(dir=entry.parent) as folder:
+        partial = Path(folder, "partial")
+        partial.write_bytes(data)
+        partial.replace(entry)
+
+
 def disk_full(messages: str) -> ToolchainError | None:
     """The error for a compiler's messages about a full disk or an exhausted quota, else None."""
     line = _DISK_FULL.search(messages)

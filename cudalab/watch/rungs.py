@@ -17,6 +17,7 @@ from cudalab.labs.base import Lab
 from cudalab.labs.inputs import Case
 from cudalab.language import source
 from cudalab.microscope import profile
+from cudalab.system.cache import put
 from cudalab.watch.ladder import rungs_for
 from cudalab.watch.sizes import BLOCKS, LAUNCHES, small_sizes
 
@@ -43,9 +44,7 @@ def counted(lab: Lab, case: Case) -> Counts:
             return {}
         if done.returncode != 0:
             return {}
-        with tempfile.NamedTemporaryFile(dir=stored.parent, delete=False) as file:
-            file.write(done.stdout)
-        Path(file.name).replace(stored)
+        put(stored, done.stdout)
     result: Counts = json.loads(stored.read_bytes())
     return result
 

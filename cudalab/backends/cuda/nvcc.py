@@ -18,7 +18,7 @@ from pathlib import Path
 from cudalab.backends.cuda import driver
 from cudalab.backends.cuda.driver import Release
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, install_command
-from cudalab.system.cache import cache_dir, disk_full
+from cudalab.system.cache import cache_dir, disk_full, put
 
 SYSTEM = Path("/usr/local/cuda")
 FIRST_WHEEL = 13  # the first CUDA whose nvcc is a wheel; drivers before 580 do not run its code
@@ -205,17 +205,8 @@ def store(key: str, cubin: bytes) -> None:
 
     A full disk costs the next run a compilation, nothing else.
     """
-    entry = _entry(key)
     with suppress(OSError):
-        descriptor, name = tempfile.mkstemp(dir=entry.parent, suffix=".partial")
-        partial = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(cubin + hashlib.sha256(cubin).digest())
-            partial.replace(entry)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        put(_entry(key), cubin + hashlib.sha256(cubin).digest())
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.checker.submit import host_code, unseen
 from cudalab.language import ptx
 from cudalab.language.tokens import Token, closing, tokenize
+from cudalab.system.cache import put
 
 Place = tuple[str, int]  # a file and a line
 
@@ -163,11 +164,7 @@ def _names(
     """Names that `read` finds; stored, for it takes a while."""
     stored = cached("cpu", stem, *made_of, suffix=".txt")
     if not stored.exists():
-        with tempfile.NamedTemporaryFile(
-            "w", dir=stored.parent, delete=False, encoding="utf-8"
-        ) as file:
-            file.write("\n".join(sorted(set(read()))))
-        Path(file.name).replace(stored)
+        put(stored, "\n".join(sorted(set(read()))).encode())
     return tuple(stored.read_text(encoding="utf-8").split())
 
 
