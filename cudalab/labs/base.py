@@ -145,6 +145,7 @@ class Lab:
     options: ClassVar[tuple[Option, ...]] = ()
     has_arrays: ClassVar[bool] = True  # a stream is more than the numbers of its header
     distributions: ClassVar[tuple[str, ...]]
+    answer: ClassVar[str]  # what messages call the answer
     # The variants that `choose` takes, and for which inputs, in a few words for `cudalab list LAB`.
     taken: ClassVar[Mapping[str, str]] = {}
     example_size: ClassVar[str] = "1e6"  # in the examples of the help
@@ -295,9 +296,14 @@ class Lab:
         """The answer, computed on the host by NumPy."""
         raise NotImplementedError
 
+    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
+        """Shape and type of the answer to `inputs`: by default, n elements of the case's type."""
+        return (inputs.params["n"],), case["dtype"]
+
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read an answer to `inputs` for `verify`."""
-        raise NotImplementedError
+        """Read an answer to `inputs` for `verify`; there is no header."""
+        shape, dtype = self.answer_form(inputs, case)
+        return stream.payload(self.answer, dtype, *shape).array()
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """The differences between an answer and the reference; None if there are none."""
@@ -331,8 +337,9 @@ class Lab:
         return None if bounds is None else nearest_to_bound(got, *bounds)
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """The answer if there is nothing to compute (n = 0), else None."""
-        raise NotImplementedError
+        """The answer if there is nothing to compute: by default, no elements. Else None."""
+        shape, dtype = self.answer_form(inputs, case)
+        return None if all(shape) else np.empty(shape, dtype)
 
 
 class ArrayLab(Lab):
@@ -342,21 +349,12 @@ class ArrayLab(Lab):
     """
 
     elements: ClassVar[str]  # the name of the array
-    answer: ClassVar[str]  # and of what becomes of it
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Read the header, int32 n ≥ 0; n elements of the case's dtype follow."""
         (n,) = stream.header("n")
         payload = stream.payload(self.elements, case["dtype"], n)
         return StreamInputs({self.elements: payload}, {"n": n})
-
-    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read as many elements as the input has; there is no header."""
-        return stream.payload(self.answer, case["dtype"], inputs.params["n"]).array()
-
-    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """No elements if the input has none."""
-        return None if inputs.params["n"] else np.empty(0, case["dtype"])
 
     def check_data(self, n: Size, dist: str) -> int:
         """The length of the data to generate. UsageError if there is no such data."""

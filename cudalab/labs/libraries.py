@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cudalab.labs.inputs import Case, HostInputs
 
 Compute = Callable[[], None]
@@ -53,12 +51,6 @@ class Libraries:
         """The reason why the library called `name` cannot compute the case; None if it can."""
         del name, case
         return None
-
-    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and type of the answer; by default, those of the first input."""
-        del case
-        first = next(iter(inputs.arrays.values()))
-        return first.shape, first.dtype
 
     def compute(self, problem: Problem) -> Compute:
         """The computation, in functions that both NumPy and CuPy have."""

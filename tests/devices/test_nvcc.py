@@ -239,10 +239,10 @@ def test_damaged_entries_are_not_used(own_cache):
 
 @pytest.mark.usefixtures("own_cache")
 def test_a_full_disk_is_no_error(monkeypatch):
-    def fail(**_kwargs):
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(nvcc.tempfile, "mkstemp", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
     nvcc.store("key", b"cubin")
     assert nvcc.cached("key") is None
 

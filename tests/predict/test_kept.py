@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cudalab.predict import kept
@@ -31,6 +33,6 @@ def test_a_cache_without_room_keeps_nothing(folder, monkeypatch):
     def fails(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kept.tempfile, "TemporaryDirectory", fails)
+    monkeypatch.setattr(Path, "write_bytes", fails)
     kept.save("name", {})
     assert list(folder.iterdir()) == []

@@ -56,7 +56,6 @@ def candidates(
     lab: Lab, sampler: Sampler, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
     """A candidate for each installed CUB and way."""
-    libraries = lab.teaching.libraries
     arrays = list(buffers.values())
     arch = architecture(sampler.device.features)
     compiler = nvcc.find_nvcc(arch)
@@ -64,7 +63,7 @@ def candidates(
     for headers in installed(compiler):
         for way, defines in operations(lab, case, arrays[0].dtype).items():
             library = load(compiler, headers, defines, arch)
-            out = sampler.device.empty(*libraries.answer(inputs, case))
+            out = sampler.device.empty(*lab.answer_form(inputs, case))
             n, bins = int(inputs.params["n"]), case.get("bins", 0)
             named = headers.name(way), headers.version
             result.append(_candidate(sampler, named, library, arrays, out, n, bins))

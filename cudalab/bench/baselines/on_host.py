@@ -12,7 +12,7 @@ from cudalab.labs.libraries import Problem
 def candidates(lab: Lab, inputs: HostInputs, case: Case) -> list[Candidate]:
     """The candidate of NumPy."""
     libraries = lab.teaching.libraries
-    out = np.empty(*libraries.answer(inputs, case))
+    out = np.empty(*lab.answer_form(inputs, case))
     way = libraries.numpy(Problem(xp=np, arrays=inputs.arrays, inputs=inputs, case=case, out=out))
 
     def run() -> None:

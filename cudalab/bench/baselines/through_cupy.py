@@ -89,7 +89,7 @@ def candidates(
     cupy.cuda.Stream.null.use()  # the stream of the device's launches
     cupy.get_default_memory_pool().free_all_blocks()  # memory of earlier baselines
     libraries = lab.teaching.libraries
-    out = sampler.device.empty(*libraries.answer(inputs, case))
+    out = sampler.device.empty(*lab.answer_form(inputs, case))
     problem = Problem(
         xp=cupy,
         arrays={name: array_over(cupy, buffer) for name, buffer in buffers.items()},

@@ -1,13 +1,12 @@
 """Histogram: sizes, tests, mistakes, mutants, libraries."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from cudalab.labs.evidence import SANITIZE, Evidence, Finding, block_sizes
 from cudalab.labs.histogram.lab import BYTE_VALUES, MAX_BINS, classes_of_bytes
-from cudalab.labs.inputs import Case, HostInputs
+from cudalab.labs.inputs import Case
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Problem, Way
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
@@ -18,11 +17,6 @@ class HistogramLibraries(Libraries):
 
     names = (NUMPY, CUPY, CUB)
     operation = "histogram"  # HistogramEven
-
-    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """One count for each class."""
-        del inputs
-        return (case["bins"],), np.dtype(np.uint32)
 
     def numpy(self, problem: Problem) -> Way:
         """Count with bincount."""

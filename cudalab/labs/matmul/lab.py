@@ -39,6 +39,7 @@ class MatMul(Lab):
     """
 
     name = "matmul"
+    answer = "C"
     plans: ClassVar = plans
     axes: ClassVar = {"product": ("ab", "aat", "abt"), "dtype": ("float32",)}
     flags: ClassVar = {
@@ -133,10 +134,10 @@ class MatMul(Lab):
             arrays["b"] = stream.payload("B", np.float32, *shape)
         return StreamInputs(arrays, {"m": m, "k": k, "n": n})
 
-    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read C, m x n, without a header."""
+    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
+        """C, m x n."""
         del case
-        return stream.payload("C", np.float32, inputs.params["m"], inputs.params["n"]).array()
+        return (inputs.params["m"], inputs.params["n"]), "float32"
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
         """C if it has no elements, or if they are empty sums (k = 0)."""

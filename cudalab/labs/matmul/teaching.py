@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,11 +18,6 @@ class MatmulLibraries(Libraries):
     """BLAS, through NumPy and CuPy."""
 
     names = (NUMPY, CUPY)
-
-    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """C, m x n."""
-        del case
-        return (inputs.params["m"], inputs.params["n"]), inputs.arrays["a"].dtype
 
     def compute(self, problem: Problem) -> Compute:
         """Multiply by BLAS; a transpose costs nothing."""

@@ -68,12 +68,17 @@ class RadixSort(KeySort):
         payload = stream.payload("keys and values", case["dtype"], 2, n)
         return StreamInputs({"keys and values": payload}, {"n": n})
 
+    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
+        """The keys and, with pairs, the values as a second row."""
+        n = inputs.params["n"]
+        return (2, n) if is_pairs(case) else (n,), case["dtype"]
+
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """The keys and, with pairs, the values, without a header."""
         if not is_pairs(case):
             return super().read_answer(stream, inputs, case)
-        n = inputs.params["n"]
-        return stream.payload("sorted keys and values", case["dtype"], 2, n).array()
+        shape, dtype = self.answer_form(inputs, case)
+        return stream.payload("sorted keys and values", dtype, *shape).array()
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """The keys; the values of pairs are 0, 1, 2, ..., each key's place in the input."""

@@ -30,6 +30,7 @@ class Reduce(Lab):
     """
 
     name = "reduce"
+    answer = "result"
     plans: ClassVar = plans
     axes: ClassVar = {
         "dtype": ("int32", "uint32", "int64", "float32", "float64"),
@@ -96,10 +97,10 @@ class Reduce(Lab):
             )
         return StreamInputs(arrays, params)
 
-    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read one value, or one for each row or column, without a header."""
+    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
+        """One value, or one for each row or column."""
         results, _ = _counts(inputs.params, case)
-        return stream.payload("result", case["dtype"], results).array()
+        return (results,), case["dtype"]
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
         """The identity if nothing is combined; no values if there are no rows (columns)."""

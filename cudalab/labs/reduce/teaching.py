@@ -1,7 +1,7 @@
 """Reduce: sizes, tests, mistakes, mutants, libraries, the course's times and exercises."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,11 +31,6 @@ class ReduceLibraries(Libraries):
         if name == CUB and case["along"] != "all":
             return f"cub is compared on whole arrays, not on {case['along']}"
         return None
-
-    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """One value, or one for each row or column."""
-        count = 1 if case["along"] == "all" else inputs.params[case["along"]]
-        return (count,), inputs.arrays["x"].dtype
 
     def compute(self, problem: Problem) -> Compute:
         """Reduce the array, its rows or its columns in one call; dot products by BLAS."""

@@ -37,6 +37,7 @@ class Softmax(Lab):
     """
 
     name = "softmax"
+    answer = "probabilities"
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32",)}
     example_size = "500"
@@ -48,15 +49,9 @@ class Softmax(Lab):
         matrix = stream.payload("matrix", case["dtype"], rows, cols)
         return StreamInputs({"x": matrix}, {"rows": rows, "cols": cols})
 
-    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read a rows x cols matrix, without a header."""
-        rows, cols = inputs.params["rows"], inputs.params["cols"]
-        return stream.payload("probabilities", case["dtype"], rows, cols).array()
-
-    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """An empty matrix if there are no rows or no columns."""
-        rows, cols = inputs.params["rows"], inputs.params["cols"]
-        return None if rows and cols else np.empty((rows, cols), case["dtype"])
+    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
+        """A rows x cols matrix."""
+        return (inputs.params["rows"], inputs.params["cols"]), case["dtype"]
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate an n x n or rows x cols matrix.

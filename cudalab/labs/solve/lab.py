@@ -39,6 +39,7 @@ class Solve(Lab):
     """
 
     name = "solve"
+    answer = "x"
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32", "float64")}
     options = (
@@ -90,17 +91,12 @@ class Solve(Lab):
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """Read x, which has as many elements as A has columns."""
-        n = inputs.params["n"]
         if not case.get("text"):
-            return stream.payload("x", case["dtype"], n).array()
-        words = _all_bytes(stream).split()
+            return super().read_answer(stream, inputs, case)
+        words, n = _all_bytes(stream).split(), inputs.params["n"]
         if len(words) != n:
             raise InputError(f"{stream.name}: {len(words)} numbers, expected {n}")
         return _numbers(words, stream.name, 0)
-
-    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """No elements if there are no unknowns."""
-        return None if inputs.params["n"] else np.empty(0, case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate a system of order n: see systems.py."""

@@ -23,6 +23,7 @@ class Table(Lab):
     """Stream: int32 n, float32 step. Answer: n x float32, element i = sin(sqrt(i * step))."""
 
     name = "table"
+    answer = "table"
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32",), "accuracy": ("accurate", "fast")}
     flags: ClassVar = {"accuracy": {"fast": "Use intrinsics: faster, with fewer correct digits."}}
@@ -45,14 +46,6 @@ class Table(Lab):
                 hint="step is a float32, 0 or more, and n * step below 3.4e38",
             )
         return HostInputs({"step": np.array([step], np.float32)}, {"n": n})
-
-    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read the n elements, without a header."""
-        return stream.payload("table", case["dtype"], inputs.params["n"]).array()
-
-    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """A table without elements if n is 0."""
-        return None if inputs.params["n"] else np.empty(0, case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate the header, which is all; `step:0.01` is a step, random draws it from (0, 1]."""

@@ -1,12 +1,10 @@
 """The table of a function: sizes, tests, mistakes, mutants, libraries."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from cudalab.labs.evidence import Evidence, Finding
-from cudalab.labs.inputs import Case, HostInputs
 from cudalab.labs.libraries import CUPY, NUMPY, Compute, Libraries, Problem
 from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
@@ -16,11 +14,6 @@ class TableLibraries(Libraries):
     """Whole-array functions."""
 
     names = (NUMPY, CUPY)
-
-    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """The n elements."""
-        del case
-        return (inputs.params["n"],), inputs.arrays["step"].dtype
 
     def compute(self, problem: Problem) -> Compute:
         """Compute in passes over the whole array."""

@@ -32,6 +32,7 @@ class Transpose(Lab):
     """
 
     name = "transpose"
+    answer = "transposed matrix"
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32", "int32", "float64")}
     example_size = "500"
@@ -43,15 +44,9 @@ class Transpose(Lab):
         matrix = stream.payload("matrix", case["dtype"], rows, cols)
         return StreamInputs({"matrix": matrix}, {"rows": rows, "cols": cols})
 
-    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read a cols x rows matrix, without a header."""
-        rows, cols = inputs.params["rows"], inputs.params["cols"]
-        return stream.payload("transposed matrix", case["dtype"], cols, rows).array()
-
-    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """An empty matrix if there are no rows or no columns."""
-        rows, cols = inputs.params["rows"], inputs.params["cols"]
-        return None if rows and cols else np.empty((cols, rows), case["dtype"])
+    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
+        """A cols x rows matrix."""
+        return (inputs.params["cols"], inputs.params["rows"]), case["dtype"]
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate an n x n or rows x cols matrix.

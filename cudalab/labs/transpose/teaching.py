@@ -1,7 +1,6 @@
 """Transpose: sizes, tests, mistakes, mutants, libraries."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,12 +15,6 @@ class TransposeLibraries(Libraries):
     """Copies by NumPy and CuPy, and by cuBLAS for floats."""
 
     names = (NUMPY, CUPY)
-
-    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """A cols x rows matrix."""
-        del case
-        params = inputs.params
-        return (params["cols"], params["rows"]), inputs.arrays["matrix"].dtype
 
     def compute(self, problem: Problem) -> Compute:
         """Copy the transposed view of the array."""
