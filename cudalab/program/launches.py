@@ -32,7 +32,7 @@ def known(files: Sequence[Parsed]) -> Known:
     for each in files:
         for kernel in each.structure.kernels:
             kernels.setdefault(kernel.name, []).append(kernel)
-    host = {x for each in files if not each.file.is_c for x in each.structure.host_functions}
+    host = _of_host(files)
     others = {
         short_name(one.node)
         for each in files
@@ -40,13 +40,14 @@ def known(files: Sequence[Parsed]) -> Known:
         if "__global__" not in one.node.words
     }
     templates = {name for name, own in kernels.items() if any(each.is_template for each in own)}
-    plain = {
+    single = {
         name
         for name, own in kernels.items()
-        if name not in host | templates and len({each.signature for each in own}) == 1
+        if name not in templates and len({each.signature for each in own}) == 1
     }
+    expressions = qualified(files, single, templates)
     return Known(
-        plain=plain,
+        plain=single - (host - expressions.keys()),
         templates=templates,
         arguments={
             name: own[0].template_parameters
@@ -56,14 +57,20 @@ def known(files: Sequence[Parsed]) -> Known:
         },
         defaults={name for name, own in kernels.items() if any(each.has_defaults for each in own)},
         references={name: {each.references for each in own} for name, own in kernels.items()},
-        qualified=qualified(files, plain, templates),
+        qualified=expressions,
     )
 
 
-def qualified(files: Sequence[Parsed], plain: set[str], templates: set[str]) -> dict[str, str]:
-    """The kernels of a program with a `using namespace`, each as an expression of C++.
+def _of_host(files: Sequence[Parsed]) -> set[str]:
+    """The names of functions for the host, to which files of C add none."""
+    return {x for each in files if not each.file.is_c for x in each.structure.host_functions}
 
-    Their names may be ambiguous: `swap`, `count` or `max`. nvcc resolves them by the launch's
+
+def qualified(files: Sequence[Parsed], single: set[str], templates: set[str]) -> dict[str, str]:
+    """Kernels whose names may be ambiguous, each as an expression of C++.
+
+    They are those of a program with a `using namespace`, such as `swap`, `count` or `max`, and
+    those that the host has functions of the same name for. nvcc resolves them by the launch's
     arguments. Here the launch names the kernel in full: the one outside all namespaces, with the
     types of its parameters. A template's expression is its name.
     """
@@ -72,8 +79,7 @@ def qualified(files: Sequence[Parsed], plain: set[str], templates: set[str]) -> 
         for each in files
         for one, other in pairwise(each.tokens)
     )
-    if not uses:
-        return {}
+    host = _of_host(files)
     found: dict[str, str | None] = {}
     inside: set[str] = set()
     for kernel in (one for each in files for one in each.structure.kernels if not one.scope):
@@ -84,7 +90,9 @@ def qualified(files: Sequence[Parsed], plain: set[str], templates: set[str]) -> 
     return {
         name: f"::{name}" if name in templates else f"static_cast<void (*)({types})>(::{name})"
         for name, types in found.items()
-        if name not in inside and (name in templates or (types is not None and name in plain))
+        if name not in inside
+        and (uses or name in host - templates)
+        and (name in templates or (types is not None and name in single))
     }
 
 

@@ -324,6 +324,20 @@ __global__ void counters(const int* in, int* out, int n) {
     out[begin + t] = last + *at;
 }
 
+// The host has functions of the same name.
+__global__ void called_alike(int* out) {
+    __shared__ int all[THREADS];
+    all[threadIdx.x] = threadIdx.x * 3;
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = all[THREADS - 1 - threadIdx.x];
+}
+static void called_alike() {
+    called_alike<<<4, THREADS>>>(results);
+}
+static void called_alike(int* out, int blocks) {
+    called_alike<<<blocks, THREADS>>>(out);
+}
+
 // What keeps its fibers.
 __device__ volatile int flag;
 __global__ void waits(int* out) {
@@ -399,6 +413,10 @@ int main() {
     show("begins");
     counters<<<4, THREADS>>>(numbers, results, N - 30);
     show("counters");
+    called_alike();
+    show("called alike");
+    called_alike(results, 3);
+    show("called alike, with arguments");
     void* only[] = {&results};
     cudaLaunchCooperativeKernel((void*)grid_wide, dim3(4), dim3(THREADS), only);
     show("a whole grid");

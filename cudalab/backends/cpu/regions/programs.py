@@ -104,10 +104,24 @@ def never_waits(unit: Unit, reached: list[Function]) -> bool:
     )
 
 
+def _is_overloaded(unit: Unit, kernel: Function) -> bool:
+    """Whether other functions for the device have a kernel's name, too."""
+    declared = {
+        name.parameters
+        for node in unit.root.of_kind("function", "declaration")
+        if node.words & {"__global__", "__device__"}
+        for name in node.names
+        if name.name == kernel.name
+    }
+    return len(declared) > 1
+
+
 def _refuse_form(unit: Unit, kernel: Function) -> None:
     """Refuse a kernel whose launch cannot be passed on to its loops."""
     place = kernel.head[0].place
     same = [each for each in unit.all_functions if each.name == kernel.name]
+    if len(same) > 1 and not (kernel.template or unit.namespace or _is_overloaded(unit, kernel)):
+        same = [kernel]  # the types of its parameters tell it from the host's functions
     if len(same) > 1 or kernel.name in _specialized(unit):
         raise NotCoveredError(f"{place}: several functions {kernel.name}")
     if any(each.is_reference for each in kernel.parameters):
