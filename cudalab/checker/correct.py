@@ -23,15 +23,7 @@ from cudalab.checker.submit import commands
 from cudalab.checker.submit.kernel import RUNS, Kernel
 from cudalab.checker.submit.reports import input_name
 from cudalab.checker.submit.submission import Attempt, Submission, Trial
-from cudalab.checker.verdicts import (
-    OUT_OF_TIME,
-    Clue,
-    ReportedAccuracy,
-    Result,
-    Stage,
-    Status,
-    Why,
-)
+from cudalab.checker.verdicts import OUT_OF_TIME, Clue, ReportedAccuracy, Result, Stage, Status, Why
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream
 from cudalab.labs.base import Lab

@@ -27,20 +27,8 @@ from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.sources import CompileFailure
 from cudalab.checker.submit.submission import Command, Submission, Trial
-from cudalab.checker.verdicts import (
-    ANY_DEVICE,
-    Report,
-    Stage,
-    Status,
-    Why,
-    encodable,
-)
-from cudalab.errors import (
-    CudalabError,
-    KernelCompileError,
-    NoDeviceError,
-    ToolchainError,
-)
+from cudalab.checker.verdicts import ANY_DEVICE, Report, Stage, Status, Why, encodable
+from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, ToolchainError
 from cudalab.labs.base import Lab
 from cudalab.labs.inputs import Case
 from cudalab.language import source

@@ -13,15 +13,7 @@ import click
 
 from cudalab import labs
 from cudalab.backends import DEVICES, able_devices, open_device
-from cudalab.cli.options import (
-    OUT,
-    Choice,
-    exclude,
-    json_option,
-    lines,
-    variant_names,
-    write_json,
-)
+from cudalab.cli.options import OUT, Choice, exclude, json_option, lines, variant_names, write_json
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 from cudalab.output.notes import note
 from cudalab.output.prose import filled

@@ -364,3 +364,34 @@ class ArrayLab(Lab):
                 hint=f"one number, and a distribution of {', '.join(self.distributions)}",
             )
         return n
+
+
+class MatrixLab(Lab):
+    """A lab that turns a matrix into another one, by default of the same shape.
+
+    Stream: int32 rows, int32 cols, then the elements row by row. Answer: as many, no header.
+    """
+
+    elements: ClassVar[str]  # the name of the array
+    example_size = "500"
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Read the header, int32 rows, cols ≥ 0; the matrix follows row by row."""
+        rows, cols = stream.header("rows", "cols")
+        matrix = stream.payload("matrix", case["dtype"], rows, cols)
+        return StreamInputs({self.elements: matrix}, {"rows": rows, "cols": cols})
+
+    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
+        """A rows x cols matrix."""
+        return (inputs.params["rows"], inputs.params["cols"]), case["dtype"]
+
+    def check_data(self, n: Size, dist: str) -> tuple[int, int]:
+        """Rows and columns of the data to generate. UsageError if there is no such data."""
+        rows, cols, *others = (n, n) if isinstance(n, int) else n
+        if others or dist not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no data of size {n} with distribution {dist}",
+                hint="--n ORDER or ROWSxCOLS, and a distribution of "
+                + ", ".join(self.distributions),
+            )
+        return rows, cols

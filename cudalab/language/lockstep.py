@@ -15,13 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
-from cudalab.language.device_functions import (
-    POINTING,
-    DeviceFunction,
-    Element,
-    File,
-    find_shared,
-)
+from cudalab.language.device_functions import POINTING, DeviceFunction, Element, File, find_shared
 from cudalab.language.scopes import Node
 
 Edit = tuple[int, int, str]

@@ -5,13 +5,7 @@ docs/profile.md describes it. The fields are its keys, in its order.
 
 from dataclasses import asdict, dataclass
 
-from cudalab.backends.trace import (
-    Access,
-    Branch,
-    LaunchTrace,
-    Place,
-    Step,
-)
+from cudalab.backends.trace import Access, Branch, LaunchTrace, Place, Step
 from cudalab.microscope.profile import (
     KernelProfile,
     Profile,

@@ -24,12 +24,7 @@ from cudalab.checker.settings import Settings
 from cudalab.checker.submit import kernel as kernels
 from cudalab.checker.submit import reports
 from cudalab.checker.submit.kernel import Kernel
-from cudalab.checker.submit.submission import (
-    CompileFailure,
-    Trial,
-    raise_reported,
-    unfinished,
-)
+from cudalab.checker.submit.submission import CompileFailure, Trial, raise_reported, unfinished
 from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import ExitCode, ToolchainError
 from cudalab.language import source

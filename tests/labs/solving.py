@@ -12,10 +12,7 @@ from cudalab.labs import registry
 from cudalab.labs.base import Job
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.solve import systems
-from cudalab.labs.solve.tensor_factors import (
-    LookAheadFactors,
-    TensorFactors,
-)
+from cudalab.labs.solve.tensor_factors import LookAheadFactors, TensorFactors
 from cudalab.language import source
 
 LAB = labs.get("solve")

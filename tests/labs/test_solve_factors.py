@@ -25,16 +25,9 @@ from solving import (
 from cudalab import runner
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
-from cudalab.labs.solve.factors import (
-    UNIT,
-    BlockedFactors,
-    ElectedFactors,
-    Factors,
-)
+from cudalab.labs.solve.factors import UNIT, BlockedFactors, ElectedFactors, Factors
 from cudalab.labs.solve.lab import CHOLESKY_N, LOOK_AHEAD_N, TENSOR_CORES_N, large_factors
-from cudalab.labs.solve.tensor_factors import (
-    CholeskyFactors,
-)
+from cudalab.labs.solve.tensor_factors import CholeskyFactors
 
 # Elections of at most 64 rows (in double 32) at a time, and blocks of two panels (one).
 SMALL = {"MAX_THREADS_PER_BLOCK": 64, "BLOCK": 64}

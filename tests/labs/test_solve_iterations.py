@@ -11,11 +11,7 @@ from solving import COURSE, DIRECT, DTYPES, LAB, case, compute, factorize, make,
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.solve import spectrum, systems
-from cudalab.labs.solve.factors import (
-    UNIT,
-    ChainedFactors,
-    Factors,
-)
+from cudalab.labs.solve.factors import UNIT, ChainedFactors, Factors
 from cudalab.labs.solve.iterations import chebyshev_coefficients
 from cudalab.labs.solve.residual import backward_error
 

@@ -9,13 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from cudalab.backends.cpu import assembly, check_rows
-from cudalab.backends.cpu.check_rows import (
-    ENTERED,
-    IS_ACCESS,
-    LOOKED_AT,
-    NOT_LOOKED_AT,
-    OWN,
-)
+from cudalab.backends.cpu.check_rows import ENTERED, IS_ACCESS, LOOKED_AT, NOT_LOOKED_AT, OWN
 from cudalab.backends.trace import Place
 
 # A block with two hooks, of which a jump may leave out the second, and a block behind it.

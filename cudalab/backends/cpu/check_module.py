@@ -9,13 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cudalab.backends.cpu import check_rows, compiler, layout
-from cudalab.backends.cpu.device import (
-    CpuKernel,
-    CpuModule,
-    KernelEntry,
-    Symbol,
-    load_library,
-)
+from cudalab.backends.cpu.device import CpuKernel, CpuModule, KernelEntry, Symbol, load_library
 from cudalab.backends.cpu.tally import TallyRow
 from cudalab.errors import CudalabError
 from cudalab.language import kernel_file

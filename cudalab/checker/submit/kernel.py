@@ -22,12 +22,7 @@ from cudalab import runner
 from cudalab.backends import facts
 from cudalab.checker.explain.parameters import mismatches, reordered
 from cudalab.checker.sandbox.box import Box
-from cudalab.checker.sandbox.reading import (
-    UnreadableError,
-    parse_record,
-    read_record,
-    read_regular,
-)
+from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_record, read_regular
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import check_disk, remove
 from cudalab.checker.submit import host_code, reports, views

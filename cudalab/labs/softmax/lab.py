@@ -6,20 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from cudalab.errors import UsageError
-from cudalab.formats import InputStream, as_bytes
-from cudalab.labs.base import Lab
+from cudalab.formats import as_bytes
+from cudalab.labs.base import MatrixLab
 from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces, show
-from cudalab.labs.inputs import (
-    Array,
-    Case,
-    HostInputs,
-    Inputs,
-    Size,
-    StreamInputs,
-    uniform,
-    with_nans,
-)
+from cudalab.labs.inputs import Array, Case, HostInputs, Size, uniform, with_nans
 from cudalab.labs.softmax import plans
 
 PIECE_ITEMS = 1 << 15  # elements drawn or compared at a time: as many as a cache holds
@@ -28,7 +18,7 @@ UNIT = 2.0**-24  # half the distance from 1 to the next float32
 FLUSHED = 2.0**-126  # below this, an exponential may become 0
 
 
-class Softmax(Lab):
+class Softmax(MatrixLab):
     """Stream: int32 rows, int32 cols, then rows x cols elements. Answer: as many, without a header.
 
     Element c of a row becomes exp(x[c] - m) / sum of exp(x[i] - m), m = the row's maximum. A row
@@ -37,21 +27,10 @@ class Softmax(Lab):
     """
 
     name = "softmax"
-    answer = "probabilities"
+    elements, answer = "x", "probabilities"
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32",)}
-    example_size = "500"
     distributions = ("uniform", "wide", "shifted", "masked", "rising", "nan")
-
-    def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Read the header, int32 rows, cols ≥ 0; the matrix follows row by row."""
-        rows, cols = stream.header("rows", "cols")
-        matrix = stream.payload("matrix", case["dtype"], rows, cols)
-        return StreamInputs({"x": matrix}, {"rows": rows, "cols": cols})
-
-    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
-        """A rows x cols matrix."""
-        return (inputs.params["rows"], inputs.params["cols"]), case["dtype"]
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate an n x n or rows x cols matrix.
@@ -63,13 +42,7 @@ class Softmax(Lab):
         rising: column / 64: each item of a row is its maximum so far.
         nan: uniform, but about one in 512 is a NaN.
         """
-        rows, cols, *others = (n, n) if isinstance(n, int) else n
-        if others or dist not in self.distributions:
-            raise UsageError(
-                f"{self.name} has no data of size {n} with distribution {dist}",
-                hint="--n ORDER or ROWSxCOLS, and a distribution of "
-                + ", ".join(self.distributions),
-            )
+        rows, cols = self.check_data(n, dist)
         yield np.array([rows, cols], "<i4").tobytes()
         raw, dtype = np.random.PCG64(seed), np.dtype(case["dtype"])
         for start in range(0, rows * cols, PIECE_ITEMS):

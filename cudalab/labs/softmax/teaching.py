@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from cudalab.labs.evidence import Evidence, Finding
-from cudalab.labs.inputs import Case, HostInputs
 from cudalab.labs.libraries import CUPY, NUMPY, Compute, Libraries, Problem
 from cudalab.labs.teaching import Mutant, Params, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
@@ -67,11 +66,6 @@ class Teaching(Base):
     )
     skeleton = Skeleton("thread_per_row")
     libraries = SoftmaxLibraries()
-
-    def items(self, inputs: HostInputs, case: Case) -> int:
-        """Number of elements of the matrix."""
-        del case
-        return int(inputs.params["rows"]) * int(inputs.params["cols"])
 
     def matrix_shape(self, params: Params) -> tuple[int, int]:
         """The shape of the input."""

@@ -6,43 +6,26 @@ from typing import ClassVar
 import numpy as np
 
 from cudalab.backends.base import Device
-from cudalab.errors import UsageError
-from cudalab.formats import InputStream, as_bytes
-from cudalab.labs.base import Lab
+from cudalab.formats import as_bytes
+from cudalab.labs.base import MatrixLab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import (
-    Array,
-    Case,
-    HostInputs,
-    Inputs,
-    Size,
-    StreamInputs,
-    special,
-    uniform,
-)
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, special, uniform
 from cudalab.labs.transpose import plans
 
 PIECE_WORDS = 1 << 20  # elements drawn at a time
 
 
-class Transpose(Lab):
+class Transpose(MatrixLab):
     """Stream: int32 rows, int32 cols, then rows x cols elements. Answer: cols x rows elements.
 
     Bits are moved, never changed: NaNs keep their payloads.
     """
 
     name = "transpose"
-    answer = "transposed matrix"
+    elements, answer = "matrix", "transposed matrix"
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32", "int32", "float64")}
-    example_size = "500"
     distributions = ("uniform", "index", "special")
-
-    def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Read the header, int32 rows, cols ≥ 0; the matrix follows row by row."""
-        rows, cols = stream.header("rows", "cols")
-        matrix = stream.payload("matrix", case["dtype"], rows, cols)
-        return StreamInputs({"matrix": matrix}, {"rows": rows, "cols": cols})
 
     def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
         """A cols x rows matrix."""
@@ -55,13 +38,7 @@ class Transpose(Lab):
         index: element i of the stream is i, rounded to the type.
         special: any bits; every other float is 0.0, -0.0, an infinity, a NaN or near 0.
         """
-        rows, cols, *others = (n, n) if isinstance(n, int) else n
-        if others or dist not in self.distributions:
-            raise UsageError(
-                f"{self.name} has no data of size {n} with distribution {dist}",
-                hint="--n ORDER or ROWSxCOLS, and a distribution of "
-                + ", ".join(self.distributions),
-            )
+        rows, cols = self.check_data(n, dist)
         yield np.array([rows, cols], "<i4").tobytes()
         dtype = np.dtype(case["dtype"])
         raw = np.random.PCG64(seed)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cudalab.labs.evidence import TILES, Evidence, Finding, tile_of
-from cudalab.labs.inputs import Case, HostInputs
 from cudalab.labs.libraries import CUPY, NUMPY, Compute, Libraries, Problem, Way
 from cudalab.labs.teaching import Mutant, Params, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
@@ -66,11 +65,6 @@ class Teaching(Base):
     showcases = (Showcase("tiled", "tiled_padded", "bank conflicts"),)
     skeleton = Skeleton("naive")
     libraries = TransposeLibraries()
-
-    def items(self, inputs: HostInputs, case: Case) -> int:
-        """Number of elements of the matrix."""
-        del case
-        return int(inputs.params["rows"]) * int(inputs.params["cols"])
 
     def matrix_shape(self, params: Params) -> tuple[int, int]:
         """The answer has cols rows and rows columns."""

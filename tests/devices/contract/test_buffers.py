@@ -12,11 +12,7 @@ from contract import DTYPES, load, random_ints, run
 
 from cudalab.backends.base import Device, overwrite
 from cudalab.backends.meter import open_meter
-from cudalab.errors import (
-    CudalabError,
-    DeviceMemoryError,
-    InputError,
-)
+from cudalab.errors import CudalabError, DeviceMemoryError, InputError
 from cudalab.formats import InputStream
 from cudalab.output.labels import labelled
 

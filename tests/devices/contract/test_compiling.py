@@ -11,10 +11,7 @@ from contract import load, run
 from cudalab.backends import facts, open_device
 from cudalab.backends.base import C_TYPES
 from cudalab.checker.submit.submission import copy_runtime
-from cudalab.errors import (
-    ExitCode,
-    KernelCompileError,
-)
+from cudalab.errors import ExitCode, KernelCompileError
 from cudalab.language import source
 from cudalab.system.cache import cache_dir
 

@@ -11,9 +11,7 @@ from contract import DTYPES, load, random_ints, run
 
 from cudalab.backends.base import C_TYPES
 from cudalab.backends.meter import open_meter
-from cudalab.errors import (
-    CudalabError,
-)
+from cudalab.errors import CudalabError
 
 
 def test_scalars_of_every_type(device, launches):

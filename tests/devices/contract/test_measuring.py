@@ -11,9 +11,7 @@ from contract import random_ints
 from cudalab.backends import open_device
 from cudalab.backends.base import message
 from cudalab.backends.meter import QueueMeter, open_meter
-from cudalab.errors import (
-    CudalabError,
-)
+from cudalab.errors import CudalabError
 
 
 @pytest.fixture

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from contract import load, random_ints, run
 
-from cudalab.errors import (
-    KernelError,
-)
+from cudalab.errors import KernelError
 
 
 @pytest.fixture(scope="module")
