@@ -66,7 +66,7 @@ def close(name: str, own: Iterable[str] = (), said: str = "") -> str:
     same = _bare().get(bare, "") or next((x for x in sorted(program) if x.lower() == bare), "")
     if same or said in program:
         return same or said
-    known = program | _COMMON | ({said} if _likeness(said, name)[0] >= _CLOSE else set())
+    known = program | (_COMMON - {name}) | ({said} if _likeness(said, name)[0] >= _CLOSE else set())
     found = difflib.get_close_matches(name, known, cutoff=_NEAR) if name[2:] else []
     if found:
         return max(found, key=lambda each: _likeness(each, name))

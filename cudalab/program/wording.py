@@ -30,6 +30,8 @@ _SUGGESTED = re.compile(rf"; did you mean {_Q}\?$")
 _HEADER = re.compile(r"^([\w./+-]+): No such file or directory$|^'([\w./+-]+)' file not found$")
 _NEEDS_HEADER = re.compile(r"is defined in header [\u2018']<([\w./]+)>[\u2019']")
 _ALTERNATIVE = re.compile(r"^ *[\u2018'](std::\w+)[\u2019']$")
+# Classes of the C++ library that have headers of the same name.
+_CLASSES = frozenset({"vector", "string", "map", "set", "list", "deque", "queue", "stack", "tuple"})
 # A launch whose arguments do not match, in the words of g++ and clang++.
 _ARGUMENTS = re.compile(
     r"no match(?:ing function)? for call to (?:object of type )?"
@@ -314,9 +316,10 @@ def _about_name(error: Error, name: str, names: set[str]) -> str:
     said = _SUGGESTED.search(error.words)
     words = _SUGGESTED.sub("", error.words)
     header = next((m[1] for _, _, note in error.notes if (m := _NEEDS_HEADER.search(note))), "")
+    other = next((m[1] for _, _, note in error.notes if (m := _ALTERNATIVE.match(note))), "")
+    header = header or (name if name in _CLASSES and not other else "")
     if header:
         return f"{words}; it needs #include <{header}>"
-    other = next((m[1] for _, _, note in error.notes if (m := _ALTERNATIVE.match(note))), "")
     other = other or close(name, names - {name}, said[1] if said else "")
     return f"{words}; did you mean \u2018{other}\u2019?" if other else words
 
