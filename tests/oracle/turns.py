@@ -61,7 +61,7 @@ class Turns(Vectors):
         parts = [
             Text(f"unsigned a_, b_; {start} shared[tid] = tid; __syncthreads();",
                  f"{ALL} {{ {OWN} {start} shared[tid] = tid; }}"),
-            *(self._of_block(0) for _ in range(self.random.randint(1, 3))),
+            *(self._of_block(0) for _ in range(self.random.randint(0, 1))),
             self._loop_of_block(1),
             Text(f"out[bid * {self.threads} + tid] = (int)(a_ ^ b_ * 3u);",
                  f"{ALL} {{ {OWN} out[bid * {self.threads} + tid] = (int)(a_ ^ b_ * 3u); }}"),
@@ -76,7 +76,7 @@ class Turns(Vectors):
         draws = [self._warps, self._warps, self._exchange]
         if depth < DEEPEST:
             draws += [self._loop_of_block, self._branch_of_block]
-        return joined([self.choice(draws)(depth + 1) for _ in range(self.random.randint(1, 3))])
+        return joined([self.choice(draws)(depth + 1) for _ in range(self.random.randint(1, 2))])
 
     def _exchange(self, _depth: int) -> Text:
         """All meet, and each takes what another has given."""
@@ -126,7 +126,7 @@ class Turns(Vectors):
         draws = [self._lanes, self._lanes, self._meeting, self._meeting]
         if depth <= DEEPEST:
             draws += [self._loop_of_warp, self._loop_of_warp]
-        parts = [self.choice(draws)(depth + 1) for _ in range(self.random.randint(1, 3))]
+        parts = [self.choice(draws)(depth + 1) for _ in range(self.random.randint(1, 2))]
         if depth <= DEEPEST and self.chance(0.4):
             one, other = (self._of_warp(depth + 1, loop=loop) for _ in range(2))
             when = self._of_lanes()
@@ -196,7 +196,8 @@ class Turns(Vectors):
     def _loop(self, body: Text, end: Text, when: Text) -> Text:
         """A loop of one of the kinds, which a count ends by `end` if nothing else does."""
         r, most = self.new("r"), self.random.randint(1, 4)
-        ends = self.choice(["++{r}; if ({r} > {most}) {end}", "if (++{r} > {most}) {end}"])
+        once = self.chance(0.8)  # else the count changes where it is asked for
+        ends = f"{'++{r}; if ({r}' if once else 'if (++{r}'} > {{most}}) {{end}}"
         form = self.choice([
             "{{ int {r} = 0; for (;;) {{ ENDS {body} }} }}",
             "{{ int {r} = 0; while (true) {{ {{ {body} }} ENDS }} }}",
