@@ -202,7 +202,7 @@ def test_a_rung_is_compared_with_the_same_one_on_every_device():
     one, two, three = ladder = registry.variants(labs.get("matmul"))[:3]
 
     def factors(ladder, ms):
-        times = rungs.Times("", "", ms)
+        times = rungs.Times("", "", "", ms)
         return [rungs.step(b, rung, times) for rung, b in rungs.with_the_one_before(ladder, case)]
 
     names = [rung.name for rung in ladder]
@@ -223,19 +223,24 @@ def test_a_rung_that_has_no_time_says_why(tmp_path, monkeypatch):
     page = rungs.page("matmul")
     assert "Not measured on Test GPU: `register_tiled_1d`, " in page
     two = [registry.find(labs.get("matmul"), name) for name in ("naive", "tiled")]
-    times = rungs.Times("A GPU", "", {"naive": 9.0})
+    times = rungs.Times("A GPU", "", "", {"naive": 9.0})
     cells = rungs.table(two, [times], {"product": "aat"})
     assert "| another case |  |" in cells
 
 
 def test_a_ladder_is_shown_in_the_case_that_it_is_for():
     few, all_of, again = (
-        rungs.Times(name, "", dict.fromkeys(name, 1.0)) for name in ("a", "ab", "ba")
+        rungs.Times("GPU", size, "", dict.fromkeys(name, 1.0))
+        for name, size in (("a", "3"), ("ab", "1"), ("ba", "2"))
     )
     ladder = [replace(registry.variants(labs.get("matmul"))[0], name=name) for name in "abc"]
     assert rungs.of_ladder(ladder, [all_of, again, few]) is again
+    assert rungs.of_ladder(ladder, [all_of, again, few], "1") is all_of
+    assert rungs.of_ladder(ladder, [all_of, again, few], "3") is again
     assert rungs.of_ladder(ladder[2:], [all_of, again, few]) is None
     assert rungs.of_ladder(ladder, []) is None
+    also = rungs.at_other_sizes(ladder[:2], {"GPU": [all_of, few, again]}, ["2", "3"])
+    assert list(also) == ["GPU: : `a` 1.00 ms, `b` 1.00 ms.\n"]
 
 
 def test_each_ladder_beside_the_main_one_is_measured_somewhere():

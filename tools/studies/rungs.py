@@ -11,12 +11,13 @@ from cudalab.bench.document import Document
 from cudalab.labs import registry
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
+from cudalab.labs.sizes import in_words
 from cudalab.language import source
 from cudalab.output.page import Drawing, Heading, Text
 from tools import results
 from tools.studies import ladders as measured_ladders
 from tools.studies import lessons
-from tools.studies.ladders import SIDES
+from tools.studies.ladders import SIDES, Side
 
 INTRODUCTION = """\
 Each rung of a ladder has one idea more than the one before. A section below says what the idea is,
@@ -35,6 +36,7 @@ class Times:
     """Milliseconds of a lab's variants in one measured table."""
 
     device: str
+    size: str
     note: str  # what was measured
     ms: dict[str, float]
 
@@ -63,11 +65,13 @@ def page(lab: str) -> str:
     parts = [f"# {lab}\n\n{labs.summary(lab)}.\n", *problem(lab), INTRODUCTION.format(lab=lab)]
     for name, rungs in ladders(registry.variants(labs.get(lab))).items():
         parts.append(f"## {name[:1].upper()}{name[1:]}\n" if name else "## The ladder\n")
-        case = case_of(lab, name)
-        times = list(filter(None, (of_ladder(rungs, each) for each in of_device.values())))
+        case, sizes = case_of(lab, name), sizes_of(lab, name)
+        tables = (of_ladder(rungs, each, "".join(sizes[:1])) for each in of_device.values())
+        times = list(filter(None, tables))
         parts.append(table(rungs, times, case))
         parts += [f"{measured.device}: {measured.note}.\n" for measured in times]
         parts += not_measured(rungs, case, of_device, times)
+        parts += at_other_sizes(rungs, of_device, sizes[1:])
         for rung, before in with_the_one_before(rungs, case):
             parts += section(rung, before, times)
     parts.append(GENERATED)
@@ -124,11 +128,20 @@ def gain(before: Variant | None, rung: Variant, measured: Times) -> str:
     return f"{now} ms on {measured.short}{compared}"
 
 
+def sides_of(lab: str, ladder: str) -> list[Side]:
+    """How a ladder beside the main one is measured, first as its table shows."""
+    return [side for side in SIDES if side.lab == lab and ladder in side.ladders]
+
+
 def case_of(lab: str, ladder: str) -> Case:
     """The case in which a ladder is measured."""
-    sides = (side for side in SIDES if side.lab == lab and ladder in side.ladders)
-    side = next(sides, None)
-    return labs.get(lab).complete(side.case if side else {})
+    sides = sides_of(lab, ladder)
+    return labs.get(lab).complete(sides[0].case if sides else {})
+
+
+def sizes_of(lab: str, ladder: str) -> list[str]:
+    """The sizes at which a ladder is measured that are not those of the main ladder."""
+    return [in_words(side.size, ",") for side in sides_of(lab, ladder) if side.size]
 
 
 def not_measured(
@@ -159,17 +172,29 @@ def times_of(lab: str, stored: Document) -> Iterator[Times]:
             note = f"the median at n = {measured.size}, {case}; "
             note += f"commit `{environment.commit}`, {environment.date[:10]}"
             ms = {row.name: figures.median_ms for row, figures in measured.timed}
-            yield Times(environment.device_name, note, ms)
+            yield Times(environment.device_name, measured.size, note, ms)
 
 
-def of_ladder(rungs: list[Variant], measured: list[Times]) -> Times | None:
-    """The table that has the most rungs of a ladder; of several the last: its own case and size."""
+def of_ladder(rungs: list[Variant], measured: list[Times], size: str = "") -> Times | None:
+    """The table that has the most rungs of a ladder; of several that of its size, then the last."""
 
-    def count(times: Times) -> int:
-        return sum(rung.name in times.ms for rung in rungs)
+    def merit(times: Times) -> tuple[int, bool]:
+        return sum(rung.name in times.ms for rung in rungs), times.size == size
 
-    best = max(reversed(measured), key=count, default=None)
-    return best if best and count(best) else None
+    best = max(reversed(measured), key=merit, default=None)
+    return best if best and merit(best)[0] else None
+
+
+def at_other_sizes(
+    rungs: list[Variant], of_device: dict[str, list[Times]], sizes: list[str]
+) -> Iterator[str]:
+    """A sentence for each further size at which all rungs of a ladder were measured, as last."""
+    names = [rung.name for rung in rungs]
+    for device, measured in of_device.items():
+        whole = {each.size: each for each in measured if each.ms.keys() >= set(names)}
+        for times in (whole[size] for size in sizes if size in whole):
+            said = ", ".join(f"`{name}` {in_figures(times.ms[name])} ms" for name in names)
+            yield f"{device}: {times.note}: {said}.\n"
 
 
 def table(rungs: list[Variant], times: list[Times], case: Case) -> str:
