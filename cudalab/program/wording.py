@@ -21,6 +21,14 @@ _MESSAGE = re.compile(
     r"(?P<kind>(?:fatal )?error|note): (?P<words>.*)$",
     re.MULTILINE,
 )
+# A template of the runtime that the program calls with what it is not for.
+_INSTANCE = re.compile(
+    r"In instantiation of [\u2018'](?P<what>.*)[\u2019']:\n(?:.*:   required from .*\n)*?"
+    r"(?P<path>[^\s:][^:\n]*):(?P<line>\d+):\d+:   required from here$"
+    r"|^(?P<other>[^\s:][^:\n]*):(?P<at>\d+):\d+: note: in instantiation of [\w ]*"
+    r"'(?P<called>.*)' requested here$",
+    re.MULTILINE,
+)
 _Q = "[\u2018']([^\u2019'\n]*)[\u2019']"  # quoted, in the words of g++ and clang++
 _UNKNOWN = re.compile(
     rf"^{_Q}(?: was not declared| does not name| has not been declared| is not a member of)"
@@ -127,7 +135,7 @@ def readable(messages: str, files: Sequence[File]) -> str:
             errors.append(each)
         elif RUNTIME not in each.path:
             elsewhere[f"{each.path}:{each.line}: {each.kind}: {each.words}"] = None
-    errors = list(_moved(errors, texts))
+    errors = list(_moved(errors, texts)) or list(_inside(messages, texts))
     lines = dict.fromkeys(
         line
         for i, error in enumerate(errors)
@@ -151,6 +159,21 @@ def _errors(messages: str, texts: dict[str, list[str]]) -> Iterator[Error]:
             error.notes.append((path, line, words))
     if error:
         yield error
+
+
+def _inside(messages: str, texts: dict[str, list[str]]) -> Iterator[Error]:
+    """The errors in templates of the runtime, at the lines that call these."""
+    for match in _INSTANCE.finditer(messages):
+        path, line = match["path"] or match["other"], int(match["line"] or match["at"])
+        if path in texts:
+            what = match["what"] or match["called"]
+            name = re.search(r"[\w:]+(?=[(<])", what)
+            given = re.search(r"\[with (.*)\]$", what)
+            words = f"{name[0] if name else what} is not for these arguments"
+            words += f": {given[1].replace(';', ',')}" if given else ""
+            yield Error(
+                path=path, line=line, words=words, source=_source(texts, path, line).strip()
+            )
 
 
 def _source(texts: dict[str, list[str]], path: str, line: int) -> str:

@@ -115,6 +115,19 @@ def test_what_files_of_c_cannot_call(tmp_path):
     assert missing.startswith("p.c:4: error: files of C cannot call cudaMemcpyToSymbol on the CPU")
 
 
+def test_what_a_template_of_the_runtime_is_not_for(tmp_path):
+    """The compiler finds it in a header of the runtime, which no message names."""
+    text = "#include <cooperative_groups.h>\n#include <cooperative_groups/scan.h>\n"
+    text += "namespace cg = cooperative_groups;\n__global__ void k(int *p) {\n"
+    text += "    *p = cg::inclusive_scan(cg::this_thread_block(), *p);\n}\nint main() {}\n"
+    (tmp_path / "p.cu").write_text(text, encoding="utf-8")
+    said = lines("p.cu", folder=tmp_path)
+    assert said[0] == "Error: p.cu does not compile:"
+    assert said[1].startswith("p.cu:5: error: cooperative_groups::inclusive_scan is not for these")
+    assert "runtime" not in "".join(said)
+    assert len(said) == 2
+
+
 def test_a_library_that_is_nowhere():
     assert lines("-lnowhere", "again.cu")[1:] == [
         "error: no library nowhere: neither libnowhere.so nor libnowhere.a",
