@@ -1,13 +1,14 @@
 """Compares an answer with the reference. Prints nothing."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Piece = tuple[slice, Array, Array | None]  # of an answer: where, the right values, their bounds
 
 SHOWN = 5  # mismatches listed one by one
 
@@ -70,6 +71,32 @@ def compare_exact(got: Array, expected: Array) -> Mismatches | None:
     return Mismatches(len(different), len(expected), first)
 
 
+def compare_pieces(
+    got: Array,
+    pieces: Iterable[Piece],
+    are_right: Callable[[Array, Array, Any], Array],
+    shown: Callable[[Any, Any], str] = lambda expected, _: show(expected),
+) -> Mismatches | None:
+    """Compare with pieces in C order.
+
+    `are_right` judges elements by their right values and bounds; `shown` formats one of each.
+    """
+    count, first = 0, list[tuple[int, str, str]]()
+    for piece, expected, bound in pieces:
+        ours = got[piece]
+        wrong = np.flatnonzero(~are_right(ours, expected, bound))
+        count += len(wrong)
+        first += [
+            (
+                piece.start + int(i),
+                shown(expected[i], None if bound is None else bound[i]),
+                show(ours[i]),
+            )
+            for i in wrong[: SHOWN - len(first)]
+        ]
+    return Mismatches(count, len(got), first) if count else None
+
+
 def differing(one: Array, two: Array) -> Array:
     """The indices, in C order, of elements that differ in any bit."""
     bits = f"u{one.itemsize}"
@@ -86,7 +113,8 @@ def show(value: np.generic) -> str:
 def nearest_to_bound(got: Array, expected: Array, bound: Array) -> Accuracy | None:
     """The element whose error is the largest fraction of its bound; None if none has a bound."""
     expected, bound = expected.reshape(-1), bound.reshape(-1)
-    errors = np.abs(got.reshape(-1) - expected)
+    with np.errstate(invalid="ignore"):  # of infinities
+        errors = np.abs(got.reshape(-1) - expected)
     judged = np.isfinite(errors) & np.isfinite(bound) & (bound > 0)
     if not judged.any():
         return None
@@ -95,10 +123,8 @@ def nearest_to_bound(got: Array, expected: Array, bound: Array) -> Accuracy | No
     return Accuracy(float(errors[worst]), float(bound[worst]), worst)
 
 
-def nearest_of_pieces(
-    got: Array, pieces: Iterable[tuple[slice, Array, Array | None]]
-) -> Accuracy | None:
-    """The same of pieces in C order: their slice, the right values and the bounds, if any."""
+def nearest_of_pieces(got: Array, pieces: Iterable[Piece]) -> Accuracy | None:
+    """The same of pieces in C order."""
     nearest: Accuracy | None = None
     for piece, expected, bound in pieces:
         one = None if bound is None else nearest_to_bound(got[piece], expected, bound)

@@ -8,7 +8,7 @@ import numpy as np
 from cudalab.backends.base import C_TYPES, Device
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab, blocks_for
-from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces, show
+from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, ends, uniform, with_nans
 from cudalab.labs.scan import plans
 from cudalab.labs.scan.reference import DRAWN_ITEMS, agree, expected_pieces
@@ -93,33 +93,22 @@ class Scan(ArrayLab):
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Compare exactly, except sums of floats: within the bound of `tolerance_of`."""
         items = inputs.arrays["items"]
-        count, excess, worst = 0, 1.0, -1
-        first: list[tuple[int, str, str]] = []
-        for piece, expected, tolerance in expected_pieces(items, case):
-            ours = got[piece]
-            wrong = np.flatnonzero(~agree(ours, expected, tolerance))
-            count += len(wrong)
-            room = SHOWN - len(first)
-            first += [
-                (piece.start + int(i), show(expected[i]), show(ours[i])) for i in wrong[:room]
-            ]
-            if tolerance is not None and len(wrong):
-                with np.errstate(all="ignore"):
-                    errors = np.abs(ours[wrong] - expected[wrong]) / tolerance[wrong]
-                errors[~np.isfinite(errors)] = 0
-                if errors.max() > excess:
-                    excess, worst = float(errors.max()), piece.start + int(wrong[errors.argmax()])
-        if count == 0:
+        mismatches = compare_pieces(got, expected_pieces(items, case), agree)
+        if mismatches is None:
             return None
-        findings = []
-        if worst >= 0:
-            findings.append(f"the error at [{worst}] is {excess:.3g} times its bound")
+        nearest = self.accuracy(got, inputs, case)
+        if nearest is not None and nearest.used > 1:
+            mismatches.findings.append(
+                f"the error at [{nearest.index}] is {nearest.used:.3g} times its bound"
+            )
         other = "exclusive" if case["kind"] == "inclusive" else "inclusive"
         head = items[:HEAD_ITEMS]
         _, expected, tolerance = next(expected_pieces(head, case | {"kind": other}))
         if len(head) > 1 and agree(got[:HEAD_ITEMS], expected, tolerance).all():
-            findings.append(f"this is the {other} scan: the {case['kind']} one was expected")
-        return Mismatches(count, len(items), first, findings)
+            mismatches.findings.append(
+                f"this is the {other} scan: the {case['kind']} one was expected"
+            )
+        return mismatches
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """For sums of floats, those in float64 and `tolerance_of`."""

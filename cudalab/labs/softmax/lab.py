@@ -8,7 +8,7 @@ import numpy as np
 
 from cudalab.formats import as_bytes
 from cudalab.labs.base import MatrixLab
-from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces, show
+from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
 from cudalab.labs.inputs import Array, Case, HostInputs, Size, uniform, with_nans
 from cudalab.labs.softmax import plans
 
@@ -74,23 +74,11 @@ class Softmax(MatrixLab):
         """Compare within the bound of `expected_pieces`; name the row of the first mistake."""
         del case
         x = inputs.arrays["x"]
-        got = got.reshape(-1)
-        count = 0
-        first: list[tuple[int, str, str]] = []
-        for piece, expected, bound in expected_pieces(x):
-            ours = got[piece].astype(np.float64)
-            with np.errstate(invalid="ignore"):
-                right = np.abs(ours - expected) <= bound
-            wrong = np.flatnonzero(~(right | np.isnan(ours) & np.isnan(expected)))
-            count += len(wrong)
-            first += [
-                (piece.start + int(i), show(expected[i]), show(got[piece][i]))
-                for i in wrong[: SHOWN - len(first)]
-            ]
-        if count == 0:
-            return None
-        row, col = divmod(first[0][0], x.shape[1])
-        return Mismatches(count, x.size, first, [f"first in row {row}, column {col}"])
+        mismatches = compare_pieces(got.reshape(-1), expected_pieces(x), _are_near)
+        if mismatches is not None:
+            row, col = divmod(mismatches.first[0][0], x.shape[1])
+            mismatches.findings.append(f"first in row {row}, column {col}")
+        return mismatches
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """The probabilities in float64, and the bounds of `expected_pieces`."""
@@ -107,6 +95,12 @@ class Softmax(MatrixLab):
 
 
 LAB = Softmax()
+
+
+def _are_near(ours: Array, expected: Array, bound: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        near: Array = np.abs(ours.astype(np.float64) - expected) <= bound
+    return near | np.isnan(ours) & np.isnan(expected)
 
 
 def expected_pieces(x: Array) -> Iterator[tuple[slice, Array, Array]]:

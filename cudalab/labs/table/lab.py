@@ -9,7 +9,7 @@ import numpy as np
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs.base import Lab
-from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, nearest_of_pieces, show
+from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 from cudalab.labs.table import plans
 
@@ -71,23 +71,12 @@ class Table(Lab):
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Compare within `tolerance` of the value in float64; values must be sines."""
-        count = 0
-        first: list[tuple[int, str, str]] = []
-        for piece, expected, bound in expected_pieces(inputs, case):
-            ours = got[piece].astype(np.float64)
-            with np.errstate(invalid="ignore"):
-                right = (np.abs(ours - expected) <= bound) & (np.abs(ours) <= 1 + 2.0**-20.5)
-            wrong = np.flatnonzero(~right)
-            count += len(wrong)
-            first += [
-                (
-                    piece.start + int(i),
-                    f"{expected[i]:.9g} within {bound[i]:.2g}",
-                    show(got[piece.start + i]),
-                )
-                for i in wrong[: SHOWN - len(first)]
-            ]
-        return Mismatches(count, inputs.params["n"], first) if count else None
+        return compare_pieces(
+            got,
+            expected_pieces(inputs, case),
+            _are_sines,
+            lambda expected, bound: f"{expected:.9g} within {bound:.2g}",
+        )
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """The sines in float64, and `tolerance`."""
@@ -101,6 +90,13 @@ class Table(Lab):
 
 
 LAB = Table()
+
+
+def _are_sines(ours: Array, expected: Array, bound: Array) -> Array:
+    ours = ours.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        near: Array = (np.abs(ours - expected) <= bound) & (np.abs(ours) <= 1 + 2.0**-20.5)
+    return near
 
 
 def expected_pieces(inputs: HostInputs, case: Case) -> Iterator[tuple[slice, Array, Array]]:
