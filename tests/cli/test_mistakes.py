@@ -10,7 +10,9 @@ import pytest
 from command import cudalab
 from whole_programs import with_gcc
 
+from cudalab.program.files import File
 from cudalab.program.typos import meant
+from cudalab.program.wording import readable
 
 MISTAKES = Path(__file__).parents[1] / "programs" / "mistakes"
 EXPECTED = re.compile(r"//~ (.*)")
@@ -126,6 +128,17 @@ def test_what_a_template_of_the_runtime_is_not_for(tmp_path):
     assert said[1].startswith("p.cu:5: error: cooperative_groups::inclusive_scan is not for these")
     assert "runtime" not in "".join(said)
     assert len(said) == 2
+
+
+def test_what_a_template_of_the_runtime_is_not_for_in_the_words_of_clang():
+    file = File("p.cu", "p.cu", "int main() {\n    scan(block, 1);\n}\n")
+    said = readable(
+        "/there/cpu/runtime/include/scan.h:12:30: error: no member named 'shfl_up' in 'block'\n"
+        "p.cu:2:5: note: in instantiation of function template specialization "
+        "'cg::scan<block, int>' requested here\n    2 |     scan(block, 1);\n",
+        [file],
+    )
+    assert said == "p.cu:2: error: cg::scan is not for these arguments\n    scan(block, 1);"
 
 
 def test_a_library_that_is_nowhere():
