@@ -50,9 +50,13 @@ class Hunt:
         return f"{self.name}: {found}, {self.kernels} kernels, {self.seconds:.0f} s{already}"
 
 
-def programs() -> Iterator[list[int]]:
-    """Give the programs of a hunt: of the smallest kernels, of warps and of all forms in turn."""
-    starts = (FEW, LENT, ALONE, SHARP, BY_WARPS, 0, ENDLESS)
+def programs(ways: list[str]) -> Iterator[list[int]]:
+    """Give the programs of a hunt: of the smallest kernels, of warps and of all forms in turn.
+
+    Only the last ones are also kernels of a lab.
+    """
+    labs = all(way.startswith("labs-") for way in ways)
+    starts = (ENDLESS,) if labs else (FEW, LENT, ALONE, SHARP, BY_WARPS, 0, ENDLESS)
     yield from chain.from_iterable(zip(*(batches(s, BY_WARPS, SIZE) for s in starts), strict=True))
 
 
@@ -66,7 +70,7 @@ def hunt(fault: Fault, ways: list[str], limit: float) -> Hunt:
         folder = copy_of_package(Path(name))
         fault.plant(folder)
         package = Package(folder, folder / "cache", SECONDS)
-        for seeds in programs():
+        for seeds in programs(ways):
             differ = differences(seeds, ways, package)
             found.seconds = round(_seconds() - start, 1)
             found.kernels += len(seeds)

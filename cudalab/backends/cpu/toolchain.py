@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r": in function `|^collect2: |additional relocation overflows omitted")
 _TOO_FAR = re.compile(r"relocation truncated to fit: R_X86_64_D?TPOFF32 ")
 
+# A compiler may link its C++ library into ours, while Python has loaded another version of it: then
+# its symbols are ours alone.
+_OWN_CXX = "-Wl,--exclude-libs,libstdc++.a:libsupc++.a"
+
 # Zig: how it links, the symbols that it misses, in lld's words, and what providing them takes.
 _ZIG_LINKS = ("-z", "defs", "-fno-ubsan-rt", "-fno-compiler-rt", "-lc")
 _NEEDS_CXX = re.compile(
@@ -60,7 +64,7 @@ class Compiler:
 
     def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
         """Link a library or a program; symbols may be missing from a library."""
-        kind = ("-shared",) if shared else ()
+        kind = ("-shared", _OWN_CXX) if shared else ()
         command = (*self.compile, *kind, *inputs, "-pthread", "-ldl", "-o", str(to))
         done = run(command)
         if done.returncode and _counts_too_far(done.stderr):
