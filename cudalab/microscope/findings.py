@@ -58,6 +58,7 @@ class Findings:
     clean: bool
     findings: list[FindingRow]  # errors first, then notes
     launches: int | None = None  # of a whole program, as far as they were observed
+    ended_by: str = ""  # the signal that ended a whole program, if any
     ignored: list[str] = field(default_factory=list)  # failures that a whole program ignores
     follows: list[str] = field(default_factory=list)  # failures that the findings have caused
     lines_observed: int | None = None  # those with accesses that were all seen; None: not known

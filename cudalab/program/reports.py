@@ -136,6 +136,7 @@ def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
         clean=found.clean,
         findings=found.rows,
         launches=len(seen.launches),
+        ended_by=seen.ended_by,
         ignored=[*found.ended, *found.ignored],
         follows=found.follows,
         leaks=found.leaks,

@@ -131,6 +131,7 @@ int main() {
 def test_a_program_that_is_ended_has_a_report(tmp_path):
     (tmp_path / "waits.cu").write_text(WAITS)
     words = ("-m", "cudalab", "run", "--device", "cpu", "--sanitize", tmp_path / "waits.cu")
+    words += ("--json", tmp_path / "report.json")
     run = subprocess.Popen(
         (sys.executable, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -140,6 +141,7 @@ def test_a_program_that_is_ended_has_a_report(tmp_path):
     assert run.returncode == -signal.SIGTERM
     assert "waits: clean, until SIGTERM ended it" in report
     assert "observed: 1 launch" in report
+    assert json.loads((tmp_path / "report.json").read_text("utf-8"))["ended_by"] == "SIGTERM"
 
 
 ENDS_ITSELF = """

@@ -17,6 +17,7 @@ from cudalab.bench.document import as_json, load
 from cudalab.checker.selftest import CHEATS
 from tools import gpu_suite, results, selftest
 from tools.studies import ladders, targets, tuned_cub
+from tools.suites import __main__ as suites
 from tools.suites import gpuverify, tables
 from tools.suites.__main__ import REFUSED, STOPPED, error, verdict
 from tools.suites.program import Program
@@ -230,6 +231,16 @@ def test_a_suites_mistake_is_found_by_a_finding_of_its_kind():
     assert verdict(program, [seen, [("race", False)]], {})["found"] == "race"
     assert verdict(Program("fine", "right", ()), [seen], {})["found"] == "uninitialised"
     assert verdict(program, STOPPED, {})["truth"] == "race: out of time"
+
+
+def test_a_program_that_its_limit_has_ended_is_not_taken_for_clean(tmp_path, monkeypatch):
+    monkeypatch.setattr(suites, "LIMIT_S", 2)
+    text = (
+        "__global__ void k() {}\nint main() { k<<<1, 1>>>(); for (volatile int i = 0;;) i = 1; }\n"
+    )
+    (tmp_path / "endless.cu").write_text(text)
+    program = Program("endless", "right", ("endless.cu",), folder=tmp_path)
+    assert suites.findings_of(program, tmp_path / "report.json") == STOPPED
 
 
 def test_each_mistake_that_is_not_reported_has_a_reason():

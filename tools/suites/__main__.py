@@ -100,6 +100,8 @@ def findings_of(program: Program, report: Path) -> list[Kinds] | str:
         kinds = [(each.kind, each.note) for each in document.findings]
         kinds += [("ignored_failure", False) for _ in document.ignored]
         kinds += [("leak", False) for _ in document.leaks if "--leaks" in program.options]
+        if document.ended_by in ("SIGXCPU", "SIGKILL") and not shown(program, kinds):
+            return STOPPED
         runs.append(kinds)
         if program.truth != RIGHT and any(not note for _, note in shown(program, kinds)):
             break
