@@ -7,7 +7,9 @@ import os
 import platform
 import re
 import select
+import shutil
 import signal
+import subprocess
 
 import pytest
 from whole_programs import (
@@ -397,3 +399,27 @@ def test_status_of_an_observed_program_is_its_own():
     done = run("kernel_reads_host.cu", "cpu", "--sanitize")
     assert done.returncode == 3
     assert b"points to host memory" in done.stderr
+
+
+LINKS_STATICALLY = """#!/bin/sh
+case " $* " in *" -shared "*) exec g++ "$@" -static-libstdc++ ;; *) exec g++ "$@" ;; esac
+"""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ links its library statically here")
+def test_a_library_that_is_linked_in_stays_apart_from_that_of_python(tmp_path):
+    compiler, source = tmp_path / "compiler", tmp_path / "prints.cu"
+    compiler.write_text(LINKS_STATICALLY)
+    compiler.chmod(0o755)
+    source.write_text("#include <iostream>\nint main() { std::cout << 1.5 << std::endl; }\n")
+    variables = {**os.environ, "CXX": str(compiler), "XDG_CACHE_HOME": str(tmp_path)}
+    done = cudalab("run", "--device", "cpu", "--sanitize", source, env=variables)
+    assert (done.returncode, done.stdout) == (0, b"1.5\n"), done.stderr.decode()
+    (library,) = tmp_path.glob("cudalab/cpu/prints-check-*.so")
+    assert b"std::cout" in symbols_of(library, "--defined-only")  # so it was linked in
+    assert b"std::cout" not in symbols_of(library, "--dynamic", "--defined-only")
+
+
+def symbols_of(library, *options):
+    command = ["nm", "--demangle", *options, library]
+    return subprocess.run(command, capture_output=True, check=True).stdout
