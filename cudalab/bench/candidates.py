@@ -2,12 +2,14 @@
 
 import statistics
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cudalab import runner
+from cudalab.backends import facts, open_device
 from cudalab.backends.base import Buffer, Device
 from cudalab.bench.measure import POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, KernelError, UsageError
@@ -16,6 +18,7 @@ from cudalab.labs import registry
 from cudalab.labs.base import Job, Lab
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Array, Case, HostInputs, Size
+from cudalab.system import exclusive
 
 END_TO_END_RUNS = 3
 
@@ -108,3 +111,15 @@ def end_to_end(
         shown: statistics.median(float(run.get(stage, 0.0)) for run in runs)
         for stage, shown in STAGES.items()
     }
+
+
+@contextmanager
+def opened_alone(name: str, threads: int | None) -> Iterator[tuple[Device, list[str]]]:
+    """The device, and other processes that use it. BusyError while another one measures."""
+    with ExitStack() as stack:
+        busy: list[str] = []
+        gpu = exclusive.visible_gpu() if facts(name).driver else ""
+        if gpu:
+            stack.enter_context(exclusive.alone(gpu))
+            busy = exclusive.other_processes(gpu)
+        yield stack.enter_context(open_device(name, threads)), busy

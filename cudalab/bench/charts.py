@@ -5,7 +5,6 @@ from pathlib import Path
 
 from cudalab.bench.comparison import Comparison
 from cudalab.bench.document import Document, Environment, Row, Statistics, Table, cache_text
-from cudalab.bench.units import figure, unit_for
 from cudalab.microscope.document import Document as Profile
 from cudalab.output.charts import (
     Change,
@@ -18,6 +17,7 @@ from cudalab.output.charts import (
     Roofline,
     Rung,
 )
+from cudalab.output.grid import figure, unit_for
 from cudalab.output.plots import write_charts
 
 Timed = tuple[float, Row, Statistics]  # the position of a point, and its time

@@ -16,8 +16,7 @@ from cudalab.bench.document import (
     cache_text,
 )
 from cudalab.bench.measure import COLD, UNUSABLE
-from cudalab.bench.units import factor, figure, rate_for, unit_for
-from cudalab.output.grid import Column, Grid, percent
+from cudalab.output.grid import Column, Grid, factor, figure, percent, rate_for, unit_for
 
 Cell = Callable[[Row], str]
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cudalab.bench.document import Environment, Row, Table
-from cudalab.bench.units import figure, unit_for
-from cudalab.output.grid import Column, Grid
+from cudalab.output.grid import Column, Grid, figure, unit_for
 
 Value = int | str  # of a define
 ValueOf = Callable[[Row], Value]

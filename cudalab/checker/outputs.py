@@ -13,7 +13,7 @@ from cudalab.checker.failures import POINTS, rule_of
 from cudalab.checker.verdicts import ANY_DEVICE, Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.microscope.remarks import of_findings
-from cudalab.output import sarif as documents
+from cudalab.output import annotations as documents
 from cudalab.output.annotations import Annotation, commands
 from cudalab.system import records
 

@@ -339,9 +339,9 @@ def run(
 ) -> int:
     """Measure, and print each table as soon as it is complete."""
     from cudalab.bench import grids
+    from cudalab.bench.candidates import opened_alone
     from cudalab.bench.comparison import check_comparable
     from cudalab.bench.files import device_lines
-    from cudalab.bench.opening import opened_alone
     from cudalab.bench.suite import Suite, check, exit_code
     from cudalab.output import live, terminal
 

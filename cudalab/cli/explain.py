@@ -83,7 +83,7 @@ def exercises(
     that agree, and times. Exit status 3 when one does not agree.
     """
     from cudalab.bench import suite
-    from cudalab.bench.opening import opened_alone
+    from cudalab.bench.candidates import opened_alone
     from cudalab.explain import exercises as course
     from cudalab.output import live, terminal
 

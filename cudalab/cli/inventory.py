@@ -274,7 +274,7 @@ def _properties(name: str | None) -> list[DeviceRow]:
 def _measure(name: str | None, path: Path) -> int:
     """Write the file of a GPU; the first kind of device that is one, if none is named."""
     from cudalab.backends.meter import QueueMeter, open_meter
-    from cudalab.bench.opening import opened_alone
+    from cudalab.bench.candidates import opened_alone
     from cudalab.formats import save
     from cudalab.predict import gpus
     from cudalab.predict.measure import measure

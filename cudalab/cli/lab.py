@@ -36,7 +36,7 @@ from cudalab.cli.options import (
 from cudalab.errors import CudalabError, ExitCode, InputError, KernelError, UsageError, WrongAnswer
 from cudalab.labs.sizes import in_words
 from cudalab.output import notes, progress
-from cudalab.system.streams import prints_to_stderr
+from cudalab.system.supervise import prints_to_stderr
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Device

@@ -38,7 +38,7 @@ from cudalab.cli.options import (
 from cudalab.cli.profile import PROFILE_KILL_AFTER_S, choose
 from cudalab.errors import CudalabError, UsageError, install_command
 from cudalab.labs.sizes import in_words
-from cudalab.system.streams import prints_to_stderr
+from cudalab.system.supervise import prints_to_stderr
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
@@ -147,7 +147,7 @@ def predict(
         from cudalab.formats import save
         from cudalab.output import terminal
         from cudalab.predict import gpus, ladder, show
-        from cudalab.predict.page import page
+        from cudalab.predict.show import page
 
         predictions = predict_sizes(
             labs.get(lab),

@@ -35,7 +35,7 @@ from cudalab.cli.subject import check_data, data_options
 from cudalab.errors import UsageError
 from cudalab.microscope.subject import Subject
 from cudalab.output.notes import note
-from cudalab.system.streams import prints_to_stderr
+from cudalab.system.supervise import prints_to_stderr
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab

@@ -43,7 +43,7 @@ def write_remarks(
     """Write annotations in the forms that were chosen; `tool` is the command that made them."""
     if sarif is not None:
         from cudalab.formats import save
-        from cudalab.output import sarif as documents
+        from cudalab.output import annotations as documents
 
         save(sarif, documents.sarif(remarks, f"cudalab {tool}", __version__))
     if github:

@@ -191,8 +191,8 @@ def measure(
     **options: Any,
 ) -> tuple[Document, int]:
     """Measure over sizes, then over launch shapes, and join the results in one document."""
+    from cudalab.bench.candidates import opened_alone
     from cudalab.bench.document import as_json
-    from cudalab.bench.opening import opened_alone
     from cudalab.bench.suite import Suite, exit_code
     from cudalab.formats import save
     from cudalab.output import live

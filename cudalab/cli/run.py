@@ -316,7 +316,7 @@ def observed(
     from cudalab.microscope.remarks import of_profile
     from cudalab.program import instrumented, observe, reports
     from cudalab.program.toolkit.rebuild import parts_of
-    from cudalab.system.streams import prints_to_stderr
+    from cudalab.system.supervise import prints_to_stderr
 
     program = parts_of(files, options)
     library = instrumented.build(program)

@@ -135,7 +135,7 @@ def sanitize(
 def show_findings(document: Findings) -> None:
     """Print the findings, or that there are none."""
     from cudalab.microscope.findings import errors, grouped
-    from cudalab.microscope.looked import covered
+    from cudalab.microscope.sanitize import covered
     from cudalab.output import terminal
 
     groups = grouped(document.findings)

@@ -16,13 +16,12 @@ from cudalab.backends.meter import open_meter
 from cudalab.bench import candidates, measure, stats
 from cudalab.bench.document import device_text
 from cudalab.bench.measure import HOT, Entry, Judge, Plan, Row, Sampler, Status
-from cudalab.bench.units import figure, unit_for
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.labs.inputs import Array, HostInputs, Size
 from cudalab.labs.sizes import in_words
 from cudalab.labs.teaching import Exercise
-from cudalab.output.grid import Column, Grid
+from cudalab.output.grid import Column, Grid, figure, unit_for
 
 PLAN = Plan(time_limit_s=1.0)  # for sampling all variants of an exercise at one size
 LAB = labs.get("reduce")

@@ -17,8 +17,7 @@ from cudalab.microscope import sanitize
 from cudalab.microscope.findings import Findings
 from cudalab.microscope.profile import Data
 from cudalab.microscope.subject import Subject
-from cudalab.system.streams import prints_to_stderr
-from cudalab.system.supervise import supervise
+from cudalab.system.supervise import prints_to_stderr, supervise
 
 Guard = Callable[[Callable[[], int]], int]
 

@@ -17,8 +17,7 @@ from cudalab.language.quoted import QUOTED, unquoted
 from cudalab.language.source import Source, with_defines
 from cudalab.predict import kept
 from cudalab.predict.gpus import Gpu
-from cudalab.predict.instructions import BARRIER, Block, Instruction, Key
-from cudalab.predict.merging import merge
+from cudalab.predict.instructions import BARRIER, Block, Instruction, Key, merge
 
 _ENTRY = re.compile(
     r"^\.(?:visible|weak) \.entry (\w+)\(.*?^\{\n(.*?)^\}", re.DOTALL | re.MULTILINE

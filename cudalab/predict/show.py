@@ -1,9 +1,16 @@
-"""A prediction laid out as a table."""
+"""Predictions laid out as a table, and as one self-contained page for a browser."""
 # ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from cudalab.output import web
+from cudalab.output.charts import Ladder, Point, Roof, Roofline
+from cudalab.output.charts import Rung as Bar
 from cudalab.output.grid import Column, Grid
+from cudalab.output.web import escaped
+from cudalab.predict.gpus import Gpu
 from cudalab.predict.ladder import TIE, Prediction, Rung, is_tie, neighbours
 
 MIN_MS = 1e-5  # far below the time of a launch
@@ -89,3 +96,73 @@ def _limits(one: Rung) -> tuple[str, str]:
     terms = sorted((one.terms_ms or {}).items(), key=lambda term: -term[1])
     first, second = (f"{name} {ms(time)}" for name, time in terms[:2])
     return first, second
+
+
+FOOTER = """\
+<p>A prediction is not a measurement. The bytes are those that the model expects from DRAM and from
+L2; a rung far below the roof has another limit, which the tables name.</p>"""
+
+
+def page(predictions: Sequence[Prediction], gpu: Gpu) -> str:
+    """The page of one lab: its sizes one after the other."""
+    first = predictions[0]
+    body = [part for each in predictions for part in _section(each, gpu)]
+    body.append(web.notes(dict.fromkeys(note for each in predictions for note in each.notes)))
+    case = ", ".join(f"{axis} {value}" for axis, value in first.case.items())
+    subtitle = [f"{gpu.name}, by a model", case]
+    return web.page(
+        f"Prediction: {first.lab}", " · ".join(filter(None, subtitle)), body, footer=FOOTER
+    )
+
+
+def _section(prediction: Prediction, gpu: Gpu) -> Iterator[str]:
+    rungs = [one for one in prediction.rungs if one.ms]
+    yield f"<h2>n = {escaped(prediction.size)}</h2>"
+    yield web.table(replace(grid(prediction), title=""))
+    if rungs:
+        yield web.pictures([roofline(prediction, rungs, gpu), _ladder(rungs)])
+        yield web.table(_parts(rungs))
+
+
+def roofline(prediction: Prediction, rungs: Sequence[Rung], gpu: Gpu) -> Roofline:
+    """The predicted rates of the rungs over their operations per byte, below the GPU's roof."""
+    operations = prediction.flops or prediction.items
+    points = []
+    for rung in rungs:
+        num_bytes = sum(kernel.dram_bytes + kernel.l2_bytes for kernel in rung.kernels or [])
+        if rung.ms and num_bytes:
+            points.append(Point(rung.variant, operations / num_bytes, 1e-6 * operations / rung.ms))
+    copy = f"copy, {gpu.dram_gb_per_s:,.0f} GB/s"
+    flat = gpu.float_gflops if prediction.flops else None
+    peak = (f"peak of the units, {flat:,.0f} GFLOP/s",) if flat else ()
+    return Roofline(
+        f"roofline of an {gpu.name}",
+        "flop per byte moved" if flat else "elements per byte moved",
+        "GFLOP/s" if flat else "10⁹ elements/s",
+        points,
+        roof=Roof(gpu.dram_gb_per_s, flat, (copy, *peak)),
+    )
+
+
+def _ladder(rungs: Sequence[Rung]) -> Ladder:
+    """The times as bars, with the ranges of the table."""
+    bars = [
+        Bar(
+            rung.variant,
+            rung.ms,
+            f"{ms(rung.ms)} ms, {rung.limit}",
+            range=(rung.low_ms, rung.high_ms) if rung.low_ms and rung.high_ms else None,
+        )
+        for rung in rungs
+    ]
+    return Ladder("predicted times, the ranges around them, and their limits", "ms", bars)
+
+
+def _parts(rungs: Sequence[Rung]) -> Grid:
+    """The time that each part of the GPU would need alone."""
+    names = list(rungs[0].terms_ms or {})
+    rows = [
+        [rung.variant, *(ms((rung.terms_ms or {}).get(name)) for name in names)] for rung in rungs
+    ]
+    columns = [Column("variant", right=False), *(Column(name) for name in names)]
+    return Grid("ms that each part of the GPU would need alone", columns, rows)

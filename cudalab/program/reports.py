@@ -12,10 +12,9 @@ from cudalab.microscope.annotate import number, share
 from cudalab.microscope.explanations import NULL, explain, where
 from cudalab.microscope.findings import FindingRow, Findings, errors, grouped
 from cudalab.microscope.local_arrays import note
-from cudalab.microscope.looked import covered, not_looked_at
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
-from cudalab.microscope.sanitize import Identity, add_rows, finding_row
+from cudalab.microscope.sanitize import Identity, add_rows, covered, finding_row, not_looked_at
 from cudalab.microscope.show import show
 from cudalab.output import terminal
 from cudalab.output.annotations import Annotation, Level, Rule

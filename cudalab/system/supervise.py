@@ -10,13 +10,26 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from cudalab.errors import CudalabError, KernelError, TimeLimitError, end_by_closed_pipe
 from cudalab.output.notes import clear
 from cudalab.system.processes import Process, Turns, descendants
+
+
+@contextmanager
+def prints_to_stderr() -> Iterator[int]:
+    """Send what kernels print to stderr; yield a file descriptor of stdout for the answer."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield answer
+    finally:
+        os.dup2(answer, 1)
+        os.close(answer)
+
 
 # The file descriptor to which the signal handler of a crashing kernel writes the location.
 CRASH_FD = "CUDALAB_CRASH_FD"

@@ -19,7 +19,7 @@ import pytest
 from command import cudalab
 
 from cudalab.backends.base import DeviceInfo
-from cudalab.bench import bounds, comparison, files, grids, nvbench, results, sweeps, units
+from cudalab.bench import bounds, comparison, files, grids, nvbench, results, sweeps
 from cudalab.bench import document as documents
 from cudalab.bench import measure as bench
 from cudalab.bench.baselines import on_host
@@ -30,7 +30,7 @@ from cudalab.cli.app import cli
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import save
 from cudalab.labs.teaching import Work
-from cudalab.output import terminal
+from cudalab.output import grid, terminal
 
 DOCS = Path(__file__).parents[2] / "docs" / "bench.md"
 WORK = Work(items=1_000_000, read_bytes=4_000_000, write_bytes=4, flops=0)
@@ -497,7 +497,7 @@ def test_a_sweep_of_which_nothing_ran_has_no_star(names):
     ],
 )
 def test_figures_have_four_digits(value, text):
-    assert units.figure(value) == text
+    assert grid.figure(value) == text
 
 
 # Files --------------------------------------------------------------------------------------------

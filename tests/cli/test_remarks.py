@@ -13,7 +13,7 @@ import pytest
 from command import cudalab
 
 from cudalab.microscope import findings
-from cudalab.output import sarif
+from cudalab.output import annotations
 from cudalab.output.annotations import Annotation, Related, Rule, commands
 
 jsonschema = pytest.importorskip("jsonschema", reason="needs the extra `test`")
@@ -143,7 +143,7 @@ def test_any_text_fits_into_both_forms(schema, tmp_path, monkeypatch):
             related=(Related(file=inside, line=9, text=odd),),
         ),
     ]  # fmt: skip
-    document = json.loads(sarif.sarif(remarks, "cudalab", "1"))
+    document = json.loads(annotations.sarif(remarks, "cudalab", "1"))
     schema.validate(document)
     (run,) = document["runs"]
     first, second, third = run["results"]
@@ -176,7 +176,7 @@ def test_a_region_is_what_the_remark_is_about(about, marked, tmp_path):
         rule=Rule("r", "t", "why", "cure"), level="error", text="x", line=2, about=about,
         file=str(tmp_path / "a.cu"),
     )  # fmt: skip
-    (result,) = json.loads(sarif.sarif([one], "cudalab", "1"))["runs"][0]["results"]
+    (result,) = json.loads(annotations.sarif([one], "cudalab", "1"))["runs"][0]["results"]
     region = result["locations"][0]["physicalLocation"]["region"]
     assert code[region["startColumn"] - 1 : region["endColumn"] - 1] == marked
 

@@ -10,7 +10,7 @@ import pytest
 from command import cudalab
 
 from cudalab.backends.cpu import toolchain
-from cudalab.microscope import looked
+from cudalab.microscope import sanitize
 
 pytestmark = pytest.mark.xdist_group("wrapped")  # one report for all
 
@@ -65,7 +65,7 @@ def test_each_kind_of_memory_is_looked_at_however_it_is_reached(tmp_path):
         assert report["not_looked_at"] == []
     else:  # clang knows that these arrays may lie anywhere; how far ++ goes it does not check
         *anywhere, _ = unseen
-        places = {f"{program}:{n}: {looked.WHOLE}" for n in anywhere}
+        places = {f"{program}:{n}: {sanitize.WHOLE}" for n in anywhere}
         assert places <= set(report["not_looked_at"])
     what = {row["line"]: row["what"] for row in report["findings"]}
     far = next(n for n, line in enumerate(lines, 1) if "++;  // bug" in line)
@@ -117,9 +117,9 @@ def test_the_accesses_of_all_lines_are_looked_at(report):
     ]
     last = "    if (threadIdx.x == 0) y[0] = sums[0];"
     assert report["lines_observed"] == len(accesses) + kernels.count(last)
-    expected = {"make_uchar4": looked.OWN}  # the vector on its way
+    expected = {"make_uchar4": sanitize.OWN}  # the vector on its way
     if not WITH_GCC:
-        expected["&behind"] = looked.WHOLE
+        expected["&behind"] = sanitize.WHOLE
     assert report["not_looked_at"] == [
         f"{PROGRAM}:{n}: {what}"
         for word, what in expected.items()

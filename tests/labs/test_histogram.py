@@ -29,7 +29,7 @@ from cudalab.errors import (
 )
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.histogram.distributions import cumulative, weights
+from cudalab.labs.histogram.lab import cumulative, weights
 from cudalab.labs.inputs import HostInputs
 from cudalab.output import plots
 

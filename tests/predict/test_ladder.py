@@ -18,7 +18,7 @@ from cudalab.cli.predict import predict_sizes
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
-from cudalab.predict import counts, gpus, growth, ladder, model, page, show
+from cudalab.predict import counts, gpus, growth, ladder, model, show
 from cudalab.predict.counts import Cost, KernelCounts, Row
 from cudalab.predict.recorder import Recorder
 from cudalab.system import records
@@ -193,12 +193,12 @@ def test_a_plan_that_asks_for_the_multiprocessors_is_counted_for_each_number(mon
 
 def test_the_page_has_each_rung_below_the_roof(predicted):
     gpu = gpus.load("t4")
-    chart = page.roofline(predicted, predicted.rungs, gpu)
+    chart = show.roofline(predicted, predicted.rungs, gpu)
     assert [point.label for point in chart.points] == ["naive", "tiled"]
     for point in chart.points:  # each element is read and written once: 8 bytes
         assert point.x == pytest.approx(1 / 8)
         assert 0 < point.y < chart.roof.at(point.x)
-    html = page.page([predicted], gpu)
+    html = show.page([predicted], gpu)
     assert html.count("<svg") == 2
     assert "latency</th>" in html
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from cudalab import labs
 from cudalab.backends import choose_device, facts
+from cudalab.bench.candidates import opened_alone
 from cudalab.bench.document import Document
-from cudalab.bench.opening import opened_alone
 from cudalab.bench.suite import Request, Suite
 from cudalab.output import live
 from tools import results

@@ -8,12 +8,12 @@ from collections import Counter
 from typing import Any
 
 from cudalab.backends.trace import Place
-from cudalab.microscope import causes, ncu
+from cudalab.microscope import compare, ncu
 
 Counts = dict[str, Any]
 
 CAUSES = {
-    **causes.CAUSES,
+    **compare.CAUSES,
     "asynchronous": (
         "`cp.async` (`LDGSTS`) goes from global to shared memory without a register. The counters "
         "of stores leave it out; that of sectors counts, for copies of 16 bytes, the pieces of "
@@ -51,7 +51,7 @@ def cause(quantity: str, here: Counts, there: Counts, code: list[Counts]) -> tup
             for row in code
             if _accessed(row)[:2] in kinds
         )
-        if abs(here[quantity] - conflicts) <= causes.CLOSE * conflicts:
+        if abs(here[quantity] - conflicts) <= compare.CLOSE * conflicts:
             return "other traffic", f"{conflicts:,} conflicts by instruction"
     apart = {kind: here[count] - there[count] for kind, count in kinds.items()}
     kind = max(apart, key=lambda one: abs(apart[one]))
@@ -79,7 +79,7 @@ def _of_accesses(
             theirs[width] += row[ncu.EXECUTED]
         if ncu.ASYNCHRONOUS in row["opcode"]:
             asynchronous += row[ncu.EXECUTED]
-    reason, evidence = causes.of_accesses(f"{' '.join(kind)}s", ours, theirs)
+    reason, evidence = compare.of_accesses(f"{' '.join(kind)}s", ours, theirs)
     if asynchronous and kind in {("global", "load"), ("shared", "store")}:
         return "asynchronous", f"{evidence}, {asynchronous:,} LDGSTS"
     return reason, evidence
@@ -96,4 +96,4 @@ def _of_branches(branches: list[list[Any]], code: list[Counts]) -> tuple[str, st
             theirs[place] += row[ncu.DIVERGENT]
             if "@BRA" in row["opcode"]:
                 kept.add(place)
-    return causes.of_branches(ours, theirs, kept)
+    return compare.of_branches(ours, theirs, kept)

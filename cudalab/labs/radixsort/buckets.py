@@ -8,8 +8,16 @@ import numpy as np
 from cudalab.backends.base import Buffer, Message
 from cudalab.backends.base import message as message_to_host
 from cudalab.labs.base import Job, Step, blocks_for
-from cudalab.labs.radixsort.arrays import constant, input_of, shared_state, tile_of
-from cudalab.labs.radixsort.sweeps import COUNTER_BYTES, Sweeps, statuses_of, sweep_all
+from cudalab.labs.radixsort.arrays import (
+    COUNTER_BYTES,
+    Sweeps,
+    constant,
+    input_of,
+    shared_state,
+    statuses_of,
+    sweep_all,
+    tile_of,
+)
 
 Launch = Callable[[], None]
 

@@ -11,12 +11,18 @@ import numpy as np
 from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, Step, blocks_for
 from cudalab.labs.radixsort.arrays import (
+    Sweeps,
+    add_scanned_sums,
     cleared,
     input_of,
     last_of,
     passes_of,
     radix_bits,
+    scan_level,
+    scan_levels,
     shared_state,
+    statuses_of,
+    sweep_all,
     tile_of,
     two_buffers,
 )
@@ -35,8 +41,6 @@ from cudalab.labs.radixsort.buckets import (
     sort_in_slots,
     top_bits_of,
 )
-from cudalab.labs.radixsort.scans import add_scanned_sums, scan_level, scan_levels
-from cudalab.labs.radixsort.sweeps import Sweeps, statuses_of, sweep_all
 
 
 def dispatch_split(job: Job) -> Step:
