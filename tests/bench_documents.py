@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from cudalab.backends.base import DeviceInfo
-from cudalab.bench import measure, results
+from cudalab.bench import measured, results
 from cudalab.bench.document import Ceiling, Conditions, Document, Table, from_json
 from cudalab.labs.teaching import Work
 
@@ -15,13 +15,13 @@ SAMPLES = 6
 
 def row(name, ms, *, kind="variant", **changed):
     """A row of samples around `ms`, or one without a time where `ms` is None."""
-    made = measure.Row(name, kind=kind, summary=f"what {name} does", **changed)
+    made = measured.Row(name, kind=kind, summary=f"what {name} does", **changed)
     if ms is None:
-        made.refuse(measure.Status.WRONG, "1 of 4 elements differ")
+        made.refuse(measured.Status.WRONG, "1 of 4 elements differ")
     else:
-        made.status = measure.Status.OK
+        made.status = measured.Status.OK
         steps = (-1, 1, -1, 1, 0, 0)
-        made.samples = [measure.Sample(i, ms * (1 + 0.01 * steps[i])) for i in range(SAMPLES)]
+        made.samples = [measured.Sample(i, ms * (1 + 0.01 * steps[i])) for i in range(SAMPLES)]
     return made
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cudalab.bench import stats
 from cudalab.bench.document import Document, Environment, Row, Table
-from cudalab.bench.measure import COLD, Status
+from cudalab.bench.measured import COLD, Status
 from cudalab.errors import UsageError
 
 THRESHOLD = 0.05  # smaller relative changes of a median are ignored

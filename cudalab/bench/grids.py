@@ -15,7 +15,7 @@ from cudalab.bench.document import (
     Table,
     cache_text,
 )
-from cudalab.bench.measure import COLD, UNUSABLE
+from cudalab.bench.measured import COLD, UNUSABLE
 from cudalab.output.grid import Column, Grid, factor, figure, percent, rate_for, unit_for
 
 Cell = Callable[[Row], str]

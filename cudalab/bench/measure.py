@@ -9,10 +9,8 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +18,19 @@ from cudalab.backends import facts
 from cudalab.backends.base import Buffer, Device
 from cudalab.backends.meter import Meter, QueueMeter, Timer
 from cudalab.bench import stats
-from cudalab.bench.bounds import Bound
-from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError
+from cudalab.bench.measured import (
+    HOT,
+    MAX_SAMPLES,
+    MIN_SAMPLES,
+    WRONG,
+    Plan,
+    Row,
+    Sample,
+    Status,
+    finish,
+    refuse_for,
+)
+from cudalab.errors import CudalabError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.inputs import Array, Case, HostInputs
@@ -30,24 +39,12 @@ from cudalab.system.machine import usable_cores
 OnProgress = Callable[[float, Sequence["Entry"]], None]
 
 POISON = 0xA5
-MIN_SAMPLES = 5  # for every row, regardless of the time limit
 ENOUGH_SAMPLES = 30  # with fewer, a small error is not trusted if the time limit allows more
-MAX_SAMPLES = 1000
-FEW_SAMPLES = 10
 TARGET_ERROR = 0.005  # relative standard error of the median at which a row has settled
-THROTTLED = 0.85  # samples below this part of the highest measured clock are discarded
-# The tolerance for times below their bound: events have a resolution of about half a microsecond,
-# and a device may run slightly faster than its declared clock.
-BOUND_SLACK = 0.97
-BOUND_SLACK_MS = 0.001
-UNUSABLE = 1.0  # relative noise above which a median says nothing
-NOISY = 0.05  # relative noise that is worth a warning
 COMPARED_BYTES = 1 << 26
 HASHED_BYTES = 1 << 23
 HOLD_TRIES = 3  # a busy host may enqueue too slowly for one
 
-COLD, HOT = "cold", "hot"
-WRONG = int(ExitCode.WRONG_ANSWER)
 NOT_HELD = "it waits for the device, or fills its queue: the time includes these waits"
 
 
@@ -67,66 +64,6 @@ class Candidate:
     precision: str = ""  # if narrower than the lab's: a lossy variant
 
 
-class Status(StrEnum):
-    """The status of a row. Only OK rows have a time."""
-
-    OK = "ok"
-    WRONG = "WRONG"  # the answer differs from the reference's, or the inputs were changed
-    INVALID = "INVALID"  # a time that cannot be true
-    FAILED = "FAILED"  # it does not compile, or crashed
-    SKIPPED = "skipped"  # it does not apply to the device or to these inputs
-    UNFINISHED = "unfinished"  # still being measured
-
-
-class Sample(NamedTuple):
-    """One timed computation."""
-
-    round: int
-    ms: float
-    mhz: float | None = None  # the device's clock right after it
-
-
-@dataclass
-class Row:
-    """The measurement of one candidate."""
-
-    name: str
-    _: KW_ONLY
-    kind: str = "variant"
-    device: str = "cuda"
-    emulated: bool = False  # a kernel on the CPU device
-    cache: str = COLD
-    clock: str = "device"  # the clock that timed it: the device's or the host's
-    status: Status = Status.UNFINISHED
-    reason: str = ""
-    exit_code: int = 0  # for this reason
-    samples: list[Sample] = field(default_factory=list)
-    discarded: list[int] = field(default_factory=list)  # indices of throttled samples
-    bound: Bound | None = None
-    summary: str = ""
-    order: float = 0
-    ladder: str = ""
-    defines: dict[str, int | str] = field(default_factory=dict)
-    course: str = ""  # the course's printed time
-    precision: str = ""  # narrower than the lab's own: a lossy variant
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def comparable(self) -> bool:
-        """Whether its time may be compared: a lossy variant computes less than the others."""
-        return self.kind == "variant" and not self.precision
-
-    def valid_samples(self) -> dict[int, float]:
-        """The milliseconds of the samples that were not discarded, by round."""
-        discarded = set(self.discarded)
-        return {s.round: s.ms for i, s in enumerate(self.samples) if i not in discarded}
-
-    def refuse(self, status: Status, reason: str, exit_code: int = 0) -> None:
-        """Exclude the row from the comparison."""
-        self.status, self.reason, self.exit_code = status, reason, exit_code
-
-
 @dataclass
 class Entry:
     """A row being measured and its candidate, or None if there is nothing to run."""
@@ -144,15 +81,6 @@ class Entry:
         """Whether more samples would add nothing."""
         samples = list(self.row.valid_samples().values())
         return len(samples) >= ENOUGH_SAMPLES and stats.error(samples) <= TARGET_ERROR
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How long to measure, and the facts on which the advice in warnings depends."""
-
-    time_limit_s: float = 10.0  # for sampling all rows of a table together
-    limit_chosen: bool = False  # whether the user chose it
-    busy: tuple[str, ...] = ()  # other processes on the GPU
 
 
 class Sampler:
@@ -325,13 +253,6 @@ def _guarded(entry: Entry, sampler: Sampler, work: Callable[[], None]) -> None:
         sampler.device.synchronize()
 
 
-def refuse_for(row: Row, error: CudalabError) -> None:
-    """Exclude a row: crashes and compiler errors are failures, other errors are not."""
-    failed = isinstance(error, KernelError | KernelCompileError)
-    status = Status.FAILED if failed else Status.SKIPPED
-    row.refuse(status, error.message, int(error.exit_code) if failed else 0)
-
-
 def _check_before(entry: Entry, judge: Judge) -> None:
     candidate = entry.candidate
     assert candidate is not None
@@ -403,73 +324,3 @@ def _take(entry: Entry, sampler: Sampler, number: int) -> None:
 def clock_of(candidate: Candidate, device: str) -> str:
     """The clock that times the candidate on `device`: the device's or the host's."""
     return facts(device).clock if candidate.device == device else "host"
-
-
-# Verdicts ----------------------------------------------------------------------------------------
-
-
-def finish(row: Row, best_mhz: float, plan: Plan) -> None:
-    """Discard throttled samples, refuse impossible times, and warn about doubtful ones."""
-    low = low_clocks(row.samples, best_mhz)
-    row.discarded = low if len(row.samples) - len(low) >= MIN_SAMPLES else []
-    if row.status is not Status.UNFINISHED or not row.samples:
-        return
-    middle = stats.median(list(row.valid_samples().values()))
-    if middle <= 0:
-        row.refuse(Status.INVALID, f"{middle:g} ms: nothing was timed", WRONG)
-    elif row.bound and middle < BOUND_SLACK * row.bound.ms - BOUND_SLACK_MS:
-        row.refuse(
-            Status.INVALID,
-            f"{middle:.4g} ms cannot be true: at least {row.bound.ms:.4g} ms for "
-            f"{row.bound.reason}",
-            WRONG,
-        )
-    else:
-        row.status = Status.OK
-        row.warnings = warnings(row, plan, low=bool(low))
-
-
-def low_clocks(samples: Sequence[Sample], best_mhz: float) -> list[int]:
-    """Indices of the samples that were taken at a low clock."""
-    min_mhz = THROTTLED * best_mhz
-    return [
-        i for i, sample in enumerate(samples) if sample.mhz is not None and sample.mhz < min_mhz
-    ]
-
-
-def warnings(row: Row, plan: Plan, *, low: bool = False) -> list[str]:
-    """Reasons to doubt the row's time, each with advice."""
-    samples = list(row.valid_samples().values())
-    result = []
-    if low:
-        result.append(
-            f"the clock was below {100 * THROTTLED:.0f} % of the best in some samples: "
-            + (
-                "they are discarded"
-                if row.discarded
-                else "none is discarded, too few would be left"
-            )
-        )
-    outliers = stats.outliers(samples)
-    if stats.noise(samples) > UNUSABLE:
-        result.append(f"unusable, measure again: {_advice(row, plan)}")
-    elif outliers == [0] and samples[0] > stats.median(samples):
-        if len(samples) < FEW_SAMPLES:  # it hardly affects the median of more
-            result.append(f"the first sample was slow: {_advice(row, plan)}")
-    elif len(outliers) > max(1, len(samples) // 20):
-        result.append(f"many outliers: {_advice(row, plan)}")
-    elif stats.noise(samples) > NOISY:
-        result.append(f"noisy: {_advice(row, plan)}")
-    return result
-
-
-def _advice(row: Row, plan: Plan) -> str:
-    if plan.busy:
-        return f"end the other processes on the GPU ({', '.join(plan.busy)})"
-    if row.emulated:
-        return "other programs keep the processor busy"
-    if not plan.limit_chosen and len(row.samples) < MAX_SAMPLES:
-        return "a longer --time-limit takes more samples"
-    if row.clock == "host":
-        return "the host's clock includes all that the host does: close other programs"
-    return "is another program using the GPU, or does its clock change?"

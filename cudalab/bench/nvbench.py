@@ -24,7 +24,7 @@ from cudalab.bench.document import (
     Statistics,
     Table,
 )
-from cudalab.bench.measure import COLD, Status
+from cudalab.bench.measured import COLD, Status
 from cudalab.errors import InputError
 from cudalab.formats import output_file, save, write_all
 from cudalab.labs.teaching import Work

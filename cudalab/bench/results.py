@@ -13,9 +13,9 @@ from pathlib import Path
 from cudalab import __version__
 from cudalab.backends import facts
 from cudalab.backends.base import DeviceInfo
-from cudalab.bench import measure, stats
+from cudalab.bench import measured, stats
 from cudalab.bench.document import Ceiling, Environment, Row, Speedup, Statistics
-from cudalab.bench.measure import Status
+from cudalab.bench.measured import Status
 from cudalab.labs.teaching import Work
 from cudalab.output.labels import labelled
 
@@ -77,14 +77,14 @@ def _git(root: Path, *args: str) -> str:
 
 
 def rows_of(
-    rows: Sequence[measure.Row], work: Work, ceiling: Ceiling, *, ladder: bool = True
+    rows: Sequence[measured.Row], work: Work, ceiling: Ceiling, *, ladder: bool = True
 ) -> list[Row]:
     """All rows with their statistics and, on a `ladder`, their speedups."""
     right = [row for row in rows if row.status is Status.OK] if ladder else []
     return [_with_speedups(_row(row, work, ceiling), row, right) for row in rows]
 
 
-def _row(row: measure.Row, work: Work, ceiling: Ceiling) -> Row:
+def _row(row: measured.Row, work: Work, ceiling: Ceiling) -> Row:
     return Row(
         name=row.name,
         kind=row.kind,
@@ -110,7 +110,7 @@ def _row(row: measure.Row, work: Work, ceiling: Ceiling) -> Row:
     )
 
 
-def _statistics(row: measure.Row, work: Work, ceiling: Ceiling) -> Statistics:
+def _statistics(row: measured.Row, work: Work, ceiling: Ceiling) -> Statistics:
     samples = list(row.valid_samples().values())
     ms = stats.median(samples)
     gb_per_s = 1e-6 * work.bytes / ms
@@ -132,7 +132,7 @@ def _statistics(row: measure.Row, work: Work, ceiling: Ceiling) -> Statistics:
     )
 
 
-def _with_speedups(stored: Row, row: measure.Row, right: Sequence[measure.Row]) -> Row:
+def _with_speedups(stored: Row, row: measured.Row, right: Sequence[measured.Row]) -> Row:
     """The row with its speedup over the rung below, the first rung and each baseline."""
     if not row.comparable or not any(row is other for other in right):
         return stored
@@ -150,6 +150,6 @@ def _with_speedups(stored: Row, row: measure.Row, right: Sequence[measure.Row]) 
     )
 
 
-def _speedup(other: measure.Row, row: measure.Row) -> Speedup:
+def _speedup(other: measured.Row, row: measured.Row) -> Speedup:
     ratio = stats.ratio(other.valid_samples(), row.valid_samples())
     return Speedup(other.name, ratio.value, ratio.low, ratio.high)

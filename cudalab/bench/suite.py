@@ -4,47 +4,39 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
-from math import prod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from cudalab.backends.base import Device
 from cudalab.backends.meter import open_meter
-from cudalab.bench import bounds, candidates, measure, results
+from cudalab.bench import candidates, measure, measured, results
 from cudalab.bench.candidates import Data
+from cudalab.bench.choice import (
+    Chosen,
+    Request,
+    choose,
+    combinations,
+    free_defines,
+    jobs,
+    own_variant,
+    shown_case,
+)
 from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
-from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
+from cudalab.bench.measure import Candidate, Entry, Sampler
+from cudalab.bench.measured import Plan, Row, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
-from cudalab.labs import registry
 from cudalab.labs.base import Lab
-from cudalab.labs.header import Variant, product_of
+from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.labs.teaching import Work
-from cudalab.system.records import Scalar
-
-Chosen = tuple[list[Variant], list[str]]  # the variants, and why others are left out
 
 BUDGET_S = 20.0  # for sampling by default; compiling and checking are not included
 MAX_TABLE_S = 10.0
 MIN_TABLE_S = 1.0
-MAX_COMBINATIONS = 1000
 SAVE_EVERY_S = 2.0
-ALL = "all"
-
-# Values of each define: numbers, products of numbers and defines, or ~DEFINE (proportional to it).
-Sweep = dict[str, list[str]]
-
-
-def joined(options: Iterable[tuple[str, list[str]]]) -> Sweep:
-    """The values of each define; a define that is named twice gets both lists."""
-    sweep: Sweep = {}
-    for name, values in options:
-        sweep[name] = list(dict.fromkeys([*sweep.get(name, []), *values]))
-    return sweep
 
 
 class Progress(Protocol):
@@ -53,22 +45,6 @@ class Progress(Protocol):
     def begin(self, what: str) -> None: ...
     def step(self, what: str) -> None: ...
     def update(self, done: float, estimate: str) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """The labs, variants and conditions that a call of bench measures."""
-
-    labs: list[tuple[Lab, Case]]
-    sizes: list[Size] | None = None  # None: each lab's own
-    variants: str | None = None  # "all", names, or None: the first rung and the default
-    kernel: Path | None = None
-    dist: str | None = None
-    seed: int = 0
-    baselines: tuple[str, ...] = ()
-    sweep: Sweep = field(default_factory=dict)
-    caches: tuple[str, ...] = (measure.COLD,)
-    time_limit_s: float | None = None  # for each table
 
 
 class Suite:
@@ -92,7 +68,7 @@ class Suite:
         self._save, self._saved = save, 0.0
         self.sampler = Sampler(device, open_meter(device))
         info = device.info()
-        self.peaks = bounds.peaks(info)
+        self.peaks = measured.peaks(info)
         self.declared_mhz = info.clock_mhz or 0
         self.sampler.clock()
         self.jobs = [
@@ -276,7 +252,7 @@ class _Entries:
                 self.lab, variant, suite.sampler, self.data, self.case
             )
         except CudalabError as error:
-            measure.refuse_for(row, error)
+            measured.refuse_for(row, error)
             self.all.append(_VariantEntry(row))
             suite.device.synchronize()
         else:
@@ -326,11 +302,11 @@ class _Entries:
         for cache in suite.request.caches if on_device else suite.request.caches[:1]:
             one = replace(row, cache=cache, samples=[], discarded=[], notes=[], warnings=[])
             if on_device:
-                one.bound = bounds.bound(
+                one.bound = measured.bound(
                     self.work(),
                     flops,
                     suite.peaks,
-                    hot=cache == measure.HOT,
+                    hot=cache == measured.HOT,
                     tensor_cores=tensor_cores,
                 )
             self.all.append(_VariantEntry(one, candidate, variant=variant))
@@ -348,150 +324,7 @@ class _Entries:
         return f"{len(row.samples)} rounds, best {row.name} {ms:.4g} ms"
 
 
-# Choosing ----------------------------------------------------------------------------------------
-
-
-def check(request: Request, device: str) -> None:
-    """Raise UsageError for errors that can be detected before the device is opened."""
-    for lab, case in request.labs:
-        if request.variants not in (None, ALL):
-            named(lab, case, request.variants)
-        if request.kernel:
-            own_variant(lab, case, request.kernel)
-    for lab, case, size in jobs(request, device):
-        # Only a header is generated. Any number is a valid size, so a small one will do.
-        shape = size if isinstance(size, tuple) else 1
-        next(iter(lab.generate(case, shape, lab.distribution(request.dist), request.seed)))
-
-
-def jobs(request: Request, device: str) -> list[tuple[Lab, Case, Size]]:
-    """The lab, case and size of each table."""
-    return [
-        (lab, case, size)
-        for lab, case in request.labs
-        for size in request.sizes or [lab.teaching.bench_size(case, device)]
-    ]
-
-
-def named(lab: Lab, case: Case, names: str) -> list[Variant]:
-    """The variants with these names, in teaching order. UsageError if one is not for the case."""
-    variants = [registry.find(lab, name.strip()) for name in names.split(",")]
-    for variant in variants:
-        registry.check_applies(variant, lab, case)
-    return sorted(variants, key=lambda variant: (variant.order, variant.name))
-
-
-def own_variant(lab: Lab, case: Case, path: Path) -> Variant:
-    """The variant in a student's file, named like the file."""
-    own = registry.read_header(path, lab, str(path))
-    registry.check_applies(own, lab, case)
-    return replace(own, name=path.name)
-
-
-def choose(lab: Lab, case: Case, names: str | None, device: Device) -> Chosen:
-    """The variants that `--variants` selects, and why others are left out of `all`."""
-    everything = registry.variants(lab)
-    if names is not None and names != ALL:
-        variants = named(lab, case, names)
-        for variant in variants:
-            registry.check_features(variant, device.name, device.features)
-        return variants, []
-    usable: list[Variant] = []
-    unusable: dict[str, list[str]] = {}
-    for variant in everything:
-        reason = left_out(variant, case, device)
-        if reason:
-            unusable.setdefault(reason, []).append(variant.name)
-        else:
-            usable.append(variant)
-    notes = [f"left out: {', '.join(left)}: {reason}" for reason, left in unusable.items()]
-    if names == ALL:
-        return usable, notes
-    ends = [v for v in usable if v is usable[0] or v.is_default_on(device.name)]
-    others = len(usable) - len(ends)
-    return ends, [f"{others} more with --variants all"] if others else []
-
-
-def left_out(variant: Variant, case: Case, device: Device) -> str | None:
-    """Why `all` leaves the variant out; None if it does not."""
-    for axis, values in variant.applies.items():
-        if case.get(axis) not in values:
-            return f"computes {axis} {', '.join(values)} only"
-    missing = variant.missing(device.features)
-    if missing:
-        return f"requires {', '.join(missing)}, which this {device.name} device lacks"
-    return None
-
-
-def combinations(variant: Variant, sweep: Mapping[str, Sequence[str]]) -> list[Variant]:
-    """The variant with each combination of values for its defines."""
-    count = prod(len(values) for values in sweep.values())
-    if count > MAX_COMBINATIONS:
-        raise UsageError(
-            f"--sweep: {count:,} combinations are too many", hint=f"{MAX_COMBINATIONS:,} at most"
-        )
-    result = []
-    for values in product(*sweep.values()):
-        texts = dict(zip(sweep, values, strict=True))
-        defines: dict[str, int | str] = dict(variant.defines)
-        defines |= {name: int(text) for name, text in texts.items() if text.isdecimal()}
-        for name, text in texts.items():
-            if text.startswith("~"):
-                defines[name] = _in_proportion(name, text[1:], variant, defines)
-            elif not text.isdecimal():
-                defines[name] = _product(name, text, defines)
-        label = " ".join(f"{name}={defines[name]}" for name in sweep)
-        result.append(replace(variant, name=f"{variant.name}[{label}]", defines=defines))
-    return result
-
-
-def free_defines(sweep: Sweep) -> list[str]:
-    """The defines with values of their own, from which the others follow."""
-    free = [name for name, values in sweep.items() if all(v.isdecimal() for v in values)]
-    return free or list(sweep)
-
-
-def _product(name: str, text: str, defines: Mapping[str, int | str]) -> int:
-    """The number for a value such as 2*THREADS_PER_BLOCK."""
-    try:
-        return product_of(text, defines)
-    except (ValueError, ZeroDivisionError):
-        raise UsageError(
-            f"--sweep {name}: '{text}' is no number and no product of numbers and defines",
-            hint="such as 32, 2*THREADS_PER_BLOCK, or ~THREADS_PER_BLOCK: in proportion to it",
-        ) from None
-
-
-def _in_proportion(
-    name: str, other: str, variant: Variant, defines: Mapping[str, int | str]
-) -> int:
-    """The define, scaled from its value in the header by the same factor as `other`."""
-    if other not in variant.defines:
-        raise UsageError(f"--sweep {name}: {variant.name} does not define {other}")
-    return int(variant.defines[name]) * int(defines[other]) // int(variant.defines[other])
-
-
 def exit_code(codes: set[int]) -> int:
     """The exit code of the run: a wrong answer first, then a failure, then success."""
     wrong = int(ExitCode.WRONG_ANSWER)
     return wrong if wrong in codes else max(codes, default=0)
-
-
-def shown_case(lab: Lab, case: Case) -> dict[str, Scalar]:
-    """The axes of the case, and the options that differ from their defaults."""
-    defaults = lab.complete({})
-    axes = {axis: case[axis] for axis in lab.axes if axis not in lab.derived}
-    rest = {
-        name: value
-        for name, value in case.items()
-        if name not in lab.axes and value not in (None, defaults.get(name))
-    }
-    return axes | rest
-
-
-def case_of(lab: Lab, options: Mapping[str, Any]) -> Case:
-    """The complete case. UsageError for options that bench does not measure."""
-    case = lab.complete(dict(options))
-    if case.get("text"):
-        raise UsageError("--text is not measured", hint="bench measures the binary streams")
-    return case

@@ -43,8 +43,8 @@ from cudalab.cli.options import (
 from cudalab.errors import ExitCode, UsageError, nearest
 
 if TYPE_CHECKING:
+    from cudalab.bench.choice import Request
     from cudalab.bench.document import Document
-    from cudalab.bench.suite import Request
     from cudalab.output.grid import Grid
 
 BASELINES = ("numpy", "cupy", "cub")
@@ -56,7 +56,7 @@ CASE_HELP = (
 
 
 class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
-    """NAME=VALUE,VALUE; 32,64,…,1024 continues the series. See `suite.combinations`."""
+    """NAME=VALUE,VALUE; 32,64,…,1024 continues the series. See `choice.combinations`."""
 
     name = "sweep"
 
@@ -340,9 +340,10 @@ def run(
     """Measure, and print each table as soon as it is complete."""
     from cudalab.bench import grids
     from cudalab.bench.candidates import opened_alone
+    from cudalab.bench.choice import check
     from cudalab.bench.comparison import check_comparable
     from cudalab.bench.files import device_lines
-    from cudalab.bench.suite import Suite, check, exit_code
+    from cudalab.bench.suite import Suite, exit_code
     from cudalab.output import live, terminal
 
     check_plot(files.plot)
@@ -373,8 +374,8 @@ def run(
 
 def request(names: tuple[str, ...], **options: Any) -> Request:
     """Make the request that the options describe. UsageError if no lab can fulfil it."""
-    from cudalab.bench import suite
-    from cudalab.bench.measure import COLD, HOT
+    from cudalab.bench import choice
+    from cudalab.bench.measured import COLD, HOT
 
     hot, cold = options.pop("hot"), options.pop("cold")
     dtype = options.pop("dtype", None)
@@ -382,7 +383,7 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
         name: options.pop(name)
         for name in ("sizes", "variants", "kernel", "dist", "seed", "baselines", "time_limit")
     }
-    sweep = suite.joined(options.pop("sweep"))
+    sweep = choice.joined(options.pop("sweep"))
     if sweep and fixed["baselines"]:
         exclude("--baseline", "--sweep")
     everything = not names or ALL in names
@@ -401,8 +402,8 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
     for lab in chosen_labs:
         lab.distribution(fixed["dist"])
     values: Mapping[str, Any] = options | ({"dtype": dtype} if dtype is not None else {})
-    return suite.Request(
-        labs=[(lab, suite.case_of(lab, values)) for lab in chosen_labs],
+    return choice.Request(
+        labs=[(lab, choice.case_of(lab, values)) for lab in chosen_labs],
         sweep=sweep,
         caches=(COLD, HOT) if hot and cold else (HOT,) if hot else (COLD,),
         time_limit_s=fixed.pop("time_limit"),

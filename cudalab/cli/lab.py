@@ -273,7 +273,7 @@ def describe(
     remarks: list[str],
 ) -> None:
     """Write the document of --json: what ran where, on how many bytes, and each stage's time."""
-    from cudalab.bench.suite import shown_case
+    from cudalab.bench.choice import shown_case
     from cudalab.cli.documents import Ran, StageRow
     from cudalab.formats import write_all
     from cudalab.system.records import text
@@ -403,7 +403,7 @@ def generate(
     **options: Any,
 ) -> None:
     """Generate an input; a failure leaves no partial file."""
-    from cudalab.bench.suite import shown_case
+    from cudalab.bench.choice import shown_case
     from cudalab.cli.documents import Generated
     from cudalab.formats import write_all
     from cudalab.system.records import text
@@ -462,7 +462,7 @@ def verify_answer(
     **options: Any,
 ) -> None:
     """Print "correct" on stdout; a wrong answer is an error that says what is wrong."""
-    from cudalab.bench.suite import shown_case
+    from cudalab.bench.choice import shown_case
     from cudalab.cli.documents import Verified
     from cudalab.formats import InputStream
     from cudalab.verify import verify

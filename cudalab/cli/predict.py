@@ -187,7 +187,7 @@ def predict_sizes(
     beside: bool = False,
 ) -> list[Prediction]:
     """Predict the chosen variants at each size; beside a kernel file the lab's fastest, too."""
-    from cudalab.bench.suite import case_of, shown_case
+    from cudalab.bench.choice import case_of, shown_case
     from cudalab.output import live
     from cudalab.predict import gpus, growth, ladder
     from cudalab.predict.counts import Generated

@@ -151,7 +151,8 @@ class ProfileOptions:
 
 def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any]) -> int:
     """Count, print and write; `case_options` are the lab's own options."""
-    from cudalab.bench.suite import case_of, exit_code
+    from cudalab.bench.choice import case_of
+    from cudalab.bench.suite import exit_code
     from cudalab.formats import save
     from cudalab.microscope import compare, ncu
     from cudalab.microscope.document import document, to_json
@@ -220,7 +221,7 @@ def choose(
     lab: Lab, case: Case, kernel: Path | None, names: str | None, device: str
 ) -> tuple[list[Variant], list[str]]:
     """Choose the student's file, the named variants, or those with something to show."""
-    from cudalab.bench.suite import own_variant
+    from cudalab.bench.choice import own_variant
     from cudalab.labs import registry
 
     if kernel:
@@ -264,7 +265,7 @@ def showcase(lab: Lab, variants: list[Variant]) -> tuple[list[Variant], str]:
 def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
     """Profile every variant under the instrument."""
     from cudalab.backends.cpu.check import CheckDevice
-    from cudalab.bench import suite
+    from cudalab.bench import choice
     from cudalab.microscope import local_arrays
     from cudalab.microscope import profile as profiles
     from cudalab.predict import local_memory
@@ -275,7 +276,7 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
         device_name=processor_name(),
         banks=banks,
         lab=subject.lab.name,
-        case=suite.shown_case(subject.lab, subject.case),
+        case=choice.shown_case(subject.lab, subject.case),
         input=data.words,
         items=subject.lab.teaching.items(data.inputs, subject.case),
         flops=subject.lab.teaching.flops(data.inputs.params),

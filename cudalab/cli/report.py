@@ -34,8 +34,8 @@ from cudalab.cli.options import (
 from cudalab.errors import ExitCode, InputError, UsageError
 
 if TYPE_CHECKING:
+    from cudalab.bench.choice import Request
     from cudalab.bench.document import Document, Table
-    from cudalab.bench.suite import Request
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, Size
     from cudalab.output.grid import Grid
@@ -127,9 +127,8 @@ def report(
 
     Conclusions are left blank, under headings that ask for them.
     """
-    from cudalab.bench.document import load
+    from cudalab.bench.document import Merged, load, merged
     from cudalab.bench.report.content import Source
-    from cudalab.bench.report.merge import Merged, merged
     from cudalab.bench.report.pages import write
     from cudalab.predict.gpus import load as load_gpu
 
@@ -239,12 +238,11 @@ def requests(
     **case_options: Any,
 ) -> list[Request]:
     """The measurements for a report: all variants over n, and launch shapes at the last size."""
-    from cudalab.bench import suite
-    from cudalab.bench.report import shapes
+    from cudalab.bench import choice
 
-    case: Case = suite.case_of(lab, case_options)
-    sizes = sizes or shapes.default_sizes(lab, case, device)
-    over_n = suite.Request(
+    case: Case = choice.case_of(lab, case_options)
+    sizes = sizes or choice.default_sizes(lab, case, device)
+    over_n = choice.Request(
         labs=[(lab, case)],
         sizes=sizes,
         variants=variants,
@@ -255,12 +253,12 @@ def requests(
     )
     over_shapes = replace(over_n, sizes=sizes[-1:], baselines=())
     if sweep:
-        return [over_n, replace(over_shapes, sweep=suite.joined(sweep))]
-    if variants == suite.ALL:
-        swept = shapes.swept_variants(lab, case, device, features)
+        return [over_n, replace(over_shapes, sweep=choice.joined(sweep))]
+    if variants == choice.ALL:
+        swept = choice.swept_variants(lab, case, device, features)
     else:
-        swept = suite.named(lab, case, variants)
-    sweeps = [(variant.name, shapes.launch_shapes(variant)) for variant in swept]
+        swept = choice.named(lab, case, variants)
+    sweeps = [(variant.name, choice.launch_shapes(variant)) for variant in swept]
     return [
         over_n,
         *(replace(over_shapes, variants=name, sweep=sweep) for name, sweep in sweeps if sweep),

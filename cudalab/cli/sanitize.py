@@ -92,7 +92,7 @@ def sanitize(
     uninitialised memory, wrong masks, deadlocks, and results that depend on the order of blocks
     and threads.
     """
-    from cudalab.bench import suite
+    from cudalab.bench import choice
     from cudalab.labs import registry
     from cudalab.microscope import supervised
     from cudalab.microscope.remarks import of_findings
@@ -101,7 +101,7 @@ def sanitize(
     if variant and kernel:
         exclude("--variant", "--kernel")
     chosen_lab = labs.get(lab)
-    case = suite.case_of(chosen_lab, options)
+    case = choice.case_of(chosen_lab, options)
     if kernel:
         selected = registry.read_header(kernel, chosen_lab, str(kernel))
     elif variant:

@@ -15,7 +15,8 @@ from cudalab.backends.base import Device
 from cudalab.backends.meter import open_meter
 from cudalab.bench import candidates, measure, stats
 from cudalab.bench.document import device_text
-from cudalab.bench.measure import HOT, Entry, Judge, Plan, Row, Sampler, Status
+from cudalab.bench.measure import Entry, Judge, Sampler
+from cudalab.bench.measured import HOT, Plan, Row, Status
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.labs.inputs import Array, HostInputs, Size

@@ -15,7 +15,7 @@ from typing import Any
 from cudalab import labs
 from cudalab.backends.base import OnlyBuilds
 from cudalab.backends.cpu.check import CheckDevice
-from cudalab.bench.suite import shown_case
+from cudalab.bench.choice import shown_case
 from cudalab.checker.submit import confine, worker
 from cudalab.checker.submit.reports import OUT
 from cudalab.errors import CudalabError, KernelError, TimeLimitError

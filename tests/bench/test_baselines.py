@@ -20,7 +20,7 @@ from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.meter import open_meter
-from cudalab.bench import candidates, measure
+from cudalab.bench import candidates, measure, measured
 from cudalab.bench.baselines import NAMES, baselines, cub, through_cupy, why_not
 from cudalab.errors import (
     CudalabError,
@@ -356,7 +356,7 @@ class ScriptedMeter:
 
     def sample(self, candidate, cache, number):
         self.asked.append((candidate, cache, number))
-        return measure.Sample(number, self.times[candidate].pop(0))
+        return measured.Sample(number, self.times[candidate].pop(0))
 
 
 def test_the_faster_width_is_taken():
@@ -364,10 +364,10 @@ def test_the_faster_width_is_taken():
     meter = ScriptedMeter({"narrow": slow, "wide": fast})
     assert cub.faster(("narrow", "wide"), meter) == ("wide", 2)
     assert meter.asked[:4] == [
-        ("narrow", measure.COLD, -1),
-        ("wide", measure.COLD, -1),
-        ("narrow", measure.COLD, 0),
-        ("wide", measure.COLD, 0),
+        ("narrow", measured.COLD, -1),
+        ("wide", measured.COLD, -1),
+        ("narrow", measured.COLD, 0),
+        ("wide", measured.COLD, 0),
     ]
     assert not any(meter.times.values())
 
@@ -648,7 +648,7 @@ def test_libraries_use_the_device_s_memory_and_stream(device, tmp_path):
     judge = measure.Judge(lab, made.inputs, case, device, made.buffers)
     for candidate in found(lab, case, device, made, "cupy", "cub"):
         candidate.poison()
-        assert sampler.sample(candidate, measure.COLD, 0).ms > 0
+        assert sampler.sample(candidate, measured.COLD, 0).ms > 0
         assert not candidate.reads_back
         assert judge.mistake(candidate) is None
 

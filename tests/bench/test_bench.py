@@ -21,19 +21,9 @@ from hypothesis import strategies as st
 from cudalab import labs
 from cudalab.backends.base import DeviceInfo
 from cudalab.backends.facts import GPU
-from cudalab.bench import bounds, measure, stats, suite
-from cudalab.bench.measure import (
-    COLD,
-    HOT,
-    Candidate,
-    Entry,
-    Judge,
-    Plan,
-    Row,
-    Sample,
-    Sampler,
-    Status,
-)
+from cudalab.bench import choice, measure, measured, stats
+from cudalab.bench.measure import Candidate, Entry, Judge, Sampler
+from cudalab.bench.measured import COLD, HOT, Plan, Row, Sample, Status
 from cudalab.errors import CudalabError, KernelError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
@@ -245,7 +235,7 @@ def device():
     return ScriptedDevice()
 
 
-def measured(device, *scripts, plan=None, caches=(COLD,), bound=None):
+def rows_of(device, *scripts, plan=None, caches=(COLD,), bound=None):
     entries = [
         Entry(Row(script.candidate.name, cache=cache, bound=bound), script.candidate)
         for script in scripts
@@ -294,7 +284,7 @@ def test_a_hold_that_expires_is_tried_again(device):
     """Another process kept the host from its work: that says nothing of the candidate."""
     device.expiring = measure.HOLD_TRIES - 1
     script = Script(device, "a", [7.0] * measure.HOLD_TRIES + [3.0])
-    (row,) = measured(device, script)
+    (row,) = rows_of(device, script)
     assert device.log.count("hold") >= measure.HOLD_TRIES - 1 + len(row.samples)
     assert list(row.valid_samples().values()) == pytest.approx([3.0] * len(row.samples))
     assert row.notes == []
@@ -304,7 +294,7 @@ def test_a_hold_that_expires_is_tried_again(device):
 def test_what_outlasts_every_hold_is_held_no_more(device):
     device.expiring = 1000
     script = Script(device, "a", [3.0])
-    (row,) = measured(device, script)
+    (row,) = rows_of(device, script)
     assert device.log.count("hold") == measure.HOLD_TRIES
     assert row.clock == "device"
     assert row.notes == [measure.NOT_HELD]
@@ -312,7 +302,7 @@ def test_what_outlasts_every_hold_is_held_no_more(device):
 
 
 def test_samples_are_taken_in_turn(device):
-    measured(device, Script(device, "a", [1.0]), Script(device, "b", [2.0]))
+    rows_of(device, Script(device, "a", [1.0]), Script(device, "b", [2.0]))
     runs = [entry for entry in device.log if entry in "ab"]
     assert runs[:2] == ["a", "b"]  # the first check
     assert runs[2:-2] == ["a", "b"] * measure.ENOUGH_SAMPLES
@@ -320,7 +310,7 @@ def test_samples_are_taken_in_turn(device):
 
 
 def test_steady_samples_stop_when_enough_are_wanted(device):
-    (row,) = measured(device, Script(device, "a", [1.0]))
+    (row,) = rows_of(device, Script(device, "a", [1.0]))
     assert row.status is Status.OK
     assert [sample.ms for sample in row.samples] == [1.0] * measure.ENOUGH_SAMPLES
     assert [sample.round for sample in row.samples] == list(range(measure.ENOUGH_SAMPLES))
@@ -328,25 +318,25 @@ def test_steady_samples_stop_when_enough_are_wanted(device):
 
 def test_noisy_samples_go_on_until_the_time_is_spent(device):
     noisy = Script(device, "a", [9.0, *[7.0, 14.0] * 500])  # 8 and 15 ms with the flush
-    (row,) = measured(device, noisy, plan=Plan(1.0))
+    (row,) = rows_of(device, noisy, plan=Plan(1.0))
     assert len(row.samples) == 88  # 43 pairs are 989 ms, and one sample more 997
     assert row.warnings == ["noisy: a longer --time-limit takes more samples"]
 
 
 def test_every_row_has_five_samples_whatever_they_cost(device):
     slow, fast = Script(device, "slow", [5000.0]), Script(device, "fast", [1.0])
-    rows = measured(device, slow, fast, plan=Plan(0.2))
+    rows = rows_of(device, slow, fast, plan=Plan(0.2))
     assert [len(row.samples) for row in rows] == [5, measure.ENOUGH_SAMPLES]
 
 
 def test_a_slow_row_does_not_spend_the_time_of_the_others(device):
     slow, fast = Script(device, "slow", [39.0]), Script(device, "fast", [*[4.0, 8.0] * 999])
-    rows = measured(device, slow, fast, plan=Plan(1.0))
+    rows = rows_of(device, slow, fast, plan=Plan(1.0))
     assert [len(row.samples) for row in rows] == [13, 72]  # half a second each
 
 
 def test_the_output_is_poisoned_before_both_checks(device):
-    measured(device, Script(device, "a", [1.0]))
+    rows_of(device, Script(device, "a", [1.0]))
     assert device.log[:2] == ["poison", "a"]
     last = len(device.log) - 1 - device.log[::-1].index("poison")
     assert device.log[last:] == ["poison", "hold", "flush", "start", "a", "stop", "release"]
@@ -354,7 +344,7 @@ def test_the_output_is_poisoned_before_both_checks(device):
 
 def test_a_wrong_answer_is_never_timed(device):
     wrong = np.array([44], np.int32)
-    row, other = measured(
+    row, other = rows_of(
         device, Script(device, "a", [1.0], answers=[wrong]), Script(device, "b", [1.0])
     )
     assert (row.status, row.samples, row.exit_code) == (Status.WRONG, [], 3)
@@ -363,13 +353,13 @@ def test_a_wrong_answer_is_never_timed(device):
 
 
 def test_a_kernel_that_does_nothing_is_wrong(device):
-    (row,) = measured(device, Script(device, "a", [1.0], answers=[None]))
+    (row,) = rows_of(device, Script(device, "a", [1.0], answers=[None]))
     assert (row.status, row.reason) == (Status.WRONG, "the output was not written")
 
 
 def test_an_answer_that_goes_wrong_while_timing_has_no_time(device):
     answers = [ANSWER, *[None] * 1000]
-    (row,) = measured(device, Script(device, "a", [1.0], answers=answers))
+    (row,) = rows_of(device, Script(device, "a", [1.0], answers=answers))
     assert (row.status, row.samples) == (Status.WRONG, [])
     assert row.reason == "after timing: the output was not written"
 
@@ -440,7 +430,7 @@ def test_an_input_changed_by_nobody_knows_whom_spoils_all(device):
 def test_a_failure_ends_its_row_only(device):
     crash = Script(device, "a", [1.0], answers=[ANSWER, ANSWER, KernelError("stopped")])
     refusal = Script(device, "b", [1.0], answers=[CudalabError("A is singular")])
-    rows = measured(device, crash, refusal, Script(device, "c", [1.0]))
+    rows = rows_of(device, crash, refusal, Script(device, "c", [1.0]))
     assert [(row.status, row.reason, row.exit_code) for row in rows] == [
         (Status.FAILED, "stopped", 1),
         (Status.SKIPPED, "A is singular", 0),
@@ -451,7 +441,7 @@ def test_a_failure_ends_its_row_only(device):
 def test_the_same_bytes_are_compared_once(device, monkeypatch):
     compared = []
     monkeypatch.setattr(type(LAB), "compare", lambda *args: compared.append(args))
-    measured(device, Script(device, "a", [1.0]), Script(device, "b", [1.0]))
+    rows_of(device, Script(device, "a", [1.0]), Script(device, "b", [1.0]))
     assert len(compared) == 1
 
 
@@ -460,7 +450,7 @@ def test_the_same_bytes_are_compared_once(device, monkeypatch):
 
 def test_throttled_samples_are_discarded():
     device = ScriptedDevice([1800.0] * 3 + [900.0] + [1800.0] * 1000)
-    (row,) = measured(device, Script(device, "a", [1.0, 1.0, 1.0, 1.0, 2.0, 1.0]))
+    (row,) = rows_of(device, Script(device, "a", [1.0, 1.0, 1.0, 1.0, 2.0, 1.0]))
     assert row.discarded == [3]
     assert len(row.valid_samples()) == measure.ENOUGH_SAMPLES - 1
     assert set(row.valid_samples().values()) == {1.0}
@@ -471,7 +461,7 @@ def test_throttled_samples_are_discarded():
 
 def test_never_are_all_samples_discarded():
     device = ScriptedDevice([2000.0] + [900.0] * 1000)
-    (row,) = measured(device, Script(device, "a", [1.0]))
+    (row,) = rows_of(device, Script(device, "a", [1.0]))
     assert row.discarded == []
     assert row.status is Status.OK
     assert row.warnings[0].endswith("none is discarded, too few would be left")
@@ -487,12 +477,12 @@ def test_the_best_clock_is_that_of_the_session():
 
 def finished(samples, plan=None, **options):
     row = Row("a", samples=[Sample(i, ms) for i, ms in enumerate(samples)], **options)
-    measure.finish(row, 0.0, plan or Plan())
+    measured.finish(row, 0.0, plan or Plan())
     return row
 
 
 def test_an_impossible_time_is_invalid():
-    bound = bounds.Bound(1.0, "1,000 bytes at the memory's peak of 1 MB/s")
+    bound = measured.Bound(1.0, "1,000 bytes at the memory's peak of 1 MB/s")
     row = finished([0.5] * 9, bound=bound)
     assert row.status is Status.INVALID
     assert row.exit_code == 3
@@ -548,54 +538,54 @@ H100 = DeviceInfo(
 
 
 def test_cold_input_beyond_l2_comes_from_memory():
-    peaks = bounds.peaks(H100)
+    peaks = measured.peaks(H100)
     n = 1 << 28
-    found = bounds.bound(Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False)
+    found = measured.bound(Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False)
     assert found.ms == pytest.approx(4 * n / 3352e6)
     assert found.reason == "1,073,741,824 bytes at the memory's peak of 3,352 GB/s"
 
 
 def test_hot_input_may_come_from_l2_in_part():
-    peaks = bounds.peaks(H100)
+    peaks = measured.peaks(H100)
     n = 1 << 28
-    hot = bounds.bound(Work(n, 4 * n, 4), 0, peaks, hot=True, tensor_cores=False)
+    hot = measured.bound(Work(n, 4 * n, 4), 0, peaks, hot=True, tensor_cores=False)
     assert hot.ms == pytest.approx((4 * n - 50 * 2**20) / 3352e6)
 
 
 def test_input_that_fits_l2_may_come_from_there():
-    peaks = bounds.peaks(H100)
+    peaks = measured.peaks(H100)
     small = Work(1 << 20, 4 << 20, 4 << 20)
-    found = bounds.bound(small, 0, peaks, hot=False, tensor_cores=False)
+    found = measured.bound(small, 0, peaks, hot=False, tensor_cores=False)
     assert found.ms == pytest.approx((8 << 20) / (128 * 132 * 1980e6) * 1e3)
 
 
 def test_operations_are_bound_by_the_units_they_use():
-    peaks = bounds.peaks(H100)
+    peaks = measured.peaks(H100)
     assert peaks.flops == pytest.approx(2 * 128 * 132 * 1980e6)
     product = Work(4096**2, 2 * 4 * 4096**2, 4 * 4096**2, 2 * 4096**3)
-    plain = bounds.bound(product, product.flops, peaks, hot=False, tensor_cores=False)
-    tensor = bounds.bound(product, product.flops, peaks, hot=False, tensor_cores=True)
+    plain = measured.bound(product, product.flops, peaks, hot=False, tensor_cores=False)
+    tensor = measured.bound(product, product.flops, peaks, hot=False, tensor_cores=True)
     assert plain.ms == pytest.approx(1e3 * 2 * 4096**3 / peaks.flops)
     assert "units for float32" in plain.reason
     assert tensor.ms < plain.ms / 10
 
 
 def test_a_driver_that_tells_no_bandwidth_gives_no_bound_from_it():
-    peaks = bounds.peaks(replace(H100, dram_gbs=0.0))
+    peaks = measured.peaks(replace(H100, dram_gbs=0.0))
     big = Work(1 << 28, 1 << 30, 4)
-    assert "L2" in bounds.bound(big, 0, peaks, hot=False, tensor_cores=False).reason
+    assert "L2" in measured.bound(big, 0, peaks, hot=False, tensor_cores=False).reason
 
 
 def test_the_fastest_that_was_measured_on_an_h100_is_possible():
     # docs of the device: CUB reduces 2^28 int32 in 359 µs, copies run at 3007 GB/s.
-    peaks = bounds.peaks(H100)
+    peaks = measured.peaks(H100)
     n = 1 << 28
-    assert bounds.bound(Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False).ms < 0.359
+    assert measured.bound(Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False).ms < 0.359
     # a product of order 4096 at 134 TFLOP/s on tensor cores, 53 TFLOP/s without
     order = 4096
     product = Work(order**2, 8 * order**2, 4 * order**2, 2 * order**3)
     for rate, tensor in ((53e12, False), (134e12, True)):
-        least = bounds.bound(product, product.flops, peaks, hot=False, tensor_cores=tensor)
+        least = measured.bound(product, product.flops, peaks, hot=False, tensor_cores=tensor)
         assert least.ms < 1e3 * product.flops / rate
 
 
@@ -634,7 +624,7 @@ def names(found):
 
 
 def test_all_means_all_that_compute_the_case(device):
-    chosen, notes = suite.choose(LAB, CASE, "all", device)
+    chosen, notes = choice.choose(LAB, CASE, "all", device)
     assert names(chosen) == [v.name for v in registry.variants(LAB) if v.computes(CASE)]
     assert [v.name for v in registry.variants(LAB) if v.applies.get("along") == ("cols",)] == [
         *("cols_global", "cols_shared", "cols_strips"),
@@ -644,25 +634,25 @@ def test_all_means_all_that_compute_the_case(device):
 
 def test_what_the_device_lacks_is_left_out_with_the_reason(device):
     device.features = frozenset()
-    _, notes = suite.choose(LAB, CASE, "all", device)
+    _, notes = choice.choose(LAB, CASE, "all", device)
     assert not any("requires" in note for note in notes)
     needy = replace(registry.find(LAB, "single_pass"), requires=("clusters",))
-    assert suite.left_out(needy, CASE, device) == (
+    assert choice.left_out(needy, CASE, device) == (
         "requires clusters, which this cuda device lacks"
     )
 
 
 def test_without_variants_the_ends_of_the_ladder(device):
-    chosen, notes = suite.choose(LAB, CASE, None, device)
-    everything = suite.choose(LAB, CASE, "all", device)[0]
+    chosen, notes = choice.choose(LAB, CASE, None, device)
+    everything = choice.choose(LAB, CASE, "all", device)[0]
     assert names(chosen) == [everything[0].name, registry.default(LAB, CASE, "cuda").name]
     assert notes == [f"{len(everything) - 2} more with --variants all"]
 
 
 def test_a_named_variant_must_compute_the_case(device):
     with pytest.raises(UsageError, match="does not compute"):
-        suite.choose(LAB, CASE, "rows_warp", device)
-    assert names(suite.choose(LAB, CASE, "serial,sequential", device)[0]) == [
+        choice.choose(LAB, CASE, "rows_warp", device)
+    assert names(choice.choose(LAB, CASE, "serial,sequential", device)[0]) == [
         "sequential",
         "serial",
     ]
@@ -674,27 +664,27 @@ def test_a_sweep_is_over_all_combinations():
         "THREADS_PER_BLOCK": ["32", "64"],
         "ITEMS_PER_BLOCK": ["2*THREADS_PER_BLOCK"],
     }
-    found = suite.combinations(variant, sweep)
+    found = choice.combinations(variant, sweep)
     assert [v.defines for v in found] == [
         {"THREADS_PER_BLOCK": 32, "ITEMS_PER_BLOCK": 64},
         {"THREADS_PER_BLOCK": 64, "ITEMS_PER_BLOCK": 128},
     ]
     assert found[0].name == "first_add_on_load[THREADS_PER_BLOCK=32 ITEMS_PER_BLOCK=64]"
     sweep["ITEMS_PER_BLOCK"] = ["~THREADS_PER_BLOCK"]
-    assert [v.defines["ITEMS_PER_BLOCK"] for v in suite.combinations(variant, sweep)] == [64, 128]
-    assert suite.free_defines(sweep) == ["THREADS_PER_BLOCK"]
+    assert [v.defines["ITEMS_PER_BLOCK"] for v in choice.combinations(variant, sweep)] == [64, 128]
+    assert choice.free_defines(sweep) == ["THREADS_PER_BLOCK"]
 
 
 @pytest.mark.parametrize("value", ["many", "2*LANES", "~LANES", "THREADS_PER_BLOCK+1"])
 def test_a_sweep_value_that_means_nothing(value):
     with pytest.raises(UsageError, match="--sweep ITEMS_PER_BLOCK"):
-        suite.combinations(registry.find(LAB, "sequential"), {"ITEMS_PER_BLOCK": [value]})
+        choice.combinations(registry.find(LAB, "sequential"), {"ITEMS_PER_BLOCK": [value]})
 
 
 def test_a_sweep_of_too_many():
     values = [str(i) for i in range(1001)]
     with pytest.raises(UsageError, match="too many"):
-        suite.combinations(registry.find(LAB, "sequential"), {"THREADS_PER_BLOCK": values})
+        choice.combinations(registry.find(LAB, "sequential"), {"THREADS_PER_BLOCK": values})
 
 
 # One at a time ------------------------------------------------------------------------------------

@@ -19,11 +19,10 @@ import pytest
 from command import cudalab
 
 from cudalab.backends.base import DeviceInfo
-from cudalab.bench import bounds, comparison, files, grids, nvbench, results, sweeps
+from cudalab.bench import comparison, files, grids, measured, nvbench, results, sweeps
 from cudalab.bench import document as documents
-from cudalab.bench import measure as bench
 from cudalab.bench.baselines import on_host
-from cudalab.bench.measure import Row, Sample, Status
+from cudalab.bench.measured import Row, Sample, Status
 from cudalab.cli import bench as cli_bench
 from cudalab.cli import options as cli_options
 from cudalab.cli.app import cli
@@ -39,7 +38,7 @@ CEILING = documents.Ceiling(gb_per_s=100.0, gflop_per_s=1000.0)
 
 def row(name, samples, **options):
     found = Row(name, samples=[Sample(i, ms, 1800.0) for i, ms in enumerate(samples)], **options)
-    bench.finish(found, 1800.0, bench.Plan())
+    measured.finish(found, 1800.0, measured.Plan())
     return found
 
 
@@ -135,7 +134,7 @@ OBJECTS = {
     "end_to_end": documents.EndToEnd,
     "row": documents.Row,
     "statistics": documents.Statistics,
-    "bound": bounds.Bound,
+    "bound": measured.Bound,
     "ratio": documents.Speedup,
 }
 
@@ -654,14 +653,14 @@ def test_nothing_is_decided_without_samples():
     """As for a document of docs/results, which has statistics only."""
     kept = document(table([row(name, [1.0] * 9) for name in "ab"]))
     stored = copy.deepcopy(kept)
-    (measured,) = stored.tables
-    measured.rows = [replace(one, rounds=[], samples_ms=[]) for one in measured.rows]
+    (known,) = stored.tables
+    known.rows = [replace(one, rounds=[], samples_ms=[]) for one in known.rows]
     compared = comparison.compare(stored, kept)
     assert [one.verdict for one in compared.verdicts] == [comparison.NO_SAMPLES] * 2
     assert compared.regressions == 0
     assert compared.notes == ["not judged: 2 rows have statistics only, without samples"]
     assert comparison.compare(kept, kept).notes == []
-    shown = grids.grid(measured, environment())
+    shown = grids.grid(known, environment())
     assert shown.rows == grids.grid(kept.tables[0], environment()).rows
     assert not any("winner" in note for note in shown.notes)
 

@@ -17,6 +17,7 @@ from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.bench import measure as bench
+from cudalab.bench import measured
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
 from cudalab.checker.sandbox import sandbox
@@ -199,8 +200,8 @@ def test_each_sample_on_a_gpu_has_an_input_of_its_own(served, monkeypatch):
 
     def sample(_, candidate, cache, number):
         candidate.run()
-        assert cache == bench.COLD
-        return bench.Sample(number, 0.125)
+        assert cache == measured.COLD
+        return measured.Sample(number, 0.125)
 
     monkeypatch.setattr(bench.Sampler, "sample", sample)
     ours = served("cudalab/checker/cheats/remembers_many.cu")

@@ -16,17 +16,17 @@ from traced import profiled
 
 from cudalab import labs
 from cudalab.backends.cpu.meter import CpuMeter
+from cudalab.bench import choice
 from cudalab.bench.charts import intensities, rooflines
-from cudalab.bench.document import as_json, load
-from cudalab.bench.report import blocks as report
-from cudalab.bench.report import content, pages, samples, shapes
-from cudalab.bench.report.merge import Merged, merged
+from cudalab.bench.document import Merged, as_json, load, merged
+from cudalab.bench.report import content, pages
 from cudalab.cli import report as cli_report
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.microscope.document import document as profile_document
 from cudalab.microscope.document import to_json
 from cudalab.output import charts
+from cudalab.output.grid import Grid
 
 REDUCE = labs.get("reduce")
 
@@ -63,7 +63,7 @@ def source(document, **changed):
 
 
 def headings(blocks, level):
-    return [b.text for b in blocks if isinstance(b, report.Heading) and b.level == level]
+    return [b.text for b in blocks if isinstance(b, content.Heading) and b.level == level]
 
 
 def section(blocks, title):
@@ -72,14 +72,14 @@ def section(blocks, title):
     level = blocks[start].level
     found = []
     for block in blocks[start + 1 :]:
-        if isinstance(block, report.Heading) and block.level <= level:
+        if isinstance(block, content.Heading) and block.level <= level:
             break
         found.append(block)
     return found
 
 
 def tables_of(blocks):
-    return [block for block in blocks if isinstance(block, report.Table)]
+    return [block for block in blocks if isinstance(block, Grid)]
 
 
 # Content -----------------------------------------------------------------------------------------
@@ -101,20 +101,16 @@ def test_sections():
 
 def test_the_device_s_table():
     device, software = section(built(), "Hardware and software")
-    assert ["multiprocessors", "4"] in device.grid.rows
-    assert ["copy, memory to memory, measured (GB/s)", "100.0"] in device.grid.rows
-    assert ["cudalab", "1"] in software.grid.rows
+    assert ["multiprocessors", "4"] in device.rows
+    assert ["copy, memory to memory, measured (GB/s)", "100.0"] in device.rows
+    assert ["cudalab", "1"] in software.rows
 
 
 def test_emulated_times_are_labelled():
     blocks = built(measured(device="cpu", name="Test CPU"))
     said, *_ = section(blocks, "Hardware and software")
-    assert "say nothing about a GPU" in said.text
-    assert all(
-        "emulated" in b.grid.title
-        for b in section(blocks, "Results")
-        if isinstance(b, report.Table)
-    )
+    assert "say nothing about a GPU" in said
+    assert all("emulated" in b.title for b in section(blocks, "Results") if isinstance(b, Grid))
 
 
 def test_the_method_is_the_variants_own_comment():
@@ -128,17 +124,17 @@ def test_the_method_is_the_variants_own_comment():
     path = registry.find(REDUCE, "first_add_on_load").path
     comment = content.description(path.read_text(encoding="utf-8"))
     first = section(blocks, "first_add_on_load")
-    assert first[0].text == "what first_add_on_load does."
+    assert first[0] == "what first_add_on_load does."
     said, _, for_programmers = " ".join(comment.split()).partition(" Macros from outside: ")
     assert "T (element type)" in for_programmers
-    assert " ".join(b.text for b in first[1:-1]) == said
-    assert first[-1].text == "Compiled with THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 512."
+    assert " ".join(first[1:-1]) == said
+    assert first[-1] == "Compiled with THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 512."
 
 
 def test_a_student_s_kernel_is_for_the_student_to_describe():
     said, blank = section(built(), "my.cu")
-    assert isinstance(said, report.Text)
-    assert isinstance(blank, report.Blank)
+    assert isinstance(said, str)
+    assert isinstance(blank, content.Blank)
 
 
 @pytest.mark.parametrize("name", labs.names())
@@ -161,9 +157,9 @@ def test_description():
 def test_indented_lines_stay_as_they_are():
     blocks = content._paragraphs("One\ntwo.\n\n  a = b\n  c = d\n\nThree.")
     assert blocks == [
-        report.Text("One two."),
-        report.Code("  a = b\n  c = d"),
-        report.Text("Three."),
+        "One two.",
+        content.Code("  a = b\n  c = d"),
+        "Three.",
     ]
 
 
@@ -177,11 +173,11 @@ def test_indented_lines_stay_as_they_are():
 )
 def test_how_times_were_taken(caches, said):
     (text,) = section(built(measured(caches=caches)), "How times were taken")
-    assert said in text.text
+    assert said in text
 
 
 def test_tables_of_each_size_and_over_n():
-    titles = [b.grid.title for b in tables_of(section(built(), "Results"))]
+    titles = [b.title for b in tables_of(section(built(), "Results"))]
     assert len(titles) == 3
     assert "n = 1,024" in titles[0]
     assert "n = 4,096" in titles[1]
@@ -191,8 +187,8 @@ def test_tables_of_each_size_and_over_n():
 def test_launch_shapes_have_a_section_of_their_own():
     both = merged([measured(), swept()], "reduce")
     (shapes,) = tables_of(section(built(both), "Launch shapes"))
-    assert [column.title for column in shapes.grid.columns] == ["variant", "32", "64", "128"]
-    assert "1.000 *" in shapes.grid.rows[0]
+    assert [column.title for column in shapes.columns] == ["variant", "32", "64", "128"]
+    assert "1.000 *" in shapes.rows[0]
     assert "Which launch shape is best, and why?" in headings(built(both), 3)
     assert "Launch shapes" not in headings(built(), 2)
 
@@ -213,21 +209,21 @@ def test_questions_follow_what_was_measured():
     assert len(one) == 3
     blocks = built()
     conclusions = section(blocks, "Conclusions")
-    assert [type(b) for b in conclusions] == [report.Heading, report.Blank] * 6
+    assert [type(b) for b in conclusions] == [content.Heading, content.Blank] * 6
 
 
 def test_a_profile_where_there_is_one():
     assert "Profile" not in headings(built(), 2)
     (profile,) = section(built(profile="loads 12\nstores 3\n"), "Profile")
-    assert profile == report.Code("loads 12\nstores 3")
+    assert profile == content.Code("loads 12\nstores 3")
 
 
 def test_a_profile_as_json_becomes_a_table():
     found = json.dumps(to_json(profile_document(profiled())))
     grid, said = section(built(profile=found), "Profile")
-    assert isinstance(grid, report.Table)
-    assert grid.grid.rows[0][:2] == ["interleaved_strided", "reduce_blocks"]
-    assert said.text.startswith("interleaved_strided: bank conflicts: yes, up to 8-way")
+    assert isinstance(grid, Grid)
+    assert grid.rows[0][:2] == ["interleaved_strided", "reduce_blocks"]
+    assert said.startswith("interleaved_strided: bank conflicts: yes, up to 8-way")
 
 
 def counts(**changed):
@@ -240,7 +236,7 @@ def counts(**changed):
 
 def test_a_roofline_at_the_minimum_work():
     picture, *said, commands = section(built(), "Roofline")
-    chart = picture.chart
+    chart = picture
     assert (chart.x_label, chart.y_label) == (
         "elements per byte of the minimum work",
         "10⁹ elements/s",
@@ -251,7 +247,7 @@ def test_a_roofline_at_the_minimum_work():
     assert {point.x for point in chart.points} == {4096 / 16_388}
     assert chart.points[0].y == pytest.approx(4096 / 16e-3 / 1e9)
     assert chart.roof == charts.Roof(100, None, ("measured copy, 100 GB/s",))
-    assert "those of the minimum work" in said[-1].text
+    assert "those of the minimum work" in said[-1]
     assert "cudalab profile reduce --variants all --json" in commands.text
 
 
@@ -268,9 +264,9 @@ def test_a_roofline_with_the_bytes_of_a_profile():
     # 64 of 4096 blocks were traced: 576 requests of 32 lanes and 4 bytes.
     assert requested == {"sequential": 576 * 32 * 4 * 64}
     blocks = section(built(profile=json.dumps(to_json(found))), "Roofline")
-    (point,) = blocks[0].chart.points
+    (point,) = blocks[0].points
     assert (point.label, point.x) == ("sequential", 1000 / requested["sequential"])
-    assert "Not profiled: first_add_on_load, my.cu, numpy." in blocks[-1].text
+    assert "Not profiled: first_add_on_load, my.cu, numpy." in blocks[-1]
 
 
 def test_a_roofline_of_operations_has_a_flat_part():
@@ -292,7 +288,7 @@ def test_a_profile_of_something_else_tells_no_bytes(changed):
 
 def test_json_of_something_else_is_text():
     (code,) = section(built(profile='{"schema": "else"}'), "Profile")
-    assert code == report.Code('{"schema": "else"}')
+    assert code == content.Code('{"schema": "else"}')
 
 
 def test_nothing_to_report():
@@ -323,15 +319,15 @@ def test_a_sample_s_answer_is_right(name, given):
     made = dataclasses.replace(
         table([row("any", 1.0)], lab=name, **stored), dist=lab.distributions[0]
     )
-    _, said, given_code, answered, answer_code = samples.samples(lab, made)
-    size = int(re.search(r"An input of (\d+) bytes", said.text)[1])
+    _, said, given_code, answered, answer_code = content.samples(lab, made)
+    size = int(re.search(r"An input of (\d+) bytes", said)[1])
     assert size <= 200
     stream = undumped(given_code.text)
-    assert len(stream) == min(size, samples.SHOWN_BYTES)
-    answer_size = int(re.search(r"answer, (\d+) bytes", answered.text)[1])
+    assert len(stream) == min(size, content.SHOWN_BYTES)
+    answer_size = int(re.search(r"answer, (\d+) bytes", answered)[1])
     answer = undumped(answer_code.text)
     if len(stream) == size and len(answer) == answer_size:
-        inputs = samples.read_back(lab, case, stream)
+        inputs = content.read_back(lab, case, stream)
         dtype = next(iter(inputs.arrays.values())).dtype if name != "histogram" else np.uint32
         assert lab.compare(np.frombuffer(answer, dtype), inputs, case) is None
 
@@ -342,19 +338,19 @@ def undumped(text):
 
 
 def test_dump():
-    assert samples.dump(bytes(range(18))) == (
+    assert content.dump(bytes(range(18))) == (
         "0000  00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f\n0010  10 11"
     )
-    assert samples.dump(bytes(100)).splitlines()[-1] == "...   36 more"
-    assert samples.dump(b"") == ""
+    assert content.dump(bytes(100)).splitlines()[-1] == "...   36 more"
+    assert content.dump(b"") == ""
 
 
 def test_shown():
-    assert samples.shown(np.array([1, 2])) == "[1, 2]"
+    assert content.shown(np.array([1, 2])) == "[1, 2]"
     counts = np.zeros(256, np.uint32)
     counts[[3, 200]] = 5, 7
-    assert samples.shown(counts) == "[3] = 5, [200] = 7; the others of 256 are 0"
-    assert "..." in samples.shown(np.arange(100))
+    assert content.shown(counts) == "[3] = 5, [200] = 7; the others of 256 are 0"
+    assert "..." in content.shown(np.arange(100))
 
 
 # Files -------------------------------------------------------------------------------------------
@@ -416,7 +412,7 @@ def test_html_needs_nothing_else():
     links = [a for tag, a in page.attributes if {"src", "href"} & a.keys()]
     assert links == []
     blanks = [a for _, a in page.attributes if a.get("class") == "blank"]
-    assert len(blanks) == sum(isinstance(block, report.Blank) for block in blocks)
+    assert len(blanks) == sum(isinstance(block, content.Blank) for block in blocks)
     assert all(blank["contenteditable"] == "true" for blank in blanks)
     cells = [
         a for tag, a in page.attributes if tag == "td" and a.get("class", "").split()[:1] == ["r"]
@@ -430,7 +426,7 @@ def test_html_carries_its_pictures(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     page = Page(path.read_text(encoding="utf-8"))
     pictures = [a["aria-label"] for tag, a in page.attributes if tag == "svg"]
-    assert pictures == [b.chart.title for b in built() if isinstance(b, report.Picture)]
+    assert pictures == [b.title for b in built() if isinstance(b, charts.Chart)]
     assert len(pictures) == 3
 
 
@@ -482,8 +478,8 @@ def one_run(cache, **changed):
 def test_files_of_cold_and_hot_caches():
     blocks = built(merged([one_run("cold"), one_run("hot")], "reduce"))
     (text,) = section(blocks, "How times were taken")
-    assert "Cold: the caches were flushed before each sample; hot:" in text.text
-    *_, over_n = [b.grid for b in tables_of(section(blocks, "Results"))]
+    assert "Cold: the caches were flushed before each sample; hot:" in text
+    *_, over_n = tables_of(section(blocks, "Results"))
     assert over_n.title.endswith("; cold and hot cache")
     assert [c.title for c in over_n.columns] == ["variant", "1,024 (cold)", "1,024 (hot)"]
     assert over_n.rows == [["sequential", "2.000", "2.000"], ["first_add_on_load", *["1.000"] * 2]]
@@ -495,7 +491,7 @@ def test_what_differs_between_the_files_is_said_at_their_tables():
     other = one_run("cold", date="2026-02-01T12:00:00+00:00", copy_gb_per_s=90.0)
     other.conditions = dataclasses.replace(other.conditions, seed=7)
     blocks = built(merged([one, other], "reduce"))
-    first, second, _ = [b.grid for b in tables_of(section(blocks, "Results"))]
+    first, second, _ = tables_of(section(blocks, "Results"))
     copy = "copy, memory to memory, measured (GB/s)"
     assert first.notes[-1] == (
         f"the run of this table: {copy}: 100.0; commit: 1111111; "
@@ -505,7 +501,7 @@ def test_what_differs_between_the_files_is_said_at_their_tables():
         f"the run of this table: {copy}: 90.0; commit: unknown; "
         "measured on: 2026-02-01T12:00:00+00:00; seed: 7"
     )
-    device, software = [b.grid for b in section(blocks, "Hardware and software")]
+    device, software = section(blocks, "Hardware and software")
     assert [copy, "differs: each table says it"] in device.rows
     assert ["commit", "differs: each table says it"] in software.rows
     assert ["cudalab", "1"] in software.rows
@@ -526,17 +522,17 @@ def test_files_that_do_not_differ_need_no_notes():
 )
 def test_default_sizes(lab, given, device, sizes):
     lab = labs.get(lab)
-    assert shapes.default_sizes(lab, lab.complete(given), device) == sizes
+    assert choice.default_sizes(lab, lab.complete(given), device) == sizes
 
 
 def test_launch_shapes_keep_the_proportion():
     variant = registry.find(REDUCE, "first_add_on_load")
-    assert shapes.launch_shapes(variant) == {
+    assert choice.launch_shapes(variant) == {
         "THREADS_PER_BLOCK": ["32", "64", "128", "256", "512", "1024"],
         "ITEMS_PER_BLOCK": ["2*THREADS_PER_BLOCK"],
     }
     tiled = registry.find(labs.get("matmul"), "naive")
-    assert shapes.launch_shapes(tiled) == {"TILE": ["8", "16", "32"]}
+    assert choice.launch_shapes(tiled) == {"TILE": ["8", "16", "32"]}
 
 
 @pytest.mark.parametrize(
@@ -555,7 +551,7 @@ def test_launch_shapes_keep_the_proportion():
 )
 def test_which_launch_shapes_can_be_changed(defines, swept):
     usual = registry.find(REDUCE, "first_add_on_load")
-    found = shapes.launch_shapes(dataclasses.replace(usual, defines=defines))
+    found = choice.launch_shapes(dataclasses.replace(usual, defines=defines))
     assert (list(found) if found else None) == swept
 
 
@@ -565,9 +561,9 @@ def test_every_lab_sweeps_something(name, device):
     lab = labs.get(name)
     case = lab.complete({})
     features = frozenset({"sm_75", "sm_80", "sm_90", "sm_90a"})
-    found = shapes.swept_variants(lab, case, device, features)
+    found = choice.swept_variants(lab, case, device, features)
     assert 1 <= len(found) <= 2
-    assert all(shapes.launch_shapes(variant) for variant in found)
+    assert all(choice.launch_shapes(variant) for variant in found)
 
 
 def invoke(*args):

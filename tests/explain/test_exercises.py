@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cudalab import labs
-from cudalab.bench.measure import Plan
+from cudalab.bench.measured import Plan
 from cudalab.cli.app import cli
 from cudalab.errors import ExitCode, UsageError
 from cudalab.explain import exercises

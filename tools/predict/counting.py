@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from cudalab import labs
 from cudalab.backends.choice import host_features
+from cudalab.bench.choice import own_variant, shown_case
 from cudalab.bench.results import commit
-from cudalab.bench.suite import own_variant, shown_case
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant

@@ -6,8 +6,9 @@ from dataclasses import replace
 from cudalab import labs
 from cudalab.backends import choose_device, facts
 from cudalab.bench.candidates import opened_alone
+from cudalab.bench.choice import Request
 from cudalab.bench.document import Document
-from cudalab.bench.suite import Request, Suite
+from cudalab.bench.suite import Suite
 from cudalab.output import live
 from tools import results
 from tools.predict.stored import add

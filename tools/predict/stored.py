@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cudalab import labs
+from cudalab.bench.choice import shown_case
 from cudalab.bench.document import Document, load
-from cudalab.bench.suite import shown_case
 from cudalab.errors import CudalabError
 from cudalab.labs.inputs import Size
 from cudalab.predict import gpus

@@ -29,7 +29,8 @@ from cudalab import labs
 from cudalab.backends import choose_device, facts, open_device
 from cudalab.backends.base import Device
 from cudalab.backends.meter import open_meter
-from cudalab.bench.measure import COLD, Candidate, Sampler
+from cudalab.bench.measure import Candidate, Sampler
+from cudalab.bench.measured import COLD
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.base import Job

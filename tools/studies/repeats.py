@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from cudalab import labs
 from cudalab.backends import choose_device, facts, open_device
 from cudalab.backends.meter import open_meter
-from cudalab.bench import measure
+from cudalab.bench import measure, measured
 from cudalab.bench.candidates import make_data, variant_candidate
 from cudalab.bench.comparison import FASTER, SAME, SLOWER, UNDECIDED, judged
 from cudalab.labs import registry
@@ -33,7 +33,7 @@ def run(name: str = "auto", seconds: str = "0.3") -> None:
     device, lab = choose_device(name), labs.get(LAB)
     case = lab.complete({})
     size = lab.teaching.bench_size(case, device)
-    runs: list[list[measure.Row]] = []
+    runs: list[list[measured.Row]] = []
     with open_device(device) as opened, TemporaryDirectory() as folder:
         sampler = measure.Sampler(opened, open_meter(opened))
         dist = lab.distribution(None)
@@ -44,20 +44,20 @@ def run(name: str = "auto", seconds: str = "0.3") -> None:
         ]
         for _ in range(RUNS + 1):
             rows = [
-                measure.Row(one.name, device=device, emulated=not facts(device).gpu_times)
+                measured.Row(one.name, device=device, emulated=not facts(device).gpu_times)
                 for one in candidates
             ]
             entries = [measure.Entry(*pair) for pair in zip(rows, candidates, strict=True)]
-            measure.measure(entries, sampler, judge, measure.Plan(float(seconds), True))
+            measure.measure(entries, sampler, judge, measured.Plan(float(seconds), True))
             runs.append(rows)
     counts = [{"threshold": each, **counted(runs, each)} for each in THRESHOLDS]
     machine = results.machine(device)
     path = results.FOLDER / "repeats" / f"{results.slug(machine['device'])}.json"
-    measured = {"lab": LAB, "n": size, "variants": list(VARIANTS), "seconds": float(seconds)}
-    results.write_rows(path, {**machine, **measured}, counts, key="comparisons")
+    about = {"lab": LAB, "n": size, "variants": list(VARIANTS), "seconds": float(seconds)}
+    results.write_rows(path, {**machine, **about}, counts, key="comparisons")
 
 
-def counted(runs: list[list[measure.Row]], threshold: float) -> dict[str, int]:
+def counted(runs: list[list[measured.Row]], threshold: float) -> dict[str, int]:
     """How many comparisons of a run with the next one have each verdict."""
     verdicts = Counter(
         judged(samples_of(before), samples_of(after), threshold)[0]
@@ -67,7 +67,7 @@ def counted(runs: list[list[measure.Row]], threshold: float) -> dict[str, int]:
     return {verdict: verdicts[verdict] for verdict in VERDICTS}
 
 
-def samples_of(row: measure.Row) -> list[float]:
+def samples_of(row: measured.Row) -> list[float]:
     return list(row.valid_samples().values())
 
 

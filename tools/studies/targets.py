@@ -19,7 +19,7 @@ from typing import Any
 
 from cudalab import labs
 from cudalab.bench.document import load
-from cudalab.bench.measure import Status
+from cudalab.bench.measured import Status
 from cudalab.errors import ExitCode
 from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words

@@ -21,7 +21,8 @@ import numpy as np
 
 from cudalab.backends.base import C_TYPES, Buffer
 from cudalab.backends.cuda import nvcc
-from cudalab.bench.measure import COLD, POISON, Candidate, Sampler
+from cudalab.bench.measure import POISON, Candidate, Sampler
+from cudalab.bench.measured import COLD
 from cudalab.errors import CudalabError, NoDeviceError, install_command
 from cudalab.labs.base import Lab
 from cudalab.labs.inputs import Case, HostInputs

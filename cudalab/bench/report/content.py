@@ -1,26 +1,54 @@
 """The content of a report: results are filled in, and the student's conclusions stay blank."""
 
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import cleandoc
 
+import numpy as np
+
 from cudalab import labs
 from cudalab.bench import document, grids
 from cudalab.bench.charts import charts, intensities, rooflines
-from cudalab.bench.document import Document, Environment, Row
-from cudalab.bench.measure import COLD, HOT
-from cudalab.bench.report.blocks import Blank, Block, Code, Heading, Picture, Table, Text
-from cudalab.bench.report.merge import device_facts, software_facts
-from cudalab.bench.report.samples import samples
+from cudalab.bench.document import Document, Environment, Row, Table, device_facts, software_facts
+from cudalab.bench.measured import COLD, HOT
 from cudalab.errors import UsageError
+from cudalab.formats import InputStream, write_all
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Array, Case, HostInputs
 from cudalab.microscope.annotate import summary_grid
 from cudalab.microscope.document import SCHEMA as PROFILE
 from cudalab.microscope.document import Document as Profile
 from cudalab.microscope.document import from_json
+from cudalab.output.charts import Chart
 from cudalab.output.grid import Column, Grid
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The title (level 1), or the heading of a section (2) or subsection (3)."""
+
+    level: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Preformatted lines."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Blank:
+    """Space for the student's own text."""
+
+    prompt: str
+
+
+Block = Heading | str | Code | Grid | Chart | Blank  # a part of a report; a string is a paragraph
 
 ABOUT_ROOFLINES = (
     "Each point is a row of the table. The roof is what the device was measured to copy from "
@@ -58,7 +86,7 @@ def build(source: Source) -> list[Block]:
     profile = profile_in(source.profile)
     blocks: list[Block] = [
         Heading(1, f"Lab report: {lab.name}"),
-        Text(f"{labs.summary(lab.name)}."),
+        f"{labs.summary(lab.name)}.",
         Blank("Name, group, date:"),
         Heading(2, "Task"),
         *_paragraphs(cleandoc(type(lab).__doc__ or "")),
@@ -66,12 +94,12 @@ def build(source: Source) -> list[Block]:
         Heading(2, "Method"),
         *_method(lab, tables),
         Heading(3, "How times were taken"),
-        Text(_discipline(source.document.conditions.caches)),
+        _discipline(source.document.conditions.caches),
         *_results(source.document),
         *(_roofline(source.document, profile) if source.pictures else []),
     ]
     if source.predicted:
-        blocks += [Heading(2, "Prediction"), Text(ABOUT_PREDICTIONS), Table(source.predicted)]
+        blocks += [Heading(2, "Prediction"), ABOUT_PREDICTIONS, source.predicted]
     if source.profile is not None:
         blocks += [Heading(2, "Profile"), *_profile(source.profile, profile)]
     blocks += samples(lab, tables[0])
@@ -96,8 +124,8 @@ def _profile(text: str, profile: Profile | None) -> list[Block]:
     """A profile as a table and sentences; other text unchanged."""
     if profile is None:
         return [Code(text.rstrip())]
-    verdicts = [Text(f"{one.variant}: {one.verdict}.") for one in profile.variants]
-    return [Table(summary_grid(profile)), *verdicts]
+    verdicts = [f"{one.variant}: {one.verdict}." for one in profile.variants]
+    return [summary_grid(profile), *verdicts]
 
 
 def _paragraphs(text: str) -> list[Block]:
@@ -108,7 +136,7 @@ def _paragraphs(text: str) -> list[Block]:
         if lines and all(line.startswith("  ") for line in lines):
             result.append(Code("\n".join(lines)))
         elif lines:
-            result.append(Text(" ".join(line.strip() for line in lines)))
+            result.append(" ".join(line.strip() for line in lines))
     return result
 
 
@@ -123,9 +151,9 @@ def _system(environment: Environment, differing: Sequence[str]) -> list[Block]:
     )
     return [
         Heading(2, "Hardware and software"),
-        *([Text(emulated)] if environment.emulated else []),
-        Table(_pairs("Device", device_facts(environment), unknown, notes)),
-        Table(_pairs("Software", software_facts(environment), unknown, [])),
+        *([emulated] if environment.emulated else []),
+        _pairs("Device", device_facts(environment), unknown, notes),
+        _pairs("Software", software_facts(environment), unknown, []),
     ]
 
 
@@ -151,7 +179,7 @@ def _method(lab: Lab, tables: Sequence[document.Table]) -> list[Block]:
     for name, row in sorted(measured.items(), key=lambda item: item[1].order):
         blocks += [
             Heading(3, f"{name} ({row.precision})" if row.precision else name),
-            Text(f"{row.summary}."),
+            f"{row.summary}.",
         ]
         variant = known.get(name)
         if variant is None:
@@ -161,7 +189,7 @@ def _method(lab: Lab, tables: Sequence[document.Table]) -> list[Block]:
         blocks += _paragraphs(said.partition(FOR_PROGRAMMERS)[0])
         if variant.defines:
             macros = ", ".join(f"{name} = {value}" for name, value in variant.defines.items())
-            blocks.append(Text(f"Compiled with {macros}."))
+            blocks.append(f"Compiled with {macros}.")
     return blocks
 
 
@@ -210,11 +238,11 @@ def _results(document: Document) -> list[Block]:
     )
     blocks: list[Block] = []
     if plain.tables:
-        blocks += [Heading(2, "Results"), *map(Table, grids.grids(plain))]
-        blocks += map(Picture, charts(plain))
+        blocks += [Heading(2, "Results"), *grids.grids(plain)]
+        blocks += charts(plain)
     if swept.tables:
-        blocks += [Heading(2, "Launch shapes"), *map(Table, grids.grids(swept))]
-        blocks += map(Picture, charts(swept))
+        blocks += [Heading(2, "Launch shapes"), *grids.grids(swept)]
+        blocks += charts(swept)
     return blocks
 
 
@@ -223,7 +251,7 @@ def _roofline(document: Document, profile: Profile | None) -> list[Block]:
     drawn = rooflines(document, profile)
     if not drawn:
         return []
-    blocks: list[Block] = [Heading(2, "Roofline"), *map(Picture, drawn), Text(ABOUT_ROOFLINES)]
+    blocks: list[Block] = [Heading(2, "Roofline"), *drawn, ABOUT_ROOFLINES]
     plain = [table for table in document.tables if not table.sweep]
     if profile and any(intensities(table, profile) for table in plain):
         names = {row.variant for table in plain for row, _ in table.timed}
@@ -232,11 +260,11 @@ def _roofline(document: Document, profile: Profile | None) -> list[Block]:
             "The bytes are those that the threads request from global memory, as profiled with "
             f"{profile.input}."
         )
-        return [*blocks, Text(counted + (f" Not profiled: {missing}." if missing else ""))]
+        return [*blocks, counted + (f" Not profiled: {missing}." if missing else "")]
     lab = plain[0].lab
     return [
         *blocks,
-        Text(
+        (
             "The bytes are those of the minimum work: the input read once, the answer written "
             "once. These commands take what each variant really requests:"
         ),
@@ -263,3 +291,66 @@ def questions(tables: Sequence[document.Table]) -> list[str]:
     if any(row.kind == "baseline" for row in rows):
         result.append("What does the library do that these variants do not?")
     return [*result, "What was not as expected?", "Conclusions"]
+
+
+SAMPLE_SEED = 1
+SHOWN_BYTES = 64
+SHOWN_ELEMENTS = 32
+
+
+def samples(lab: Lab, table: Table) -> list[Block]:
+    """A small input and its right answer, as bytes and as numbers."""
+    case = lab.complete(dict(table.case))
+    dist = table.dist
+    size = lab.teaching.sizes(case).sample
+    stream = b"".join(bytes(piece) for piece in lab.generate(case, size, dist, SAMPLE_SEED))
+    inputs = read_back(lab, case, stream)
+    answer = lab.reference(inputs, case)
+    first = next(iter(inputs.arrays.values()))
+    if answer.dtype.kind == "f" and answer.dtype != first.dtype:
+        answer = answer.astype(first.dtype)  # the reference is more accurate than an answer
+    numbers = [f"{name} = {value}" for name, value in inputs.params.items() if name != "stream"]
+    arrays = [
+        f"{name} =" + ("\n" if array.ndim > 1 else " ") + shown(array)
+        for name, array in inputs.arrays.items()
+    ]
+    return [
+        Heading(2, "Samples of input and output"),
+        (
+            f"An input of {len(stream)} bytes, distribution {dist}, seed {SAMPLE_SEED}; the first "
+            "bytes, then what they mean:"
+        ),
+        Code("\n".join([dump(stream), "", *numbers, *arrays])),
+        f"The right answer, {answer.nbytes} bytes without a header:",
+        Code("\n".join([dump(answer.tobytes()), "", shown(answer)])),
+    ]
+
+
+def read_back(lab: Lab, case: Case, stream: bytes) -> HostInputs:
+    """The inputs that a lab reads from a stream."""
+    with tempfile.TemporaryFile() as file:
+        write_all(file.fileno(), [stream], "sample")
+        file.seek(0)
+        return lab.read(InputStream(file.fileno(), "sample"), case).load().copy()
+
+
+def dump(data: bytes) -> str:
+    """The first bytes in hexadecimal, 16 a line, with their offsets."""
+    lines = [
+        f"{at:04x}  {data[at : at + 16].hex(' ')}"
+        for at in range(0, min(len(data), SHOWN_BYTES), 16)
+    ]
+    if len(data) > SHOWN_BYTES:
+        lines.append(f"...   {len(data) - SHOWN_BYTES:,} more")
+    return "\n".join(lines)
+
+
+def shown(array: Array) -> str:
+    """All elements of a small array, or the nonzero elements of a large one if they are few."""
+    flat = array.reshape(-1)
+    if flat.size > SHOWN_ELEMENTS:
+        places = np.flatnonzero(flat)
+        if len(places) <= SHOWN_ELEMENTS:
+            listed = ", ".join(f"[{i}] = {flat[i]}" for i in places)
+            return f"{listed}; the others of {flat.size} are 0"
+    return np.array2string(array, separator=", ", threshold=SHOWN_ELEMENTS, max_line_width=96)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from cudalab.bench.report.blocks import Blank, Block, Code, Heading, Picture, Table, Text
-from cudalab.bench.report.content import Source, build
+from cudalab.bench.report.content import Blank, Block, Code, Heading, Source, build
 from cudalab.formats import output_file, write_all
 from cudalab.output import svg, web
 from cudalab.output.charts import Chart
@@ -37,17 +36,17 @@ def markdown(blocks: Sequence[Block], pictures: Pictures | None = None) -> str:
         match block:
             case Heading(level, text):
                 parts.append(f"{'#' * level} {text}")
-            case Text(text):
+            case str(text):
                 parts.append(_markdown_text(text))
             case Code(text):
                 parts.append(f"```\n{text}\n```")
-            case Table(grid):
+            case Grid() as grid:
                 parts.append(_markdown_table(grid))
-            case Picture(chart):
-                if pictures:
-                    parts.append(f"![{_markdown_text(chart.title)}]({pictures.add(chart)})")
             case Blank(prompt):
                 parts.append(f"{prompt} ______".strip())
+            case chart:
+                if pictures:
+                    parts.append(f"![{_markdown_text(chart.title)}]({pictures.add(chart)})")
     return "\n\n".join(parts) + "\n"
 
 
@@ -75,9 +74,9 @@ def html(blocks: Sequence[Block]) -> str:
     """The report as one self-contained HTML file, with editable blanks."""
     title, subtitle, rest = _head(blocks)
     body = []
-    for kind, run in groupby(rest, type):
-        if kind is Picture:
-            body.append(web.pictures([block.chart for block in run if isinstance(block, Picture)]))
+    for are_charts, run in groupby(rest, lambda block: isinstance(block, Chart)):
+        if are_charts:
+            body.append(web.pictures([block for block in run if isinstance(block, Chart)]))
         else:
             body += map(_html, run)
     return web.page(title, subtitle, body, column=True)
@@ -86,7 +85,7 @@ def html(blocks: Sequence[Block]) -> str:
 def _head(blocks: Sequence[Block]) -> tuple[str, str, Sequence[Block]]:
     """The title, the text below it, and all other blocks."""
     match blocks:
-        case [Heading(1, title), Text(subtitle), *rest]:
+        case [Heading(1, title), str(subtitle), *rest]:
             return title, subtitle, rest
     return "Lab report", "", blocks
 
@@ -95,17 +94,17 @@ def _html(block: Block) -> str:
     match block:
         case Heading(level, text):
             return f"<h{level}>{web.escaped(text)}</h{level}>"
-        case Text(text):
+        case str(text):
             return "<p>" + _CODE.sub(r"<code>\1</code>", web.escaped(text)) + "</p>"
         case Code(text):
             return f"<pre>{web.escaped(text)}</pre>"
-        case Table(grid):
+        case Grid() as grid:
             return web.table(grid)
-        case Picture(chart):
-            return web.picture(chart)
         case Blank(prompt):
             before = f"<p>{web.escaped(prompt)}</p>\n" if prompt else ""
             return f'{before}<div class="blank" contenteditable="true"></div>'
+        case chart:
+            return web.picture(chart)
 
 
 def write(source: Source, path: Path | None) -> None:

@@ -42,6 +42,7 @@ from cudalab.backends.cpu.device import LOOPS
 from cudalab.backends.cpu.flags import QUICK
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
+from cudalab.bench import measured
 from cudalab.bench.candidates import Data, variant_candidate
 from cudalab.checker.submit import confine, reports, views
 from cudalab.checker.submit.guard import GuardedDevice, holds, untouched
@@ -448,7 +449,7 @@ def serve(
             candidate.run()
             device.synchronize()
         elif word == "run":
-            reply += f" {sampler.sample(candidate, bench.COLD, number=0).ms}"
+            reply += f" {sampler.sample(candidate, measured.COLD, number=0).ms}"
         elif word == "answer":
             outputs.write(ANSWER, as_bytes(np.ascontiguousarray(candidate.answer())))
         else:
