@@ -124,9 +124,6 @@ def radius_plot() -> list[str]:
 
 def page() -> Iterator[Part]:
     """The iteration of the error, two examples, and the choice of alpha."""
-    a, f = DEFINITE, RIGHT_SIDE
-    low, high = (value.real for value in eigenvalues(a))
-    best = -2 / (low + high)
     yield text(
         """
         The lecture solves A x = f by x <- x + alpha (A x - f). Let x* be the solution and
@@ -138,6 +135,30 @@ def page() -> Iterator[Part]:
         alpha, which must be negative if the eigenvalues are positive.
         """
     )
+    yield from _definite()
+    yield from _indefinite()
+    yield text(
+        """
+        Without --alpha the program bounds the eigenvalues (by Gershgorin's circles, then more
+        tightly) and chooses alpha; if no alpha converges, it says why. Elimination with pivoting
+        only requires that the matrix is not singular.
+        """
+    )
+    yield commands(
+        "cudalab gen solve --n 100 --dist spd > in.bin",
+        "cudalab solve --variant richardson < in.bin > out.bin",
+        "cudalab solve --variant richardson --alpha 0.3 < in.bin > out.bin",
+        "cudalab solve --variant conjugate_gradient < in.bin > out.bin",
+        "printf '2 1 2 3 4 5 6' | cudalab solve --text --variant richardson > x.txt",
+        "cudalab show solve richardson",
+    )
+
+
+def _definite() -> Iterator[Part]:
+    """A matrix for which the right alpha converges, and the residuals for several."""
+    a, f = DEFINITE, RIGHT_SIDE
+    low, high = (value.real for value in eigenvalues(a))
+    best = -2 / (low + high)
     yield Heading(f"A = {show(a)}: eigenvalues {low:g} and {high:g}, norm {norm(a):g}")
     yield text(f"With f = ({f[0]:g}, {f[1]:g}), starting from x = 0:")
     fates = [fate(alpha) for alpha in ALPHAS]
@@ -165,6 +186,10 @@ def page() -> Iterator[Part]:
         are, the closer the radius is to 1, and the slower the iteration.
         """
     )
+
+
+def _indefinite() -> Iterator[Part]:
+    """A matrix with eigenvalues of both signs, and the radius over alpha."""
     one, two = (value.real for value in eigenvalues(INDEFINITE))
     nearest = min(
         (k / 1000 for k in range(-1000, 1001) if k), key=lambda alpha: radius(INDEFINITE, alpha)
@@ -175,26 +200,11 @@ def page() -> Iterator[Part]:
         Its eigenvalues are {one:.4f} and {two:.4f}. One requires alpha > 0, the other alpha < 0.
         The radius of I + alpha A is 1 for alpha = 0, where nothing moves, and greater for every
         other alpha (among -1, -0.999, ... 1 the minimum is {radius(INDEFINITE, nearest):.6f},
-        for alpha = {nearest:g}). In the plot, o is {show(a)}, x is this matrix, - marks 1, and
-        * is where they meet.
+        for alpha = {nearest:g}). In the plot, o is {show(DEFINITE)}, x is this matrix, - marks 1,
+        and * is where they meet.
         """
     )
     yield drawing(radius_plot())
-    yield text(
-        """
-        Without --alpha the program bounds the eigenvalues (by Gershgorin's circles, then more
-        tightly) and chooses alpha; if no alpha converges, it says why. Elimination with pivoting
-        only requires that the matrix is not singular.
-        """
-    )
-    yield commands(
-        "cudalab gen solve --n 100 --dist spd > in.bin",
-        "cudalab solve --variant richardson < in.bin > out.bin",
-        "cudalab solve --variant richardson --alpha 0.3 < in.bin > out.bin",
-        "cudalab solve --variant conjugate_gradient < in.bin > out.bin",
-        "printf '2 1 2 3 4 5 6' | cudalab solve --text --variant richardson > x.txt",
-        "cudalab show solve richardson",
-    )
 
 
 def show(a: Matrix) -> str:

@@ -8,6 +8,11 @@ from cudalab.output.page import Heading, Part, commands, drawing, row, table, te
 TILES = 6  # that the drawings show
 COPY, COMPUTE = 8, 4  # steps that a tile takes
 WIDTH = 66  # steps that fit on a line
+KINDS = (
+    ("cp.async", "sm_80", "each thread 4 to 16 bytes, past the registers; wait_group"),
+    ("bulk copy", "sm_90", "one thread a whole tile; a barrier in shared memory counts bytes"),
+    ("tensor map", "sm_90", "the same for boxes of a matrix, with its edges and a swizzle"),
+)
 
 
 class Tile(NamedTuple):
@@ -87,18 +92,7 @@ def page() -> Iterator[Part]:
         do without:
         """
     )
-    yield table(
-        ("copy", "since", "who copies, and how one waits"),
-        [
-            ("cp.async", "sm_80", "each thread 4 to 16 bytes, past the registers; wait_group"),
-            (
-                "bulk copy",
-                "sm_90",
-                "one thread a whole tile; a barrier in shared memory counts bytes",
-            ),
-            ("tensor map", "sm_90", "the same for boxes of a matrix, with its edges and a swizzle"),
-        ],
-    )
+    yield table(("copy", "since", "who copies, and how one waits"), KINDS)
     yield text(
         """
         cp.async groups are counted: "wait until at most k of my groups are under way". A thread

@@ -125,18 +125,7 @@ def page() -> Iterator[Part]:
     yield Heading("Bytes under way in a multiprocessor that keep its share of the memory busy")
     yield table(
         ("GPU", "GB/s", "latency", "bytes", "warps, 4 bytes a lane", "16 bytes", "4 x 16 bytes"),
-        [
-            (
-                gpu.name.removeprefix("NVIDIA "),
-                f"{gpu.dram_gb_per_s:,.0f}",
-                f"{gpu.dram_latency:g}",
-                f"{in_flight(gpu):,.0f}",
-                f"{warps_needed(gpu, 4)} of {gpu.warps:g}",
-                warps_needed(gpu, 16),
-                warps_needed(gpu, 64),
-            )
-            for gpu in map(gpus.load, gpus.names())
-        ],
+        [under_way(gpus.load(name)) for name in gpus.names()],
     )
     yield text(
         """
@@ -146,7 +135,31 @@ def page() -> Iterator[Part]:
         --measure` measures a GPU's own.)
         """
     )
-    gpu = gpus.load(SHOWN)
+    yield from _resident_blocks(gpus.load(SHOWN))
+    yield commands(
+        "cudalab show reduce vectorized   # several loads before the first is used",
+        "cudalab bench reduce --variants warp_shuffle,vectorized",
+        "cudalab bench matmul --variants tiled,register_tiled_1d,register_tiled_2d",
+        "cudalab predict reduce --gpu t4  # where latency is the limit",
+        "cudalab explain roofline         # the limits if enough is under way",
+    )
+
+
+def under_way(gpu: Gpu) -> tuple[object, ...]:
+    """A row of the table: a GPU, and the bytes and warps that keep its memory busy."""
+    return (
+        gpu.name.removeprefix("NVIDIA "),
+        f"{gpu.dram_gb_per_s:,.0f}",
+        f"{gpu.dram_latency:g}",
+        f"{in_flight(gpu):,.0f}",
+        f"{warps_needed(gpu, 4)} of {gpu.warps:g}",
+        warps_needed(gpu, 16),
+        warps_needed(gpu, 64),
+    )
+
+
+def _resident_blocks(gpu: Gpu) -> Iterator[Part]:
+    """What limits the blocks of a multiprocessor."""
     yield Heading(
         f"Blocks of a multiprocessor with {gpu.shared_kb:g} KB of shared memory: {gpu.name}"
     )
@@ -166,13 +179,6 @@ def page() -> Iterator[Part]:
         If it needs more, values are spilled to local memory, which costs more than the warps bring:
         nvcc -Xptxas -v prints both numbers.
         """
-    )
-    yield commands(
-        "cudalab show reduce vectorized   # several loads before the first is used",
-        "cudalab bench reduce --variants warp_shuffle,vectorized",
-        "cudalab bench matmul --variants tiled,register_tiled_1d,register_tiled_2d",
-        "cudalab predict reduce --gpu t4  # where latency is the limit",
-        "cudalab explain roofline         # the limits if enough is under way",
     )
 
 

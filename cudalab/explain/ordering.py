@@ -91,6 +91,18 @@ DEKKER = (
     ),
 )
 
+WORDS = (
+    ("x = 1", "no", "no"),
+    ("volatile", "as relaxed", "no; the compiler keeps each access"),
+    ("atomicAdd(&x, 1)", "yes", "no: relaxed"),
+    ("__threadfence()", "-", "all before with all after, for the whole device"),
+    ("__threadfence_block()", "-", "the same, as threads of the block see it"),
+    ("atomic_ref, release / acquire", "yes", "what is before / what is after"),
+    ("__syncthreads()", "-", "all, between the threads of the block, which wait"),
+    ("__syncwarp(mask)", "-", "all, between the lanes of the mask, which wait"),
+    ("the end of a kernel", "-", "all, for what follows in its stream"),
+)
+
 
 def keeps(first: Step, second: Step) -> bool:
     """Whether a thread's steps take effect in this order, if they touch different places.
@@ -194,20 +206,7 @@ def page() -> Iterator[Part]:
         """
     )
     yield Heading("The words of CUDA")
-    yield table(
-        ("word", "atomic", "orders other accesses"),
-        [
-            ("x = 1", "no", "no"),
-            ("volatile", "as relaxed", "no; the compiler keeps each access"),
-            ("atomicAdd(&x, 1)", "yes", "no: relaxed"),
-            ("__threadfence()", "-", "all before with all after, for the whole device"),
-            ("__threadfence_block()", "-", "the same, as threads of the block see it"),
-            ("atomic_ref, release / acquire", "yes", "what is before / what is after"),
-            ("__syncthreads()", "-", "all, between the threads of the block, which wait"),
-            ("__syncwarp(mask)", "-", "all, between the lanes of the mask, which wait"),
-            ("the end of a kernel", "-", "all, for what follows in its stream"),
-        ],
-    )
+    yield table(("word", "atomic", "orders other accesses"), WORDS)
     yield text(
         """
         Scopes: an order holds for the threads of a scope only, those of a block, of the device or

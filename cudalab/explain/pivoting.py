@@ -143,19 +143,9 @@ def page() -> Iterator[Part]:
         scaling rows by powers of two, which is exact. The factors are then below 2 rather than 1.
         """
     )
-    yield Heading("Growth: where partial pivoting fails")
-    yield drawing(written(wilkinson(5)))
-    yield text("No rule for rows exchanges anything here, and the last column doubles each time:")
-    yield table(
-        ("order n", "largest factor", "growth of the elements", "error of x"),
-        [growth(n) for n in ORDERS],
-    )
+    yield from _growing()
     yield text(
         """
-        The growth is 2^(n-1), and each doubling costs a bit: at order 32 a float has none left.
-        Such matrices hardly occur, and the residual f - A x shows them. complete_pivot searches
-        all of the matrix and is safe; refinement with residuals in double repairs mild growth.
-
         On a GPU the search is the problem, not the arithmetic. Column k + 1 cannot be searched
         before column k is eliminated: n steps in a row, each waiting for all threads. So one panel
         of columns is factored while the rest of the matrix waits for a single large product, and a
@@ -169,6 +159,24 @@ def page() -> Iterator[Part]:
         "cudalab show solve lu_partial_pivot     # weighted pivots, by panels",
         "cudalab show solve complete_pivot",
         "cudalab bench solve --variants lu_partial_pivot,complete_pivot",
+    )
+
+
+def _growing() -> Iterator[Part]:
+    """A matrix whose elements grow whichever row is the pivot."""
+    yield Heading("Growth: where partial pivoting fails")
+    yield drawing(written(wilkinson(5)))
+    yield text("No rule for rows exchanges anything here, and the last column doubles each time:")
+    yield table(
+        ("order n", "largest factor", "growth of the elements", "error of x"),
+        [growth(n) for n in ORDERS],
+    )
+    yield text(
+        """
+        The growth is 2^(n-1), and each doubling costs a bit: at order 32 a float has none left.
+        Such matrices hardly occur, and the residual f - A x shows them. complete_pivot searches
+        all of the matrix and is safe; refinement with residuals in double repairs mild growth.
+        """
     )
 
 

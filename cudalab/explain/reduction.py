@@ -167,6 +167,30 @@ def page() -> Iterator[Part]:
         adds the value at place 5 to the one at place 4; s is the stride.
         """
     )
+    yield from _trees()
+    yield from _shortened()
+    yield Heading(f"{THREADS} threads: barriers, and levels of the tree in shared memory")
+    yield table(("variant", "items", "of the block", "of a warp", "levels"), barriers())
+    one, two = (" -> ".join(f"{n:,}" for n in widths(10**6, k)) for k in (THREADS, 2 * THREADS))
+    yield text(
+        f"""
+        The results of all blocks are reduced again in the same way until one is left.
+        A million items with {THREADS} per block: {one}; with {2 * THREADS}: {two}.
+        """
+    )
+    yield commands(
+        "cudalab list reduce",
+        "cudalab show reduce unrolled_last_warp",
+        "cudalab profile reduce --variants interleaved_strided,sequential",
+        "cudalab sanitize reduce --variant unrolled_last_warp",
+        "cudalab gen reduce --n 1Mi > in.bin",
+        "cudalab reduce --variant sequential --time < in.bin > out.bin",
+        "cudalab bench reduce --variants all",
+    )
+
+
+def _trees() -> Iterator[Part]:
+    """The three rungs whose tree is all in shared memory."""
     for number, rung in enumerate(LADDER, 1):
         yield Heading(f"{number}. {rung.name}: {rung.rule}")
         yield drawing(drawn(rung, VALUES))
@@ -193,6 +217,10 @@ def page() -> Iterator[Part]:
         in the banks (`cudalab explain banks`); rung 3 has neither problem.
         """
     )
+
+
+def _shortened() -> Iterator[Part]:
+    """The rungs that take levels of the tree out of shared memory, or its barriers away."""
     yield Heading("4. first_add_on_load: the first level while loading, 8 threads, 16 items")
     yield drawing(on_load(VALUES, MORE_VALUES))
     yield text(
@@ -213,21 +241,3 @@ def page() -> Iterator[Part]:
     )
     yield Heading("6. warp_shuffle: from register to register, drawn for 8 lanes")
     yield drawing(shuffled(VALUES))
-    yield Heading(f"{THREADS} threads: barriers, and levels of the tree in shared memory")
-    yield table(("variant", "items", "of the block", "of a warp", "levels"), barriers())
-    one, two = (" -> ".join(f"{n:,}" for n in widths(10**6, k)) for k in (THREADS, 2 * THREADS))
-    yield text(
-        f"""
-        The results of all blocks are reduced again in the same way until one is left.
-        A million items with {THREADS} per block: {one}; with {2 * THREADS}: {two}.
-        """
-    )
-    yield commands(
-        "cudalab list reduce",
-        "cudalab show reduce unrolled_last_warp",
-        "cudalab profile reduce --variants interleaved_strided,sequential",
-        "cudalab sanitize reduce --variant unrolled_last_warp",
-        "cudalab gen reduce --n 1Mi > in.bin",
-        "cudalab reduce --variant sequential --time < in.bin > out.bin",
-        "cudalab bench reduce --variants all",
-    )

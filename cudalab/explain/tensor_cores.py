@@ -126,6 +126,30 @@ def page() -> Iterator[Part]:
             for one in FORMATS
         ],
     )
+    yield from _parts()
+    yield text(
+        """
+        Six products at the tensor cores' rate are still several times as fast as the lanes' floats.
+        Two parts of float16 and three products are faster yet: 11 bits each, and a sign between
+        them, if the numbers are scaled so that the second part does not vanish (Ootomo and Yokota,
+        2022).
+
+        One trap is left: tensor cores truncate where they add, and a sum over all of k that stays
+        inside of them loses bits with every step. So a stage is summed there, and stages are added
+        up by ordinary float additions.
+        """
+    )
+    yield commands(
+        "cudalab show matmul tensor_cores_bf16     # one part: 2^-8 is lost",
+        "cudalab show matmul tensor_cores_bf16x6   # three parts, six products",
+        "cudalab show matmul tensor_cores_fp16x3   # two scaled parts, three products",
+        "cudalab bench matmul --variants tensor_cores_bf16x6,tensor_cores_fp16x3",
+        "cudalab show solve lu_tensor_cores        # the same for updates of LU",
+    )
+
+
+def _parts() -> Iterator[Part]:
+    """A float as three numbers of 16 bits, and what their products keep."""
     yield text(
         """
         So a product on tensor cores is not one of floats: up to 1/256 or 1/2048 of a number is lost
@@ -150,22 +174,3 @@ def page() -> Iterator[Part]:
         """
     )
     yield table(("from", "error, 2^-24"), errors())
-    yield text(
-        """
-        Six products at the tensor cores' rate are still several times as fast as the lanes' floats.
-        Two parts of float16 and three products are faster yet: 11 bits each, and a sign between
-        them, if the numbers are scaled so that the second part does not vanish (Ootomo and Yokota,
-        2022).
-
-        One trap is left: tensor cores truncate where they add, and a sum over all of k that stays
-        inside of them loses bits with every step. So a stage is summed there, and stages are added
-        up by ordinary float additions.
-        """
-    )
-    yield commands(
-        "cudalab show matmul tensor_cores_bf16     # one part: 2^-8 is lost",
-        "cudalab show matmul tensor_cores_bf16x6   # three parts, six products",
-        "cudalab show matmul tensor_cores_fp16x3   # two scaled parts, three products",
-        "cudalab bench matmul --variants tensor_cores_bf16x6,tensor_cores_fp16x3",
-        "cudalab show solve lu_tensor_cores        # the same for updates of LU",
-    )
