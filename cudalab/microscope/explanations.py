@@ -1,11 +1,18 @@
-"""Explains findings: what happened, where, why it is a problem, and what usually cures it."""
+"""Explains findings: what happened, where, why it is a problem, and what usually cures it.
 
+The table explanations.toml has what is the same for all findings of a kind, and for those that have
+more in common.
+"""
+
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from cudalab.backends.trace import Finding, Kind, Place, Thread
-from cudalab.microscope import order as ordering
 from cudalab.microscope.clues import BIT_FIELDS
-from cudalab.microscope.races import Advice, advice_on_race
+
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 NULL = "through a null pointer"  # detail of an access
 LEFT = "left"  # detail of a barrier: a thread has left the kernel without reaching it
@@ -22,185 +29,23 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class _About:
+class About:
     """The texts that all findings of a kind share."""
 
     title: str
     why: str
     cure: str
+    orders_work: bool = False  # by what a whole program orders on the device, not by a kernel
 
 
-KINDS = {
-    # Reported by the instrument while a kernel runs.
-    "race": _About(
-        "data race",
-        "Which of the two comes first is left to the GPU, so the result may change from run to "
-        "run, and a right answer today is luck.",
-        "Put a barrier between the two, or let each thread use memory of its own.",
-    ),
-    "lost_update": _About(
-        "lost update",
-        "x = x + 1 is a read and, later, a write. Threads that read the same old value all write "
-        "the same new one, and additions are lost.",
-        "Make it one indivisible operation, such as atomicAdd(&x, 1) or atomicMax(&x, y). Or give "
-        "each thread (warp, block) a place of its own and combine these afterwards.",
-    ),
-    "barrier_divergence": _About(
-        "barrier that not all threads reach",
-        "__syncthreads() waits for all threads of the block. Where some wait at another one or "
-        "never come, a GPU may wait for ever, or go on and mix up what the barrier was to keep "
-        "apart.",
-        "Let idle threads skip the work, not the barrier: no barrier inside a branch or loop that "
-        "only some take, and no return before the last barrier.",
-    ),
-    "deadlock": _About(
-        "deadlock",
-        "The threads wait for each other, so the kernel never ends.",
-        "Every lane that a mask names must reach the same *_sync call, and every thread of the "
-        "block the same __syncthreads().",
-    ),
-    "out_of_bounds": _About(
-        "access out of bounds",
-        "It reads or changes memory that belongs to something else. Often nothing crashes: another "
-        "array is damaged, or the answer is made of rubbish.",
-        "Check the index against the size before the access: the last block has more threads than "
-        "elements are left (if (i < n), not i <= n).",
-    ),
-    "misaligned": _About(
-        "misaligned access",
-        "A GPU reads a word of 2, 4, 8 or 16 bytes only where its address is a multiple of its "
-        "size; anything else ends the kernel with an error.",
-        "Read wide types such as float4 only from places whose index is a multiple of the width, "
-        "and treat the rest of the array element by element.",
-    ),
-    "uninitialised": _About(
-        "read of memory that was never written",
-        "Neither shared memory nor a new buffer starts with zeros: the value is what the block or "
-        "program before left there.",
-        "Write every element before the first read, those past the end of the data too, and wait "
-        "for the writers at a barrier.",
-    ),
-    "not_arrived": _About(
-        "read of what an asynchronous copy has not brought yet",
-        "The copy runs beside the kernel: until its thread waits for it, the place holds what was "
-        "there before. On a GPU the data often come in time, and sometimes not.",
-        "Close the group (__pipeline_commit, cp.async.commit_group) and wait for it "
-        "(__pipeline_wait_prior, cp.async.wait_group) before the read; then a barrier, where other "
-        "threads read. A group that was not closed is not waited for.",
-    ),
-    "wrong_mask": _About(
-        "wrong mask",
-        "The mask of a *_sync call names the lanes that take part. All of them must call it, and "
-        "nobody else: otherwise the result is undefined, or the warp waits for ever.",
-        "Call it where the whole warp takes part, with 0xffffffff; or find the lanes before the "
-        "branch: mask = __ballot_sync(0xffffffff, condition).",
-    ),
-    "after_free": _About(
-        "use of memory that a kernel has freed",
-        "What malloc or new has given to a thread of a kernel ends for all threads with free or "
-        "delete. Behind it the place may belong to something else.",
-        "Free it once, behind a barrier that all threads reach when they have used it.",
-    ),
-    "zero_division": _About(
-        "integer division by zero",
-        "A GPU neither stops nor complains: the quotient and the remainder have all bits set, "
-        "which is -1 or the largest number, and the kernel goes on with that.",
-        "Check the divisor before the division: is it 0 in the last block, or for an empty input?",
-    ),
-    "same_word": _About(
-        "lanes of one instruction write the same word",
-        "One of them wins, and CUDA does not say which. That is allowed, and right where any "
-        "winner will do, as for tags that the lanes read back.",
-        "Nothing, if any winner will do.",
-    ),
-    "same_value": _About(
-        "threads that write the same value",
-        "Nothing orders them, but whoever comes last leaves the same. GPUs do what is expected; by "
-        "the letter of CUDA's memory model it is a data race.",
-        "Nothing, if the values are always the same; otherwise atomicExch(&x, value), which may "
-        "meet others.",
-    ),
-    "infinite_loop": _About(
-        "loop that does not end",
-        "Its condition never becomes false, or it waits for a value that nobody writes: threads "
-        "that run later, perhaps, such as those of a block that starts when this one has ended, or "
-        "the host, which goes on behind a launch only when that has ended while an instrument "
-        "looks.",
-        "Check what changes the loop's condition, and whether threads that it waits for can go on. "
-        "Read what others write with an atomic: a plain read may be made only once. "
-        "Wait for earlier blocks only, or launch all blocks at once with "
-        "cudaLaunchCooperativeKernel.",
-    ),
-    "crash": _About(
-        "crash",
-        "The kernel cannot go on, and a GPU would end it with an error too.",
-        "Look for recursion that does not end, for large local arrays, which belong into shared or "
-        "global memory, for a failed assertion or __trap(), and for a pointer that was never set.",
-    ),
-    "host_crash": _About(
-        "crash of the host's code",
-        "The program ends here, so nothing behind this line was observed.",
-        "Look where the pointer, the index or the divisor of this line comes from: was the memory "
-        "made, and is it large enough?",
-    ),
-    # Detected by running the lab several times.
-    "order_dependent": _About(
-        "result depends on the order of threads",
-        "Blocks and warps run in any order, another one each time. A program must give the same "
-        "answer in all of them.",
-        "Look for a place that is taken in order of arrival, such as the value an atomicAdd "
-        "returns, and compute it from the index instead, by a scan.",
-    ),
-    "stale_output": _About(
-        "output that was never written",
-        "A part of the answer is what the memory held before: it looks right when the run before "
-        "left the right answer there.",
-        "Let every element of the output be written by some thread: is the grid large enough, and "
-        "does each block write its whole part, the last one too?",
-    ),
-    "wrong_answer": _About(
-        "wrong answer",
-        "The accesses to memory look sound, but what is computed is not what the lab asks for.",
-        "Try the smallest n that is wrong, and compare with `cudalab verify`.",
-    ),
-}
+def _texts(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry of the table with each text in one line."""
+    return {k: " ".join(v.split()) if isinstance(v, str) else v for k, v in entry.items()}
 
-KINDS |= {kind: _About(*texts) for kind, texts in ordering.KINDS.items()}
-_INNER = Advice(
-    "It stays inside of the object that the array is a part of, such as a struct or an array of "
-    "rows. In a struct it hits the next member; with rows it is the next row. C++ allows neither.",
-    "Check the index, or index the row, too: tile[i / 16][i % 16] instead of tile[0][i].",
-)
-_NO_VALUE = Advice(
-    "A local variable without an initializer has no value: it begins as what its register, or the "
-    "place in local memory, had before.",
-    "Give it a value where it is declared (float sum = 0;), or on every way to the read.",
-)
-_NULL = _About(
-    "",
-    "Nothing lies there: a GPU ends the kernel with an error, and all that the program does "
-    "afterwards fails.",
-    "Look where the pointer comes from: was the memory made, did cudaMalloc succeed, and is it "
-    "this pointer that was handed on?",
-)
-_DEVICE_POINTER = _About(
-    "device pointer that host code follows",
-    "The memory of the device is not the host's: on a GPU the program crashes here, too. Nothing "
-    "behind this line was observed.",
-    "Copy with cudaMemcpy, or allocate with cudaMallocManaged what both sides use.",
-)
-OTHER_VALUES = _About(
-    "lanes of one instruction write different values to the same word",
-    "One of them stays, and CUDA does not say whose: the others are lost.",
-    "Let one lane write (if (lane == 0)), give each lane a place of its own, or combine the values "
-    "first: atomicAdd(&x, value), or a reduction in the warp.",
-)
-EARLY_RETURN = _About(
-    "threads that returned before a barrier",
-    "Since compute capability 7.0 a __syncthreads() waits for the threads that are still there. On "
-    "older GPUs what happens is undefined, and the lecture's rule is: all threads.",
-    "To be right everywhere, let threads without work skip it and go on to the barrier.",
-)
+
+KINDS = {kind: About(**_texts(entry)) for kind, entry in _TABLE["kinds"].items()}
+_CASES = [_texts(entry) for entry in _TABLE["case"]]
+
 _VERBS: dict[Kind, str] = {"load": "reads", "store": "writes", "atomic": "changes (atomically)"}
 _NOUNS: dict[Kind, str] = {"load": "read", "store": "write", "atomic": "atomic operation"}
 
@@ -208,12 +53,13 @@ _NOUNS: dict[Kind, str] = {"load": "read", "store": "write", "atomic": "atomic o
 def explain(finding: Finding) -> Explanation:
     """Explain a finding. KeyError for an unknown kind."""
     about = KINDS[finding.kind]
-    if finding.kind == "barrier_divergence" and finding.note:
-        about = EARLY_RETURN
-    elif finding.kind == "same_word" and not finding.note:
-        about = OTHER_VALUES
-    elif finding.kind == "host_crash" and "device pointer" in finding.detail:
-        about = _DEVICE_POINTER
+    title, why, cure = about.title, about.why, about.cure
+    for case in _CASES:
+        if _applies(case["when"], finding):
+            title, cure = case.get("title", title), case.get("cure", cure)
+            why = " ".join(filter(None, (case.get("why", why), case.get("adds"))))
+            if "goes_on" not in case:
+                break
     what = {
         "race": _race,
         "lost_update": _lost_update,
@@ -229,18 +75,23 @@ def explain(finding: Finding) -> Explanation:
         "infinite_loop": _endless,
         "host_crash": _host_crash,
     }.get(finding.kind, _otherwise)(finding)
-    why, cure = about.why, about.cure
-    if finding.kind in ("race", "lost_update"):
-        why, cure = advice_on_race(finding, why, cure)
-    elif finding.kind == "out_of_bounds" and finding.note:
-        why, cure = _INNER.why, _INNER.cure
-    elif finding.detail == NULL:
-        why, cure = _NULL.why, _NULL.cure
-    elif finding.kind == "uninitialised" and finding.space == "local":
-        why, cure = _NO_VALUE.why, _NO_VALUE.cure
-    elif finding.kind == "out_of_bounds" and finding.space in ("shared", "local"):
-        cure = "Make the array as large as the largest index and one more, or check the index."
-    return Explanation(about.title, what, why, cure)
+    return Explanation(title, what, why, cure)
+
+
+def _applies(when: dict[str, Any], finding: Finding) -> bool:
+    """Whether all of a case's conditions hold; the table says what they mean."""
+    blocks = finding.other_thread and finding.other_thread.block != finding.thread.block
+    lanes = not blocks and (finding.missing == "__syncwarp" or finding.detail == "volatile")
+    known = vars(finding) | {
+        "between": "blocks" if blocks else "lanes" if lanes else "",
+        "unlike": {finding.access, finding.other_access} == {"load", "atomic"},
+        "says": when.get("says") if when.get("says", "") in finding.detail else "",
+    }
+    for name, value in when.items():
+        allowed = value if isinstance(value, list) else [value]
+        if (known[name] or type(allowed[0])()) not in allowed:  # "" for None
+            return False
+    return True
 
 
 def where(place: Place) -> str:
@@ -419,7 +270,7 @@ def _host_crash(finding: Finding) -> str:
 
 def _otherwise(finding: Finding) -> str:
     text = finding.detail or KINDS[finding.kind].title
-    if finding.place.line and finding.kind not in ordering.KINDS:
+    if finding.place.line and not KINDS[finding.kind].orders_work:
         text = f"{name_of(finding.thread)} at {where(finding.place)}: {text}"
     return text if text.endswith(".") else f"{text}."
 

@@ -25,8 +25,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
-from cudalab.microscope import explanations, findings, races, sanitize
-from cudalab.microscope import order as ordering
+from cudalab.microscope import explanations, findings, sanitize
 from cudalab.output import terminal
 from tools import results
 from tools import sanitize as shipped
@@ -225,7 +224,11 @@ def test_the_rule_of_each_kind_is_documented():
     text = (BROKEN.parent.parent / "docs" / "profile.md").read_text(encoding="utf-8")
     rules = text.partition("### The rule behind each finding")[2].partition("###")[0]
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]+\|", rules, re.MULTILINE))))
-    details = {word for pair in races._FENCES for word in pair if word} | {"volatile"}
+    conditions = [case["when"] for case in explanations._CASES]
+    races = [when for when in conditions if {"missing", "detail"} <= when.keys()]
+    named_there = (one for when in races for one in (when["missing"], when["detail"]))
+    words = (one if isinstance(one, list) else [one] for one in named_there)
+    details = {word for one in words for word in one if word} | {"volatile"}
     missing = set(filter(None, check_rows._MISSING))
     assert set(explanations.KINDS) | details | missing <= named
 
@@ -424,7 +427,8 @@ def test_every_kind_has_a_broken_kernel():
     named = {kind for one in kinds for kind in ([one] if isinstance(one, str) else one)}
     notes = {"same_word", "same_value"}  # see test_memory_model.py
     # The order, and the host's code, are of programs alone.
-    assert named == set(explanations.KINDS) - set(ordering.KINDS) - {"host_crash"} - notes
+    kernels = {kind for kind, about in explanations.KINDS.items() if not about.orders_work}
+    assert named == kernels - {"host_crash"} - notes
 
 
 @pytest.mark.parametrize("command", ["sanitize", "profile"])
