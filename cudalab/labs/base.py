@@ -7,7 +7,6 @@ in the folder is optional: see cudalab/labs/teaching.py.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from cudalab.labs.teaching import Teaching
 
 PLAN = "dispatch_"  # prefix of the launch plans' functions
-TEACHING = "teaching"  # the module beside lab.py
+PLANS, TEACHING = "plans", "teaching"  # the modules beside lab.py
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,6 @@ class Lab:
     """A lab of the course. Subclasses fill in the class variables and the methods."""
 
     name: ClassVar[str]
-    plans: ClassVar[ModuleType]  # its functions dispatch_* launch the variants
     # The options that choose a case; the first value is the default.
     axes: ClassVar[dict[str, tuple[str, ...]]]
     # Axes whose values are flags, with their help: {"product": {"aat": ...}} makes --aat.
@@ -149,6 +147,11 @@ class Lab:
     # The variants that `choose` takes, and for which inputs, in a few words for `cudalab list LAB`.
     taken: ClassVar[Mapping[str, str]] = {}
     example_size: ClassVar[str] = "1e6"  # in the examples of the help
+
+    @cached_property
+    def plans(self) -> ModuleType:
+        """The module plans.py beside lab.py, whose functions dispatch_* launch the variants."""
+        return import_module(self._beside(PLANS))
 
     def dispatches(self) -> list[str]:
         """The launch plans a variant's header may name."""
@@ -173,12 +176,15 @@ class Lab:
         """The `Teaching` of teaching.py beside lab.py, or the defaults if there is none."""
         from cudalab.labs import teaching  # noqa: PLC0415 - a plain run needs none of it
 
-        package = sys.modules[type(self).__module__].__package__
-        own = f"{package}.{TEACHING}"
-        if not package or find_spec(own) is None:
+        own = self._beside(TEACHING)
+        if find_spec(own) is None:
             return teaching.Teaching()
         result: Teaching = import_module(own).Teaching()
         return result
+
+    def _beside(self, name: str) -> str:
+        """The full name of a module beside lab.py."""
+        return f"{type(self).__module__.rpartition('.')[0]}.{name}"
 
     def distribution(self, name: str | None) -> str:
         """The named distribution, or the first. UsageError if the lab does not have it."""

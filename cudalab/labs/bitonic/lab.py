@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from cudalab.formats import as_bytes
-from cudalab.labs.bitonic import plans
 from cudalab.labs.inputs import Case, Size
 from cudalab.labs.keys import KeySort, draw
 
@@ -15,7 +14,6 @@ class Bitonic(KeySort):
     """Stream: int32 n, then n keys. Answer: the keys in ascending order, without a header."""
 
     name = "bitonic"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("int32", "uint32", "float32")}
     distributions = (*KeySort.distributions, "bitonic")
 

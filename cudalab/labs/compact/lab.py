@@ -8,7 +8,6 @@ import numpy as np
 from cudalab.backends.base import C_TYPES
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab
-from cudalab.labs.compact import plans
 from cudalab.labs.compare import SHOWN, Mismatches, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Size, special, uniform
 
@@ -27,7 +26,6 @@ class Compact(ArrayLab):
 
     name = "compact"
     elements, answer = "items", "compacted items"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("int32", "uint32", "float32", "int64", "float64")}
     distributions = (*ZEROS_OF_64, "runs", "special")
 

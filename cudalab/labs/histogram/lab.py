@@ -14,7 +14,6 @@ from cudalab.errors import UsageError, nearest
 from cudalab.formats import InputStream, as_bytes, why_unwritable
 from cudalab.labs.base import Lab, Option
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.histogram import plans
 from cudalab.labs.histogram.plans import bad_element
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.output import plots
@@ -34,7 +33,6 @@ class Histogram(Lab):
 
     name = "histogram"
     answer = "counts"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("uint8", "uint32"), "classes": ("256", "64", "few", "many")}
     derived: ClassVar = frozenset({"classes"})
     options = (

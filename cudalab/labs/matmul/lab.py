@@ -12,7 +12,6 @@ from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab, Option, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, uniform
-from cudalab.labs.matmul import plans
 
 # Thresholds of `choose`, measured on an H100: docs/performance/matmul.md.
 FEW_ELEMENTS = 21_894  # of C for each multiprocessor: two thirds of a tile of 128 x 256
@@ -40,7 +39,6 @@ class MatMul(Lab):
 
     name = "matmul"
     answer = "C"
-    plans: ClassVar = plans
     axes: ClassVar = {"product": ("ab", "aat", "abt"), "dtype": ("float32",)}
     flags: ClassVar = {
         "product": {

@@ -11,7 +11,6 @@ from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.keys import KeySort, ordered_bits
-from cudalab.labs.radixsort import plans
 from cudalab.labs.radixsort.arrays import VALUE_BYTES, is_pairs
 
 MAX_SPLIT = 1 << 28  # keys: with more, buckets are larger than a block can sort
@@ -26,7 +25,6 @@ class RadixSort(KeySort):
     """
 
     name = "radixsort"
-    plans: ClassVar = plans
     axes: ClassVar = {
         "dtype": ("uint32", "int32", "float32", "uint64", "float64"),
         "layout": ("keys", "pairs"),

@@ -13,7 +13,6 @@ from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import SHOWN, Mismatches, compare_exact, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, ends, with_nans
-from cudalab.labs.reduce import plans
 from cudalab.labs.reduce.reference import expected_and_bound, operands
 
 
@@ -132,7 +131,6 @@ class Reduce(Lab):
 
     name = "reduce"
     answer = "result"
-    plans: ClassVar = plans
     axes: ClassVar = {
         "dtype": ("int32", "uint32", "int64", "float32", "float64"),
         "op": ("sum", "prod", "min", "max", "sumsq", "mean", "dot"),

@@ -10,7 +10,6 @@ from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab, blocks_for
 from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, ends, uniform, with_nans
-from cudalab.labs.scan import plans
 from cudalab.labs.scan.reference import DRAWN_ITEMS, agree, expected_pieces
 
 # From how many bytes on `lookback_prefetch` is taken, measured on an H200 and on parts of one.
@@ -29,7 +28,6 @@ class Scan(ArrayLab):
 
     name = "scan"
     elements, answer = "items", "scan"
-    plans: ClassVar = plans
     axes: ClassVar = {
         "dtype": ("float32", "int32", "uint32", "int64", "float64"),
         "op": ("sum", "min", "max"),

@@ -9,7 +9,6 @@ from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import ArrayLab
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, uniform
-from cudalab.labs.segscan import plans
 
 PIECE_ITEMS = 1 << 16  # drawn or added up at a time: as many as a cache holds
 MIXED_RUN = 1 << 12  # items between which the lengths of segments change
@@ -28,7 +27,6 @@ class SegmentedScan(ArrayLab):
 
     name = "segscan"
     elements, answer = "items", "sums"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("int32",)}
     distributions = ("mixed", *BEGINNINGS, "returning")
 

@@ -10,7 +10,6 @@ from cudalab.formats import as_bytes
 from cudalab.labs.base import MatrixLab
 from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
 from cudalab.labs.inputs import Array, Case, HostInputs, Size, uniform, with_nans
-from cudalab.labs.softmax import plans
 
 PIECE_ITEMS = 1 << 15  # elements drawn or compared at a time: as many as a cache holds
 MAX_CHAIN = 4096  # additions, one after another, whose roundings an answer may have
@@ -28,7 +27,6 @@ class Softmax(MatrixLab):
 
     name = "softmax"
     elements, answer = "x", "probabilities"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32",)}
     distributions = ("uniform", "wide", "shifted", "masked", "rising", "nan")
 

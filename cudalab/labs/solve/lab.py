@@ -14,7 +14,7 @@ from cudalab.labs import registry
 from cudalab.labs.base import Lab, Option
 from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
-from cudalab.labs.solve import plans, systems
+from cudalab.labs.solve import systems
 from cudalab.labs.solve.factors import SingularError
 from cudalab.labs.solve.iterations import contraction
 from cudalab.labs.solve.plans import MAX_ITER
@@ -40,7 +40,6 @@ class Solve(Lab):
 
     name = "solve"
     answer = "x"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32", "float64")}
     options = (
         Option("--alpha", float, "The step of Richardson's iteration.", runs_only=True),

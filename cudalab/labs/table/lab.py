@@ -11,7 +11,6 @@ from cudalab.formats import InputStream
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
-from cudalab.labs.table import plans
 
 PIECE_ITEMS = 1 << 15  # items compared at a time: as many as a cache holds
 DEFAULT_STEP = 0.01
@@ -24,7 +23,6 @@ class Table(Lab):
 
     name = "table"
     answer = "table"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32",), "accuracy": ("accurate", "fast")}
     flags: ClassVar = {"accuracy": {"fast": "Use intrinsics: faster, with fewer correct digits."}}
     has_arrays = False

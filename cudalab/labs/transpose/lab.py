@@ -10,7 +10,6 @@ from cudalab.formats import as_bytes
 from cudalab.labs.base import MatrixLab
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, special, uniform
-from cudalab.labs.transpose import plans
 
 PIECE_WORDS = 1 << 20  # elements drawn at a time
 
@@ -23,7 +22,6 @@ class Transpose(MatrixLab):
 
     name = "transpose"
     elements, answer = "matrix", "transposed matrix"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32", "int32", "float64")}
     distributions = ("uniform", "index", "special")
 

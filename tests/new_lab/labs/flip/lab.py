@@ -9,7 +9,6 @@ import numpy as np
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.flip import plans
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ class Flip(Lab):
 
     name = "flip"
     answer = "flipped numbers"
-    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("int32", "float32")}
     distributions = ("uniform",)
 
