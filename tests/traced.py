@@ -4,7 +4,7 @@ from cudalab import labs
 from cudalab.backends.trace import Access, Branch, Finding, LaunchTrace, Place, Step, Thread
 from cudalab.labs import registry
 from cudalab.language import source
-from cudalab.microscope import profile
+from cudalab.microscope import profile, subject
 
 LAB = labs.get("reduce")
 VARIANT = registry.find(LAB, "interleaved_strided")
@@ -106,7 +106,7 @@ def profiled(*traces, **changed):
         label=FILE,
         order=VARIANT.order,
         kernels=profile.merged(traces or [trace()]),
-        texts=profile.texts_of(LOADED),
+        texts=subject.texts_of(LOADED),
     )
     fields = {
         "device": "cpu",

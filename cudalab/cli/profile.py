@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
-    from cudalab.microscope.profile import Data, Profile
+    from cudalab.microscope.profile import Profile
+    from cudalab.microscope.subject import Data
 
 BUDGET_S = 15.0  # for tracing a variant; compiling and untraced blocks come on top
 PROFILE_KILL_AFTER_S = 300.0  # for a student's file

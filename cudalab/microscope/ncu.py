@@ -27,7 +27,7 @@ from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
 from cudalab.language import source
-from cudalab.microscope import profile
+from cudalab.microscope import profile, subject
 
 INSTALLATIONS = Path("/opt/nvidia/nsight-compute")  # a folder for each version
 MAX_LAUNCHES = 200  # of a variant: each is run again for every group of counters
@@ -357,7 +357,7 @@ def on_cuda(
     lab: Lab,
     case: Case,
     variants: Sequence[Variant],
-    data: profile.Data,
+    data: subject.Data,
     folder: Path,
     own_file: Path | None = None,
 ) -> profile.Profile:
@@ -387,7 +387,7 @@ def on_cuda(
             summary=variant.summary,
             label=variant.label,
             order=variant.order,
-            texts=profile.texts_of(source.load(variant.path, variant.label)),
+            texts=subject.texts_of(source.load(variant.path, variant.label)),
         )
         report = folder / f"{len(result.variants)}.ncu-rep"
         try:

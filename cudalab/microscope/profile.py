@@ -6,29 +6,26 @@ it out for a terminal, page.py for a browser, document.py as JSON.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from cudalab import runner
 from cudalab.backends.base import Device
 from cudalab.backends.trace import Access, Branch, Kind, LaunchTrace, Place, Space
-from cudalab.errors import CudalabError, UsageError
+from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
-from cudalab.labs.inputs import Case, HostInputs, Size
-from cudalab.labs.sizes import in_words
+from cudalab.labs.inputs import Case
 from cudalab.language import source
+from cudalab.microscope.subject import Data, texts_of
 from cudalab.system.records import Scalar
 
 SECTOR_BYTES = 32
 IN_SECTORS = ("global", "local")  # what is moved in sectors
 SECTORS_PER_PASS = 4  # 128 bytes, which shared memory and the L1 cache move at once
 BANKS = {32: "32 banks, a warp at a time", 16: "16 banks, half a warp at a time (the lecture's)"}
-_FILE_BEGINS = re.compile(r'^#line 1 "(?P<label>(?:\\.|[^"\\])*)"$', re.MULTILINE)
 
 
 @dataclass
@@ -395,32 +392,6 @@ def _merged_branch(parts: list[Branch]) -> Branch:
 # Running -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Data:
-    """An input in memory, with a description."""
-
-    inputs: HostInputs
-    words: str
-    path: Path  # the file that it was read from
-
-
-def generated(lab: Lab, case: Case, size: Size, dist: str, seed: int, folder: Path) -> Data:
-    """A random input."""
-    path = folder / "input.bin"
-    lab.write_file(path, case, size, dist, seed)
-    words = f"n = {in_words(size, ',')}, {dist}, seed {seed}"
-    return from_file(lab, case, path, words)
-
-
-def from_file(lab: Lab, case: Case, path: Path, words: str = "") -> Data:
-    """The input in a file. UsageError if there is nothing to compute."""
-    inputs = lab.read_file(path, case, str(path))
-    words = words or str(path)
-    if lab.empty_answer(inputs, case) is not None:
-        raise UsageError(f"{lab.name}: {words}: there is nothing to compute or to observe")
-    return Data(inputs, words, path)
-
-
 def profile_variant(
     lab: Lab,
     variant: Variant,
@@ -447,12 +418,3 @@ def profile_variant(
     except CudalabError as error:
         result.failed, result.exit_code = error.message, int(error.exit_code)
     return result
-
-
-def texts_of(loaded: source.Source) -> dict[str, str]:
-    """The texts of a file and of all that it includes, by their labels in messages."""
-    labels = [match["label"] for match in _FILE_BEGINS.finditer(loaded.text)]
-    return {
-        re.sub(r"\\(.)", r"\1", label): source.read(path, label)
-        for label, path in zip(labels, loaded.files, strict=True)
-    }

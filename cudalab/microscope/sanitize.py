@@ -27,7 +27,7 @@ from cudalab.language import source
 from cudalab.microscope.clues import with_clues
 from cudalab.microscope.explanations import explain, where
 from cudalab.microscope.findings import FindingRow, Findings, from_json
-from cudalab.microscope.profile import Data, texts_of
+from cudalab.microscope.subject import Data, texts_of
 
 Identity = tuple[object, ...]  # equal for the same mistake
 

@@ -15,8 +15,7 @@ from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError
 from cudalab.labs.inputs import Size
 from cudalab.microscope import sanitize
 from cudalab.microscope.findings import Findings
-from cudalab.microscope.profile import Data
-from cudalab.microscope.subject import Subject
+from cudalab.microscope.subject import Data, Subject
 from cudalab.system.supervise import prints_to_stderr, supervise
 
 Guard = Callable[[Callable[[], int]], int]

@@ -1,6 +1,7 @@
-"""Source code with a margin of numbers, which terminal.py prints."""
+"""Source code with a margin of numbers, and findings in it; terminal.py prints both."""
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 GOOD, BAD, QUIET = "good", "bad", "quiet"
 
@@ -30,3 +31,28 @@ class Listing:
     label: str
     head: str  # the titles of the margin's columns
     rows: list[Row] = field(default_factory=list)
+
+
+class Finding(Protocol):
+    """The printed properties of a finding: what happened and where, why, and the cure."""
+
+    @property
+    def note(self) -> bool: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def what(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def cure(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def other_line(self) -> int | None: ...
+    @property
+    def other_code(self) -> str | None: ...

@@ -1,10 +1,12 @@
-"""Sentences on stdout: wrapped where a terminal ends, whole lines in a pipe."""
+"""Sentences and commands on stdout: wrapped where a terminal ends, whole lines in a pipe."""
 
 import os
+import re
 import shutil
 import sys
 from textwrap import wrap
 
+_OPTION = re.compile(r" (?=-|[<>|] )")
 MAX_WIDTH = 80  # columns of sentences, however wide the terminal is
 
 
@@ -34,3 +36,21 @@ def _wrapped(line: str, indent: int, width: int) -> list[str]:
     return wrap(
         line, width, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
     )
+
+
+def continued(command: str, width: int) -> str:
+    """A command in lines that end in a backslash, broken in front of its options and files."""
+    indent = " " * (len(command) - len(command.lstrip()) + 4)
+    words: list[str] = []
+    for word in _OPTION.split(command):
+        if words and words[-1].count("'") % 2:
+            words[-1] += f" {word}"  # it is quoted
+        else:
+            words.append(word)
+    lines = words[:1]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(indent + word)
+    return " \\\n".join(lines)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from io import TextIOWrapper
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -20,11 +19,11 @@ from cudalab.errors import CudalabError
 from cudalab.output.page import Commands, Drawing, Heading, Part
 from cudalab.output.page import Table as Columns
 from cudalab.output.page import Text as Prose
-from cudalab.output.prose import MAX_WIDTH, filled, is_pipe
+from cudalab.output.prose import MAX_WIDTH, continued, filled, is_pipe
 
 if TYPE_CHECKING:
     from cudalab.output.grid import Grid
-    from cudalab.output.listing import Listing
+    from cudalab.output.listing import Finding, Listing
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
@@ -36,7 +35,6 @@ _PLAIN = {
     **{power: f"^{digit}" for digit, power in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
     "±": "+-",
 }
-_OPTION = re.compile(r" (?=-|[<>|] )")
 MIN_CELL = 16  # width to which cells may be wrapped; below that, rows become paragraphs
 
 
@@ -85,21 +83,27 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     if not rows:
         return
     target = console()
-    used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    columns, *rows = _without_empty(columns, rows)
     if is_pipe():
         target.print(Text(title), soft_wrap=True)
-        _unframed([[row[i] for i in used] for row in (columns, *rows)])
+        _unframed([columns, *rows])
         return
-    widths = [max(cell_len(text) for text in (columns[i], *(row[i] for row in rows))) for i in used]
+    widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
     if sum(min(width, MIN_CELL) + 3 for width in widths[1:]) + widths[0] + 4 > target.width:
-        _paragraphs(title, [columns[i] for i in used], [[row[i] for i in used] for row in rows])
+        _paragraphs(title, columns, rows)
         return
     grid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold")
-    for i in used:
-        grid.add_column(columns[i], overflow="fold", no_wrap=columns[i] == "variant")
+    for name in columns:
+        grid.add_column(name, overflow="fold", no_wrap=name == "variant")
     for row in rows:
-        grid.add_row(*(Text(row[i]) for i in used))
+        grid.add_row(*map(Text, row))
     target.print(grid)
+
+
+def _without_empty(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The titles and the rows, without columns that are empty in all rows."""
+    used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    return [[row[i] for i in used] for row in (columns, *rows)]
 
 
 def _paragraphs(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -121,8 +125,7 @@ def catalogue(
     Only the summary is wrapped; without room, `droppable` columns are left out in this order, and
     if that is not enough, each row becomes a paragraph. A pipe gets every column, unwrapped.
     """
-    used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
-    columns, rows = [columns[i] for i in used], [[row[i] for i in used] for row in rows]
+    columns, *rows = _without_empty(columns, rows)
     widths = {
         name: max(map(cell_len, (name, *cells)))
         for name, *cells in zip(columns, *rows, strict=True)
@@ -165,16 +168,17 @@ def properties(title: str, values: Mapping[str, str | int | float]) -> None:
     texts = {
         label: value if isinstance(value, str) else f"{value:,}" for label, value in values.items()
     }
+    target = console()
     if is_pipe():
-        console().print(Text(title), soft_wrap=True)
+        target.print(Text(title), soft_wrap=True)
         _unframed([*texts.items()])
         return
     grid = Table(title=Text(title, style="bold"), title_justify="left", show_header=False)
-    for _ in range(2):
-        grid.add_column(overflow="fold")
+    grid.add_column(overflow="fold")
+    grid.add_column(overflow="fold")
     for label, text in texts.items():
         grid.add_row(label, Text(text))
-    console().print(grid)
+    target.print(grid)
 
 
 def cuda_source(text: str, headers: Sequence[str]) -> None:
@@ -263,14 +267,9 @@ def grid(results: Grid) -> None:
 def _part_of(results: Grid, columns: Sequence[int]) -> Table:
     """Some columns of a table, by their indices."""
     shown = Table(header_style="bold")
-    for i in columns:
-        column = results.columns[i]
-        shown.add_column(
-            Text(column.title),
-            justify="right" if column.right else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+    for column in (results.columns[i] for i in columns):
+        side: Literal["left", "right"] = "right" if column.right else "left"
+        shown.add_column(Text(column.title), justify=side, no_wrap=True, overflow="ellipsis")
     for number, row in enumerate(results.rows):
         style = "dim" if number in results.faint else ""
         shown.add_row(
@@ -360,31 +359,6 @@ def _wrapped(code: Text, whole: int, room: int) -> list[Text]:
     return [Text(" " * (left + 2 * (i > 0))) + part for i, part in enumerate(parts)]
 
 
-class Finding(Protocol):
-    """The printed properties of a finding: what happened and where, why, and the cure."""
-
-    @property
-    def note(self) -> bool: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def what(self) -> str: ...
-    @property
-    def why(self) -> str: ...
-    @property
-    def cure(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def code(self) -> str: ...
-    @property
-    def other_line(self) -> int | None: ...
-    @property
-    def other_code(self) -> str | None: ...
-
-
 def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
     """Print the findings of `sanitize`; those of a group share one number, reason and cure."""
     target = console()
@@ -405,7 +379,8 @@ def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
         different = list({row.what: row for row in reversed(alike)}.values())[::-1]
         for row in different[:FINDINGS_SHOWN]:
             print_filled(row.what)
-            for line, code in sorted({(row.line, row.code), _other_end(row)}):
+            other_end = row.other_line or row.line, row.other_code or row.code
+            for line, code in sorted({(row.line, row.code), other_end}):
                 if code:
                     target.print(_quoted(line, code, target.width), soft_wrap=True)
         if len(different) > FINDINGS_SHOWN:
@@ -422,11 +397,6 @@ def _quoted(line: int, code: str, width: int) -> Text:
     shown.stylize("cyan", len(head))
     shown.stylize("dim", 0, len(head))
     return shown
-
-
-def _other_end(row: Finding) -> tuple[int, str]:
-    """The line and the source of the other side of a race or barrier, if there is one."""
-    return (row.other_line or row.line, row.other_code or row.code)
 
 
 def verdict(
@@ -461,35 +431,8 @@ def _explanation_line(target: Console, text: str) -> None:
         target.print(Text(f"  {text}"), soft_wrap=True)
         return
     if text.strip().startswith(("cudalab ", "see: ")) or text.endswith(".bin"):
-        target.print(Text(_continued(f"  {text}", target.width)), soft_wrap=True)
+        target.print(Text(continued(f"  {text}", target.width)), soft_wrap=True)
         return
     indent = "  " + " " * (len(text) - len(text.lstrip()))
-    target.print(
-        Text(
-            fill(
-                text.strip(),
-                target.width,
-                initial_indent=indent,
-                subsequent_indent=indent + "  ",
-                break_long_words=False,
-            )
-        )
-    )
-
-
-def _continued(command: str, width: int) -> str:
-    """A command in lines that end in a backslash, broken in front of its options and files."""
-    indent = " " * (len(command) - len(command.lstrip()) + 4)
-    words: list[str] = []
-    for word in _OPTION.split(command):
-        if words and words[-1].count("'") % 2:
-            words[-1] += f" {word}"  # it is quoted
-        else:
-            words.append(word)
-    lines = words[:1]
-    for word in words[1:]:
-        if len(lines[-1]) + len(word) + 3 <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(indent + word)
-    return " \\\n".join(lines)
+    layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": indent + "  "}
+    target.print(Text(fill(text.strip(), target.width, break_long_words=False, **layout)))

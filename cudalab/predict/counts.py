@@ -20,7 +20,7 @@ from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case, HostInputs, Size
 from cudalab.language import source
-from cudalab.microscope.profile import generated
+from cudalab.microscope.subject import generated
 from cudalab.predict.instructions import Key
 from cudalab.predict.recorder import Recorder
 

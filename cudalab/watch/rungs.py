@@ -16,7 +16,7 @@ from cudalab.backends.cpu.key import cached
 from cudalab.labs.base import Lab
 from cudalab.labs.inputs import Case
 from cudalab.language import source
-from cudalab.microscope import profile
+from cudalab.microscope import subject
 from cudalab.system.cache import put
 from cudalab.watch.ladder import rungs_for
 from cudalab.watch.sizes import BLOCKS, LAUNCHES, small_sizes
@@ -59,7 +59,7 @@ def main() -> int:
     result: Counts = {}
     with tempfile.TemporaryDirectory() as folder:
         size = small_sizes(lab, case)[-1]
-        data = profile.generated(lab, case, size, lab.distributions[0], 0, Path(folder))
+        data = subject.generated(lab, case, size, lab.distributions[0], 0, Path(folder))
         for rung in rungs_for(lab, case):
             costs = count(lab, rung, case, data, KILL_AFTER_S)
             if not costs.failed:

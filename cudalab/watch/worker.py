@@ -23,8 +23,8 @@ from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
-from cudalab.microscope import profile, sanitize
-from cudalab.microscope.profile import Data
+from cudalab.microscope import profile, sanitize, subject
+from cudalab.microscope.subject import Data
 from cudalab.microscope.supervised import guarded
 from cudalab.system.machine import processor_name
 from cudalab.watch.costs import COSTS, FINDINGS, Costs, costs_of
@@ -56,12 +56,12 @@ def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:
 def inputs_of(lab: Lab, case: Case, path: str, seed: int) -> list[Data]:
     """The input in a file, or small ones; each is mapped from a file of its own."""
     if path:
-        return [profile.from_file(lab, case, Path(path), "the failed test's input")]
+        return [subject.from_file(lab, case, Path(path), "the failed test's input")]
     inputs = []
     for size in small_sizes(lab, case):
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
             dist = lab.distributions[0]
-            inputs.append(profile.generated(lab, case, size, dist, seed, Path(folder)))
+            inputs.append(subject.generated(lab, case, size, dist, seed, Path(folder)))
     return inputs
 
 

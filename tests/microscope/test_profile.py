@@ -24,7 +24,7 @@ from cudalab.cli import profile as cli_profile
 from cudalab.errors import InputError, UsageError
 from cudalab.labs import registry
 from cudalab.language import source
-from cudalab.microscope import annotate, compare, profile
+from cudalab.microscope import annotate, compare, profile, subject
 from cudalab.microscope import page as profile_page
 from cudalab.microscope.document import document, from_json, to_json
 
@@ -217,7 +217,7 @@ def test_listings_fit_the_screen(width, capsys, monkeypatch):
 
 def test_files_included_are_listed_after_the_own():
     variant = registry.find(labs.get("scan"), "blelloch")
-    loaded = profile.texts_of(source.load(variant.path, variant.label))
+    loaded = subject.texts_of(source.load(variant.path, variant.label))
     assert next(iter(loaded)) == "kernels/scan/blelloch.cu"
     assert "kernels/common/block/blelloch.cuh" in loaded
     assert loaded["kernels/common/thread/operators.cuh"].startswith("// Associative")
@@ -598,4 +598,4 @@ def test_an_empty_input_is_refused(tmp_path):
     path.write_bytes(bytes(4))
     reduce = labs.get("reduce")
     with pytest.raises(UsageError, match="nothing to compute"):
-        profile.from_file(reduce, reduce.complete({}), path)
+        subject.from_file(reduce, reduce.complete({}), path)

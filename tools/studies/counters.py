@@ -36,7 +36,7 @@ from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.language import source
-from cudalab.microscope import ncu, profile
+from cudalab.microscope import ncu, profile, subject
 from tools import results
 from tools.studies import causes
 
@@ -142,10 +142,10 @@ def key(lab: Lab, variant: Variant, size: Size) -> str:
     return f"{lab.name}/{variant.name}/{in_words(size)}"
 
 
-def inputs(lab: Lab, case: Case, size: Size) -> profile.Data:
+def inputs(lab: Lab, case: Case, size: Size) -> subject.Data:
     """The inputs of a run, the same bytes on both devices."""
     with tempfile.TemporaryDirectory() as folder:
-        return profile.generated(lab, case, size, lab.distributions[0], SEED, Path(folder))
+        return subject.generated(lab, case, size, lab.distributions[0], SEED, Path(folder))
 
 
 # The CPU device ----------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def texts(run: str) -> list[str]:
     """The names of the files that a run's kernels come from."""
     lab, variant, _ = run.split("/")
     one = registry.find(labs.get(lab), variant)
-    return list(profile.texts_of(source.load(one.path, one.label)))
+    return list(subject.texts_of(source.load(one.path, one.label)))
 
 
 def add_code(rows: list[list[Any]], action: Any, labels: list[str]) -> None:
