@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -26,6 +26,14 @@ CLOSING = {closing: opening for opening, closing in OPENING.items()}
 def set_of(words: str) -> frozenset[str]:
     """The words of a text."""
     return frozenset(words.split())
+
+
+def closure(known: Iterable[str], more: Callable[[set[str]], Iterable[str]]) -> set[str]:
+    """What is known, and whatever `more` finds by what is known so far, until it finds nothing."""
+    known = set(known)
+    while added := set(more(known)) - known:
+        known |= added
+    return known
 
 
 ALTERNATIVES = {

@@ -168,7 +168,7 @@ def _compile(
     by: Preprocessor,
 ) -> Ways:
     """Rewrite the files and run the commands, one for each source; how the kernels will run."""
-    from cudalab.backends.cpu.regions.blame import blamed
+    from cudalab.backends.cpu.regions import blamed
     from cudalab.program import loops
     from cudalab.program.messages import Refused
     from cudalab.program.parsed import ONLY_LAUNCHED

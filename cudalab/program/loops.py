@@ -14,8 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cudalab.backends.cpu.flags import CUDA_RUNTIME
-from cudalab.backends.cpu.regions import Loops, loops
-from cudalab.backends.cpu.regions.blame import Place
+from cudalab.backends.cpu.regions import Loops, Place, loops
 from cudalab.backends.cpu.regions.parts import declaration
 from cudalab.backends.cpu.regions.syntax import Function
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES

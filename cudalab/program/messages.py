@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
-from cudalab.backends.cpu.regions.blame import places
+from cudalab.backends.cpu.regions import places_in
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program import linking
 from cudalab.program.files import File
@@ -62,7 +62,7 @@ class Refused:
     def add(self, messages: str) -> None:
         """Record the compiler's messages about a text."""
         self.messages = messages
-        self.places.update(places(messages))
+        self.places.update(places_in(messages))
 
 
 def explain(messages: str, files: Sequence[File]) -> CudalabError:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cudalab.backends.cpu import regions
-from cudalab.backends.cpu.regions.blame import blamed
+from cudalab.backends.cpu.regions import blamed
+from cudalab.backends.cpu.regions import body as writing
 from cudalab.program import loops
 from cudalab.program.build import executable
 from tests.random_groups import outcome
@@ -139,13 +139,13 @@ def test_what_a_thread_changes_is_its_own(tmp_path):
 
 
 def test_a_refusal_of_the_compiler_costs_the_kernel_concerned(tmp_path, monkeypatch):
-    write = regions.definition
+    write = writing.definition
 
     def text(body, **options):
         wrong = "no_such_name ;" if body.function.name == "in_turn" else ""
         return write(body, **options).replace("CUDALAB_ENTER ;", f"CUDALAB_ENTER ; {wrong}")
 
-    monkeypatch.setattr(regions, "definition", text)
+    monkeypatch.setattr(writing, "definition", text)
     source = tmp_path / "refused.cu"
     chosen = {name: KERNELS[name] for name in ("one_of_two", "in_turn")}
     source.write_text(program(chosen) + "// refused\n")

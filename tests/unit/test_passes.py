@@ -5,11 +5,9 @@ import pytest
 from cudalab.backends.cpu.regions import PASSES, loops
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.body import Body
-from cudalab.backends.cpu.regions.conditional import branched
-from cudalab.backends.cpu.regions.counters import own_counters
 from cudalab.backends.cpu.regions.gathering import gathered
 from cudalab.backends.cpu.regions.lambdas import named
-from cudalab.backends.cpu.regions.names import renamed
+from cudalab.backends.cpu.regions.normal_forms import branched, own_counters, renamed
 from cudalab.backends.cpu.regions.syntax import locals_of, statements
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit, parsed

@@ -49,7 +49,7 @@ from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
 
 if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.blame import Place
+    from cudalab.backends.cpu.regions import Place
     from cudalab.backends.cpu.toolchain import Compiler, Done
 
     # A command, or a function that runs one or does something between two of them. All of them
@@ -194,7 +194,7 @@ def _exact(
     It is given with the compiler's errors. Where the compiler refuses these results for a
     statement, the function around it refuses to run.
     """
-    from cudalab.backends.cpu.regions.blame import places  # noqa: PLC0415 - for new kernels only
+    from cudalab.backends.cpu.regions import places_in  # noqa: PLC0415 - for new kernels only
 
     refused: Counter[Place] = Counter()
     before, errors = None, ""
@@ -206,12 +206,12 @@ def _exact(
                 break
             refused[EVERYWHERE] += 1
             if refused[EVERYWHERE] > 1:  # the text has no zones, so these are not to blame
-                refused.update(places(errors))
+                refused.update(places_in(errors))
             continue
         (made, errors), before = attempt(ready), ready
         if not errors or not parts.exact:
             return made
-        refused.update(places(errors))
+        refused.update(places_in(errors))
     plain, wrong = attempt(for_host(parts._replace(exact=False)))
     if wrong:  # a wrong file fails again, in its own words
         return plain
@@ -233,7 +233,7 @@ def _compile_fibers(
 
 def _compile_loops(folder: Path, command: tuple[str, ...], parts: tiers.Parts) -> Done:
     """Compile kernels as loops over threads; with fibers where the compiler refuses the loops."""
-    from cudalab.backends.cpu.regions.blame import blamed  # noqa: PLC0415 - for new kernels only
+    from cudalab.backends.cpu.regions import blamed  # noqa: PLC0415 - for new kernels only
 
     source = folder / "source.cpp"
     source.write_text(tiers.to_preprocess(parts), encoding="utf-8")

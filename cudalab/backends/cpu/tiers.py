@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cudalab.language.source import blank_comments, quoted
 
 if TYPE_CHECKING:
-    from cudalab.backends.cpu.regions.blame import Place
+    from cudalab.backends.cpu.regions import Place
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]?([^>\"\n]*)[^\n]*$", re.MULTILINE)
 # Headers whose functions never wait for other threads.

@@ -6,10 +6,9 @@ Operands are computed by each thread, in the region before the call; its result 
 from cudalab.backends.cpu.regions import unit
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.parts import Part, type_of
+from cudalab.backends.cpu.regions.parts import Part, Piece, type_of
 from cudalab.backends.cpu.regions.syntax import Function, Parameter
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
-from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.lockstep import STEP
 from cudalab.language.tokens import split
 

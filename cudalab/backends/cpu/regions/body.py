@@ -1,18 +1,17 @@
-"""A function that is being written for a block of threads: what the passes know of it so far."""
+"""A function that is written for a block of threads: its text, and what the passes know of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from cudalab.backends.cpu.regions import in_step, lambdas, parts
 from cudalab.backends.cpu.regions.analysis import Analysis
-from cudalab.backends.cpu.regions.in_step import LEAVING, ONE_BY_ONE, arguments
-from cudalab.backends.cpu.regions.parts import Home, Loop, Part, Region
+from cudalab.backends.cpu.regions.parts import Home, Loop, Part, Piece, Region, Writer
 from cudalab.backends.cpu.regions.strides import Strides
-from cudalab.backends.cpu.regions.syntax import Function, Statement
+from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import Unit
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls
-from cudalab.backends.cpu.regions.writer import Piece, Writer
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, texts
 from cudalab.language.tokens import Token
 
 
@@ -72,8 +71,8 @@ class Body:
     @property
     def otherwise(self) -> str:
         """Text that runs the kernel where not all threads of a block pass its guards."""
-        call = arguments(self.function, "cudalab_B")
-        name = LEAVING if self.all_stay else ONE_BY_ONE
+        call = in_step.arguments(self.function, "cudalab_B")
+        name = in_step.LEAVING if self.all_stay else in_step.ONE_BY_ONE
         return f"return {self.function.name}_cudalab_{name}{call});"
 
     def number(self) -> int:
@@ -159,3 +158,185 @@ class Body:
         binding = f"auto& {name} = {pointed}{home}[cudalab_t];"
         self.homes[name] = Home([binding], is_array=not pointed)
         return home
+
+
+def definition(body: Body, *, leaving: bool = False) -> str:
+    """The definition of the body's function, or of the one for blocks of which threads leave."""
+    function = body.function
+    writer = body.writer
+    if body.facts.in_step:
+        writer.add(in_step.one_by_one(function))
+    template = function.template
+    writer.add(parts.without_defaults(template) if function.is_kernel else template)
+    often = body.analysis.is_repeated(function)
+    writer.add("" if function.specialized else "static", "CUDALAB_ONCE" if often else "inline")
+    name = f"{function.name}_cudalab_{in_step.LEAVING}" if leaving else ""
+    name = name or body.analysis.name_for(function, body.masked)
+    writer.add(f"void {name}", function.specialized)
+    writer.add("(", _parameters(body), ") { CUDALAB_ENTER ;")
+    for width in parts.widths(function):
+        writer.add(f"::cudalab::assume_no_wrap(blockIdx.x, {width});")
+    if body.leaving:
+        before = "cudalab_mask" if body.masked else "cudalab_B"
+        writer.add(f"::cudalab::Mask cudalab_live({before});")
+        if function.is_kernel:
+            writer.add("cudalab_B.live = &cudalab_live;")
+        if body.masked:
+            body.masks = ["cudalab_live"]
+    for parameter in function.parameters:
+        _begin_parameter(body, parameter)
+    if body.facts.in_step:
+        # Threads of several rows that know no row change the same elements; alike, they are one.
+        unit = body.facts.unit
+        several = unit.is_flat(function) and not in_step.are_alike(unit, function)
+        alike = "|| !cudalab_B.flat()" if several else ""
+        writer.add(f"if (CUDALAB_RAGGED {alike}) {{ {body.otherwise} }}")
+    body.statements(body.facts.statements, last=True)
+    writer.add("}\n")
+    return writer.text()
+
+
+def _parameters(body: Body) -> list[Piece]:
+    """The declarations of the parameters."""
+    function = body.function
+    pieces: list[Piece] = [
+        "" if function.is_kernel else "const",
+        "::cudalab::Block& cudalab_B",
+    ]
+    if body.masked:
+        pieces += [", const ::cudalab::Mask& cudalab_mask"]
+    if not function.is_kernel and not function.returns_nothing:
+        pieces += [",", *function.returns, "* cudalab_ret"]
+    for parameter in function.parameters:
+        pieces += [",", *_parameter(body, parameter)]
+    return pieces
+
+
+def _is_kept(body: Body, parameter: Parameter) -> bool:
+    """Whether threads change a parameter that is passed once for all of them."""
+    uniform = body.function.is_kernel or body.facts.is_uniform_parameter(parameter.name)
+    changes = parameter.name in body.facts.changed | body.levels.escaping
+    uniform &= parameter.name not in body.facts.lambda_parameters
+    return uniform and changes and not body.facts.is_scalar_name(parameter.name)
+
+
+def _parameter(body: Body, parameter: Parameter) -> list[Piece]:
+    """The declaration of a parameter."""
+    name = parameter.name
+    if body.function.is_kernel or body.facts.is_uniform_parameter(name):
+        has_default = parameter.default and not body.function.is_kernel
+        default: list[Piece] = ["=", *parameter.default] if has_default else []
+        words: list[Piece] = [*parameter.words]
+        if _is_kept(body, parameter):
+            words = [
+                word._replace(text=f"{name}_cudalab_0") if word.text == name else word
+                for word in parameter.words
+            ]
+        return [*words, *default]
+    return [parts.handed_over(parameter)]
+
+
+def _begin_parameter(body: Body, parameter: Parameter) -> None:
+    """Bind a parameter of each thread for the regions."""
+    name, facts = parameter.name, body.facts
+    if _is_kept(body, parameter):
+        home = body.keep(name, f"::cudalab::Kept<decltype({name}_cudalab_0)>")
+        body.writer.add(
+            f"CUDALAB_EACH {{ CUDALAB_THREAD ::cudalab::construct<::cudalab::Kept<decltype("
+            f"{name}_cudalab_0)>>({home} + cudalab_t, {name}_cudalab_0); }}"
+        )
+    elif name in facts.lambda_parameters:
+        body.writer.add(lambdas.known(name))
+        body.homes[name] = Home([lambdas.binding(name)])
+    elif not body.function.is_kernel and not facts.is_uniform_parameter(name):
+        pointed = "*" if parameter.is_reference else ""
+        binding: list[Piece] = [f"auto& {name} = {pointed}{name}_cudalab_p[cudalab_t];"]
+        body.homes[name] = Home(binding, is_array=not pointed)
+        if facts.is_nearby(name):
+            body.homes[name].nearby = parts.nearby(name, f"*{name}_cudalab_p[cudalab_t]")
+        body.writer.add(f"auto& {name} = {pointed}{name}_cudalab_p[0]; (void){name};")
+
+
+# All functions ------------------------------------------------------------------------------------
+
+
+def written_for(analysis: Analysis, kernels: list[Function], passes: Passes) -> str:
+    """The text of some kernels and of every function that they reach."""
+    unit = analysis.unit
+    bodies = _bodies(analysis, kernels, passes)
+    # What is shared in a function is one variable, so there is one function that has it.
+    twice = {name for name, masked in bodies if masked and (name, False) in bodies}
+    if twice := {name for name in twice if unit.has_shared(name)}:
+        analysis.always_masked = twice
+        bodies = _bodies(analysis, kernels, passes)
+    pieces = []
+    for function in _callees_first(analysis):
+        if function.name in unit.placed:
+            pieces.append(_placed(analysis, function))
+        if not function.specialized:
+            pieces += [bodies[key] for key in sorted(bodies) if key[0] == function.name]
+    return "".join(pieces)
+
+
+def _callees_first(analysis: Analysis) -> list[Function]:
+    """The functions to write, callees before callers, otherwise in the order of the text."""
+    ordered: dict[Function, None] = {}
+    entered: set[Function] = set()
+
+    def visit(function: Function) -> None:
+        if function not in entered:
+            entered.add(function)
+            for called in analysis.unit.called_by(function)[1:]:
+                visit(called)
+            ordered[function] = None
+
+    for function in analysis.unit.functions:
+        if function in analysis.reached:
+            visit(function)
+    return list(ordered)
+
+
+def _bodies(
+    analysis: Analysis, kernels: list[Function], passes: Passes
+) -> dict[tuple[str, bool], str]:
+    """The text of each function, for all threads of a block or for those of a mask."""
+    needed = {(kernel.name, False) for kernel in kernels}
+    bodies: dict[tuple[str, bool], str] = {}
+    refused: list[NotCoveredError] = []
+    tried: set[tuple[str, bool]] = set()
+    while missing := sorted(needed - tried):
+        tried |= needed
+        for name, masked in missing:
+            bodies[name, masked] = ""
+            for function in analysis.unit.by_name[name]:  # and its specializations
+                body = Body(analysis, function, passes, masked=masked)
+                twice = body.leaving and in_step.begins_with_guards(analysis.unit, function)
+                try:
+                    bodies[name, masked] += definition(body, leaving=twice)
+                    if twice:
+                        needed |= body.called
+                        body = Body(analysis, function, passes, masked=masked, all_stay=True)
+                        bodies[name, masked] += definition(body)
+                except NotCoveredError as reason:
+                    reason.function = name
+                    refused.append(reason)
+                needed |= body.called
+    if refused:
+        refused[0].more = refused[1:]
+        raise refused[0]
+    return bodies
+
+
+def _placed(analysis: Analysis, function: Function) -> str:
+    """A copy of a function that takes threadIdx and its block as arguments."""
+    writer = Writer()
+    words = texts(function.head)
+    opening = words.index("(", words.index(function.name))
+    head = list(function.head)
+    head[opening - 1] = head[opening - 1]._replace(text=f"{function.name}_cudalab_at")
+    more = "const uint3 threadIdx , const ::cudalab::Block& cudalab_B" + (
+        " ," if function.parameters else ""
+    )
+    writer.add(head[: opening + 1], more, head[opening + 1 :], "{ CUDALAB_HERE_TOO ;")
+    writer.add(analysis.unit.handing_over(function.body), "}\n")
+    return writer.text()

@@ -8,20 +8,24 @@ from collections.abc import Iterable
 
 from cudalab.backends.cpu.regions.barriers import call
 from cudalab.backends.cpu.regions.body import Body
-from cudalab.backends.cpu.regions.by_steps import Steps, steps_of
-from cudalab.backends.cpu.regions.context_arrays import keep_local
 from cudalab.backends.cpu.regions.cuts import hoisted
 from cudalab.backends.cpu.regions.gathering import is_among_own, split_by
 from cudalab.backends.cpu.regions.in_step import is_guard
-from cudalab.backends.cpu.regions.jammed import ROUNDS, Jammed, jammed
-from cudalab.backends.cpu.regions.parallel_regions import in_region
-from cudalab.backends.cpu.regions.parts import Loop, Part
-from cudalab.backends.cpu.regions.rounds import Rounds, rounds_of
+from cudalab.backends.cpu.regions.orders import (
+    ROUNDS,
+    Jammed,
+    Rounds,
+    Steps,
+    jammed,
+    rounds_of,
+    steps_of,
+)
+from cudalab.backends.cpu.regions.parallel_regions import in_region, keep_local
+from cudalab.backends.cpu.regions.parts import Loop, Part, Piece
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
-from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.tokens import split
 
 

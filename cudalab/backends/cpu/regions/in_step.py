@@ -1,22 +1,31 @@
-"""Kernels without barriers whose threads go through loops in step.
+"""Kernels of which all threads do the same, and what can be made of that for a whole block.
 
-Where all threads make the same rounds of a loop, it goes around a loop over the threads, and the
-compiler takes several threads at once. That is faster if neighbouring threads access neighbouring
-elements, or the same ones. The threads of other kernels without barriers run one after another.
+Where the threads of a kernel without barriers make the same rounds of a loop, it goes around a loop
+over the threads, and the compiler takes several threads at once. That is faster if neighbouring
+threads access neighbouring elements, or the same ones. The threads of other kernels without
+barriers run one after another.
 """
 
+import re
 from functools import cached_property
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Facts
-from cudalab.backends.cpu.regions.counters import with_own_counters
-from cudalab.backends.cpu.regions.rows import is_pure
+from cudalab.backends.cpu.regions.normal_forms import with_own_counters
+from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, of_text, texts
-from cudalab.backends.cpu.regions.writer import Piece
+from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, only_x, parsed
+from cudalab.backends.cpu.regions.words import (
+    CHANGING,
+    NotCoveredError,
+    Words,
+    called,
+    calls,
+    of_text,
+    texts,
+)
 from cudalab.language.tokens import split
 
 ALONE = "no barriers; "  # in reasons why the threads of a kernel run one after another
@@ -202,3 +211,105 @@ class _Kernel:
         bounds = [int(word.text) for word in ends if word.text.isdecimal()]
         bounds += [self._facts.unit.numbers.get(word.text, 0) for word in ends]
         return any(word.text in names for word in loop.condition) or max(bounds, default=0) >= LONG
+
+
+# Guards -------------------------------------------------------------------------------------------
+#
+# `if (i >= n) return;` keeps threads out of the last blocks of a grid only. A kernel with barriers
+# that begins with one is written twice: for blocks in which all threads stay, and with masks for
+# the others. A branch that extends to the end of a kernel, as in `if (i < n) { … __syncthreads(); …
+# }`, is a guard in other words.
+
+
+def settle_guards(unit: Unit, functions: list[Function]) -> None:
+    """Let a program's kernel return early where a branch with barriers extends to its end."""
+    kernel = functions[0]
+    if not unit.is_program or not (own := parsed(kernel).statements):
+        return
+    last = own[-1]
+    if last.kind != "if" or last.parts[1:] or not calls(last.words, BLOCK_WIDE | unit.block_wide):
+        return
+    if any(word.text.startswith("__grid_") for each in functions for word in each.body):
+        return
+    facts = Facts(unit, kernel, {})
+    facts.look()
+    if facts.levels.of(last.condition) > Level.BLOCK:
+        kernel.statements = returning_early(own)
+
+
+def begins_with_guards(unit: Unit, kernel: Function) -> bool:
+    """Whether threads leave a program's kernel by guards at its beginning, and only there."""
+    alone = len(unit.by_name[kernel.name]) == 1 and not kernel.specialized
+    if not (unit.is_program and kernel.is_kernel and alone) or kernel.numbers:
+        return False
+    statements = kernel.statements or []
+    guards = [i for i, each in enumerate(statements) if is_guard(each)]
+    if not guards or "..." in texts(kernel.template):
+        return False
+    before, after = statements[: guards[-1] + 1], statements[guards[-1] + 1 :]
+    return all(_only_looks(unit, each) for each in before) and not any(
+        "return" in texts(each.words) for each in after
+    )
+
+
+def _only_looks(unit: Unit, statement: Statement) -> bool:
+    """Whether a statement is a guard or declares variables, and has no other effects."""
+    words = statement.words
+    plain = is_pure(unit, words) and not unit.is_collective(words)
+    if is_guard(statement):
+        return plain and not CHANGING & set(texts(statement.condition))
+    is_shared = statement.own[0].text in ("__shared__", "extern")
+    changes = sum(word in CHANGING for word in texts(words))
+    return is_shared or (
+        plain
+        and bool(statement.declared)
+        and changes <= len(statement.declared)
+        and not {"++", "--"} & set(texts(words))
+    )
+
+
+# Rows ---------------------------------------------------------------------------------------------
+#
+# A kernel for blocks of one dimension may be launched with blocks of several. Threads with one
+# `threadIdx.x` then read and write the same elements, and where they go in step, as on a GPU, each
+# finds what all others have written, too. So one of them does for all.
+
+# What stands before a bracket in code that only computes: functions without effects, and types.
+# A pattern of the functions that compilers have vector instructions for.
+COMPUTING = r"cudalab_into|cudalab_fit|sizeof|\w+_cast|f?min|f?max|f(?:abs|min|max)f?|fmaf?|__ldg"
+_PURE = re.compile(
+    rf"{COMPUTING}|if|for|return|decltype|unsigned|int|float|double|\w+_t|make_\w+[1-4]"
+    r"|__\w+_as_\w+|abs|r?sqrtf?|__f\w+_r[nzud]"
+)
+_NOT_PURE = frozenset({"asm", "__asm__", "volatile", "switch", "new", "delete", "->", "static"})
+
+
+def is_pure(unit: Unit, body: Words) -> bool:
+    """Whether a function only computes and assigns."""
+    return not _NOT_PURE & set(texts(body)) and all(
+        name in unit.by_name or _PURE.fullmatch(name) for name in called(body)
+    )
+
+
+def are_alike(unit: Unit, kernel: Function) -> bool:
+    """Whether the rows of a block do the same, so that one of them does for all."""
+    if not unit.is_program or kernel.template or kernel.numbers or not unit.is_flat(kernel):
+        return False
+    functions = unit.called_by(kernel)
+    bodies = [*(function.body for function in functions), *unit.classes(functions)]
+    words = [word.text for body in bodies for word in body]
+    return (
+        "threadIdx" in words
+        and not unit.collective & {function.name for function in functions}
+        and all(is_pure(unit, body) for body in bodies)
+        and all(only_x(body, "blockDim") and not _calls_any(body) for body in bodies)
+    )
+
+
+def _calls_any(body: Words) -> bool:
+    """Whether a function may call one that it does not name, as in `(*f)(x)` and `f[i](x)`."""
+    names = texts(body)
+    return any(
+        after == "(" and (before == "]" or (before == ")" and "*" in names[max(0, i - 3) : i]))
+        for i, (before, after) in enumerate(pairwise(names))
+    )

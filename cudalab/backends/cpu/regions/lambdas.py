@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, parameter_of, statements
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
-from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.tokens import split
 
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import Words, calls, close, texts
-from cudalab.backends.cpu.regions.writer import Piece
 from cudalab.language.tokens import Token, closing_angle, split
 
 _TYPE = re.compile(r"\w+_t|unsigned|signed|char|short|int|long|const")

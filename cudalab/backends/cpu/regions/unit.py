@@ -5,10 +5,9 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
-from cudalab.backends.cpu.regions.effects import Effects
 from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
-from cudalab.backends.cpu.regions.places import Places
+from cudalab.backends.cpu.regions.places import Effects, Places
 from cudalab.backends.cpu.regions.syntax import (
     TYPES,
     Function,
@@ -225,12 +224,7 @@ class Unit:
         """Whether a kernel uses threadIdx.x alone."""
         functions = self.called_by(kernel)
         bodies = [*(function.body for function in functions), *self.classes(functions)]
-        return all(
-            texts(body[i + 1 : i + 3]) == [".", "x"]
-            for body in bodies
-            for i, word in enumerate(body)
-            if word.text == "threadIdx"
-        )
+        return all(only_x(body, "threadIdx") for body in bodies)
 
     def handing_over(self, words: Words) -> Words:
         """The words, with threadIdx passed to functions that use it."""
@@ -377,6 +371,12 @@ def _is_cast(words: list[Token], i: int) -> bool:
     start = i - (texts(words[i - 1 : i]) == ["const"])
     before = texts(words[max(start - 2, 0) : start])
     return before[-1:] in (["("], ["<"], ["asm"], ["__asm__"]) and before[:1] != ["]"]
+
+
+def only_x(body: Words, of: str) -> bool:
+    """Whether a text asks for one of threadIdx and the like along the first dimension alone."""
+    names = texts(body)
+    return all(names[i + 1 : i + 3] == [".", "x"] for i, name in enumerate(names) if name == of)
 
 
 def own_names(function: Function) -> set[str]:

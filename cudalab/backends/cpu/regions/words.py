@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from cudalab.language.tokens import Token, as_sign, closing, closing_angle, tokenize
@@ -135,6 +136,12 @@ class Call(NamedTuple):
     name: int
     opening: int
     closing: int
+
+
+def called(words: Iterable[Token]) -> Iterator[str]:
+    """The names before brackets: what the words may call, and `if` and the like."""
+    pairs = pairwise(words)
+    return (word.text for word, after in pairs if word.kind == "name" and after.text == "(")
 
 
 def calls(words: Sequence[Token], names: Collection[str]) -> list[Call]:

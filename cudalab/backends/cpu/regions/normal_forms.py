@@ -1,0 +1,298 @@
+"""The normal forms of functions: passes that leave fewer cases to those that follow."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from cudalab.backends.cpu.regions.lambdas import has_lambda
+from cudalab.backends.cpu.regions.parts import by_itself, in_lambda
+from cudalab.backends.cpu.regions.syntax import (
+    Function,
+    Local,
+    Parameter,
+    Statement,
+    locals_of,
+    nodes,
+    statements,
+)
+from cudalab.backends.cpu.regions.unit import Unit, parsed
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text, spaced, texts
+from cudalab.language.scopes import BASIC, Node
+from cudalab.language.tokens import Token, closing_angle, split
+
+
+def own_counters(unit: Unit, function: Function) -> list[Statement]:
+    """The function's statements, whose loops declare their counters.
+
+    No counter does whose address, or a reference to it, may outlive a loop.
+    """
+    places = unit.places(function)
+    kept = {
+        change.name
+        for statement in function.statements
+        for each in statement.walk()
+        for words in each.pieces
+        for change in places.of(words).changes
+        if not change.is_plain
+    }
+    return with_own_counters(function.statements, kept)
+
+
+def with_own_counters(
+    statements: list[Statement], kept: frozenset[str] | set[str] = frozenset()
+) -> list[Statement]:
+    """The statements with `for (int i = 0; …)`, but for the counters that are `kept`."""
+    result: list[Statement] = []
+    for at, each in enumerate(statements):
+        after = statements[at + 1 :]
+        counters = {
+            local.name: local.spec
+            for local in each.declared
+            if each.kind == "simple"
+            and local.name not in kept
+            and _is_unset_number(local)
+            and _is_set_by_loops(local.name, after)
+        }
+        if counters:
+            others = [local for local in each.declared if local.name not in counters]
+            declaring = [_declaring(counters, one) for one in after]
+            rest = [Statement("simple", [*by_itself(one), each.own[-1]]) for one in others]
+            return [*result, *rest, *with_own_counters(declaring, kept)]
+        result.append(replace(each, parts=with_own_counters(each.parts, kept)))
+    return result
+
+
+def _is_unset_number(local: Local) -> bool:
+    is_number = all(word in BASIC or word.endswith("_t") for word in texts(local.spec))
+    return is_number and not (local.pointer or local.array or local.value or local.align)
+
+
+def _is_set_by_loops(name: str, statements: list[Statement]) -> bool:
+    """Whether a variable is used only in loops that first set it."""
+    return all(
+        name not in texts(each.words)
+        or _counter_of(each) == name
+        or (name not in _head(each) and bool(each.parts) and _is_set_by_loops(name, each.parts))
+        for each in statements
+    )
+
+
+def _counter_of(loop: Statement) -> str:
+    """The variable that a loop first sets, and does nothing else before its first round."""
+    words = texts(loop.first)
+    sets = words[1:2] == ["="] and "," not in words and words[0] not in words[2:]
+    return words[0] if sets else ""
+
+
+def _head(statement: Statement) -> list[str]:
+    """The words of a statement that are not in the statements inside it."""
+    own, first, step = statement.own, statement.first, statement.step
+    return texts([*own, *first, *statement.condition, *step])
+
+
+def _declaring(counters: dict[str, Words], statement: Statement) -> Statement:
+    """A statement whose loops declare the counters that they first set."""
+    name, first = _counter_of(statement), statement.first
+    if name in counters:
+        place = first[0]
+        spec = [place._replace(text=word.text, kind=word.kind) for word in counters[name]]
+        first = [*spec, *first]
+        counters = {other: words for other, words in counters.items() if other != name}
+    parts = [_declaring(counters, part) for part in statement.parts]
+    return replace(statement, first=first, parts=parts)
+
+
+Names = dict[str, str]
+
+
+def renamed(_: Unit, function: Function) -> list[Statement]:
+    """The function's statements, with further variables of the same name renamed."""
+    taken = {parameter.name for parameter in function.parameters}
+    return _list(function.statements, {}, taken)
+
+
+def _list(statements: list[Statement], names: Names, taken: set[str]) -> list[Statement]:
+    names = dict(names)
+    return [_one(statement, names, taken) for statement in statements]
+
+
+def _one(statement: Statement, names: Names, taken: set[str]) -> Statement:
+    """The statement with the new names; its declarations are added to `names`."""
+    if statement.kind in ("simple", "other"):
+        _declare(statement.own, names, taken)
+        return Statement(statement.kind, _words(statement.own, names))
+    if statement.kind == "block":
+        return Statement("block", statement.own, parts=_list(statement.parts, names, taken))
+    names = dict(names)
+    _declare(statement.first, names, taken)
+    return Statement(
+        statement.kind,
+        statement.own,
+        _words(statement.condition, names),
+        first=_words(statement.first, names),
+        step=_words(statement.step, names),
+        parts=[_one(part, dict(names), taken) for part in statement.parts],
+    )
+
+
+def _declare(words: Words, names: Names, taken: set[str]) -> None:
+    skipped = [w for w in words if w.text not in ("__shared__", "constexpr", "static", "extern")]
+    for local in locals_of(skipped):
+        new, number = local.name, 2
+        while new in taken:
+            new, number = f"{local.name}_cudalab_{number}", number + 1
+        taken.add(new)
+        names[local.name] = new
+
+
+def _words(words: Words, names: Names) -> Words:
+    result: Words = []
+    for word in words:
+        before = result[-1].text if result else ""
+        new = names.get(word.text) if word.kind == "name" else None
+        plain = new is None or before in (".", "->", "::")
+        result.append(word if plain else word._replace(text=new or ""))
+    return result
+
+
+def branched(unit: Unit, function: Function) -> list[Statement]:
+    """The statements, with branches around conditional calls in which threads meet."""
+    branches = _Branches(unit.meeting)
+    return [each for statement in function.statements for each in branches.of(statement)]
+
+
+class _Branches:
+    def __init__(self, meeting: AbstractSet[str]) -> None:
+        self.meeting = meeting
+        self.count = 0
+
+    def of(self, statement: Statement) -> list[Statement]:
+        """The replacement for a statement."""
+        if statement.kind == "other" or not calls(statement.words, self.meeting):
+            return [statement]
+        if statement.kind == "simple":
+            before, own = self._taken_out(statement.own)
+            return [*before, Statement("simple", own)]
+        if statement.kind == "block":
+            return [self._block(statement)]
+        before, condition = [], statement.condition
+        bodies = [self._block(part) for part in statement.parts]
+        if statement.kind == "if":
+            before, condition = self._taken_out(condition)
+        elif statement.kind in ("for", "while") and self._choice(condition):
+            inside, rest = self._taken_out(condition)
+            place = statement.own[0]
+            leave = statements(of_text(place, "if ( ! (", rest, ") ) break ;"))
+            bodies = [_block(place, [*inside, *leave, *bodies[0].inside])]
+            condition = of_text(place, "true") if statement.kind == "while" else []
+        return [*before, replace(statement, condition=condition, parts=bodies)]
+
+    def _block(self, body: Statement) -> Statement:
+        return _block(body.words[0], [each for part in body.inside for each in self.of(part)])
+
+    def _taken_out(self, words: Words) -> tuple[list[Statement], Words]:
+        """The branches that make the conditional calls, and the words with their results."""
+        before: list[Statement] = []
+        while choice := self._choice(words):
+            self.count += 1
+            start, at, end = choice.first, choice.at, choice.last
+            name, place = f"cudalab_chosen_{self.count}", words[start]
+            whole, condition, rest = words[start:end], words[start:at], words[at + 1 : end]
+            if choice.kind == "conditional":
+                colon = choice.children[1].last
+                kind = f"::std::decay_t<decltype({spaced(whole)})>"  # one word: it calls nothing
+                made = [place._replace(text=kind, kind="name"), *of_text(place, f"{name} ;")]
+                made += of_text(place, "if (", condition, f") {name} =", words[at + 1 : colon], ";")
+                made += of_text(place, f"else {name} =", words[colon + 1 : end], ";")
+            else:
+                sign = "!" if choice.text == "||" else ""
+                made = of_text(place, f"bool {name} =", condition, ";")
+                made += of_text(place, f"if ( {sign} {name} ) {name} =", rest, ";")
+            before += [each for statement in statements(made) for each in self.of(statement)]
+            words = [*words[:start], place._replace(text=name, kind="name"), *words[end:]]
+        return before, words
+
+    def _choice(self, words: Words) -> Node | None:
+        """The outermost expression that decides whether a call is made."""
+        choices = [
+            node
+            for top in nodes(words)
+            for node in top.walk()
+            if node.kind == "conditional" or node.text in ("&&", "||")
+        ]
+        for call in calls(words, self.meeting):
+            around = (node for node in choices if node.at < call.name < node.last)
+            if not in_lambda(words, call.name) and (choice := next(around, None)):
+                return choice
+        return None
+
+
+def _block(place: Token, parts: list[Statement]) -> Statement:
+    return Statement("block", of_text(place, "{ }"), parts=parts)
+
+
+_NUMBERS = frozenset(
+    {"bool", "char", "short", "int", "long", "unsigned", "signed", "const", "size_t"}
+    | {"int32_t", "uint32_t", "int64_t", "uint64_t"}
+)
+# Words at the beginning of what the compiler has to know.
+_CONSTANT = frozenset({"__shared__", "static", "constexpr", "static_assert", "using", "typedef"})
+
+
+def hand_over_numbers(kernel: Function) -> None:
+    """Turn template parameters of a kernel into parameters, unless they must be constants."""
+    parts = split(kernel.template[2:-1])
+    declared = [part[: texts(part).index("=")] if "=" in texts(part) else part for part in parts]
+    places = [
+        i
+        for i, part in enumerate(declared)
+        if len(part) > 1 and _NUMBERS.issuperset(texts(part[:-1]))
+    ]
+    try:
+        if not places or _must_be_known(kernel, {declared[i][-1].text for i in places}):
+            return
+    except NotCoveredError:  # it keeps its fibers in any case
+        return
+    kernel.numbers = tuple(places)
+    left = [part for i, part in enumerate(parts) if i not in places]
+    comma = kernel.template[0]._replace(text=",", kind="sign")
+    between = [word for part in left for word in (comma, *part)][1:]
+    kernel.template = [*kernel.template[:2], *between, kernel.template[-1]] if left else []
+    kernel.parameters[:0] = [Parameter(declared[i], declared[i][-1].text, []) for i in places]
+
+
+def _must_be_known(kernel: Function, names: set[str]) -> bool:
+    """Whether one of `names`, or a value computed from it, must be a constant."""
+    statements = [each for part in parsed(kernel).statements for each in part.walk()]
+    before: set[str] = set()
+    while before != names:
+        before = set(names)
+        for each in statements:
+            names |= {local.name for local in each.declared if names & set(texts(local.value))}
+    outside = {word.text for parameter in kernel.parameters for word in parameter.words}
+    outside |= set(kernel.bounds.split())
+    return (
+        bool(names & outside)
+        or has_lambda(kernel.body)
+        or _are_template_arguments(kernel.body, names)
+        or any(_asks(each, names) for each in statements)
+    )
+
+
+def _are_template_arguments(words: Words, names: set[str]) -> bool:
+    """Whether one of `names` may stand between `<` and `>`, not those of our own conversions."""
+    return any(
+        word.text == "<"
+        and words[i - 1].text != "cudalab_fit"
+        and names & set(texts(words[i : closing_angle(words, i) or i]))
+        for i, word in enumerate(words)
+    )
+
+
+def _asks(statement: Statement, names: set[str]) -> bool:
+    """Whether a statement itself requires a constant."""
+    if statement.kind == "if constexpr":
+        return bool(names & set(texts(statement.condition)))
+    if any(names & set(texts(local.array)) for local in statement.declared):
+        return True
+    constant = statement.kind == "other" or statement.own[0].text in _CONSTANT
+    return constant and bool(names & set(texts(statement.own)))
