@@ -12,10 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Name, Node, Type
-from cudalab.language.syntax import Words
+from cudalab.language.tokens import Edit, Words
 from cudalab.language.types import called, constructed, declared, type_of, value_of
-
-Edit = tuple[int, int, str]
 
 DEVICE = frozenset({"__global__", "__device__"})
 _STREAMS = frozenset({"cout", "cerr", "clog", "std::cout", "std::cerr", "std::clog"})

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from cudalab.language import syntax
+from cudalab.language import tokens
 from cudalab.language.declarators import Declarators
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope, Type, pointer_to
 from cudalab.language.specifiers import (
@@ -16,7 +16,7 @@ from cudalab.language.specifiers import (
 )
 
 # What may begin a declaration with arguments of its own.
-_WITH_ARGUMENTS = syntax.ATTRIBUTES | DEDUCED | syntax.KEYWORDS | {"explicit"}
+_WITH_ARGUMENTS = tokens.ATTRIBUTES | DEDUCED | tokens.KEYWORDS | {"explicit"}
 
 
 class Declarations:
@@ -24,7 +24,7 @@ class Declarations:
 
     def __init__(
         self,
-        words: syntax.Words,
+        words: tokens.Words,
         declarators: Declarators,
         members: Callable[[Node, int, Scope], Node],
     ) -> None:
@@ -59,11 +59,11 @@ class Declarations:
                 return self.read(node, i + 3, scope)
             inner = self.declaration(i + 2, end, scope)
             return Node("linkage", i, inner.last, [inner])
-        if text in ("static_assert", *syntax.ASSEMBLY):
+        if text in ("static_assert", *tokens.ASSEMBLY):
             return Node("assembly", i, min(words.end_of(i, end) + 1, end), text=text)
         if words.kinds[i] == "name" and texts[i + 1] == "(" and text not in _WITH_ARGUMENTS:
             behind = words.behind(i + 1, end)
-            if words.kinds[behind] == "name" and texts[behind] not in syntax.BEHIND_PARAMETERS:
+            if words.kinds[behind] == "name" and texts[behind] not in tokens.BEHIND_PARAMETERS:
                 return Node("macro", i, behind, text=text)  # which stands for declarations
         return self.simple(i, end, scope)
 
@@ -130,7 +130,7 @@ class Declarations:
         key = self._class_key(i, end)
         if key is not None and (class_node := self._class(key, end, scope)) is not None:
             node.children.append(class_node)
-            before = frozenset(texts[i:key]) & syntax.QUALIFIERS
+            before = frozenset(texts[i:key]) & tokens.QUALIFIERS
             found = Specifiers(class_node.type, class_node.last, words=before, text="")
         else:
             found = specifiers(words, i, end, scope)
@@ -165,15 +165,15 @@ class Declarations:
     def _whole_type(self, i: int, last: int, scope: Scope) -> Type:
         found = specifiers(self.words, i, last, scope)
         type_, k = found.type or UNKNOWN, found.last
-        while k < last and self.words.texts[k] in syntax.POINTERS:
+        while k < last and self.words.texts[k] in tokens.POINTERS:
             type_ = pointer_to(type_) if self.words.texts[k] == "*" else type_
             k += 1
         return type_ if k == last else UNKNOWN
 
     def _class_key(self, i: int, end: int) -> int | None:
         """The index of `struct` and the like, if a class may be defined or declared here."""
-        while i < end and self.words.texts[i] in syntax.QUALIFIERS | syntax.ATTRIBUTES:
-            attribute = self.words.texts[i] in syntax.ATTRIBUTES and self.words.texts[i + 1] == "("
+        while i < end and self.words.texts[i] in tokens.QUALIFIERS | tokens.ATTRIBUTES:
+            attribute = self.words.texts[i] in tokens.ATTRIBUTES and self.words.texts[i + 1] == "("
             i = self.words.skip(i + 1, end) if attribute else i + 1
         return i if self.words.texts[i] in CLASS_KEYS else None
 
@@ -181,7 +181,7 @@ class Declarations:
         """The definition or the declaration of a class or an enumeration; None for its use."""
         words, texts, key = self.words, self.words.texts, self.words.texts[i]
         k = i + 1 + (texts[i + 1] in ("class", "struct"))
-        while texts[k] in syntax.ATTRIBUTES or (texts[k] == texts[k + 1] == "["):
+        while texts[k] in tokens.ATTRIBUTES or (texts[k] == texts[k + 1] == "["):
             k = words.behind(k if texts[k] == "[" else k + 1, end)
         first = k
         while words.kinds[k] == "name" and words.kinds[k + 1] == "name" and texts[k + 1] != "final":
@@ -261,26 +261,26 @@ class Declarations:
     ) -> bool:
         """Whether a statement is a declaration."""
         words, texts, text = self.words, self.words.texts, self.words.texts[i]
-        if text in CLASS_KEYS or text in syntax.ATTRIBUTES or (text == "[" and texts[i + 1] == "["):
+        if text in CLASS_KEYS or text in tokens.ATTRIBUTES or (text == "[" and texts[i + 1] == "["):
             return True
-        if text in syntax.QUALIFIERS:
+        if text in tokens.QUALIFIERS:
             return True
         found = specifiers(words, i, end, scope)
-        if found.type is None or (text in syntax.KEYWORDS):
+        if found.type is None or (text in tokens.KEYWORDS):
             return False
         k, signs = found.last, 0
-        while texts[k] in syntax.POINTERS or (texts[k] == "&&" and found.is_certain):
+        while texts[k] in tokens.POINTERS or (texts[k] == "&&" and found.is_certain):
             k, signs = k + 1, signs + 1
         if texts[k] == "[" and (found.type or UNKNOWN).is_auto:
             return True
         if texts[k] == "(" and texts[k + 1] in ("*", "&") and found.is_certain:
             return texts[words.behind(k, end)] in ("(", "[")  # a pointer to a function or array
-        if words.kinds[k] != "name" or texts[k] in syntax.KEYWORDS - {"operator"}:
+        if words.kinds[k] != "name" or texts[k] in tokens.KEYWORDS - {"operator"}:
             return False
         behind = words.operator(k + 1)
         if found.is_certain and not signs:
             return True
-        return behind in ("=", ";", ",", "[", "(", "{", ":") or texts[k + 1] in syntax.ATTRIBUTES
+        return behind in ("=", ";", ",", "[", "(", "{", ":") or texts[k + 1] in tokens.ATTRIBUTES
 
 
 def _outside_templates(scope: Scope) -> Scope:

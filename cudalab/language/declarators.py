@@ -15,7 +15,7 @@ from cudalab.language.scopes import (
     pointer_to,
 )
 from cudalab.language.specifiers import Specifiers, end_of_name, named, specifiers
-from cudalab.language.syntax import (
+from cudalab.language.tokens import (
     ATTRIBUTES,
     BEHIND_PARAMETERS,
     KEYWORDS,

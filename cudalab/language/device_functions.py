@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from cudalab.language.scopes import Node
 from cudalab.language.structure import Declared
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import Token, closing, tokenize
+from cudalab.language.tokens import Token, Words, closing, tokenize
 
 POINTING = frozenset({"*", "&", "const", "__restrict__", "__restrict", "volatile"})
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from cudalab.language.scopes import BASIC, UNKNOWN, Node, Scope
 from cudalab.language.specifiers import end_of_name, type_named, type_of_id
-from cudalab.language.syntax import KEYWORDS, Words
-from cudalab.language.tokens import set_of
+from cudalab.language.tokens import KEYWORDS, Words, set_of
 
 _PRECEDENCE = {
     sign: level

@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 
-from cudalab.language import arithmetic, local_variables, lockstep, shared, twins
+from cudalab.language import arithmetic, local_variables, lockstep, shared
 from cudalab.language.device_functions import File
-from cudalab.language.exact import Code, Place, named_for
+from cudalab.language.exact import Code, Place, declare_macros, edit_macros, named_for, twin
 from cudalab.language.macros import macros, read_body
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.structure import scan
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import Lines, Places, tokenize
+from cudalab.language.tokens import Edit, Lines, Places, Words, tokenize
 from cudalab.language.tree import Reader
-
-Edit = tuple[int, int, str]
 
 NOTHING: Mapping[Place, int] = MappingProxyType({})
 NO_EDITS: tuple[list[Edit], set[Place]] = ([], set())
@@ -39,7 +36,7 @@ class KernelFile:
         code = [token for token in tokens if token.kind != "directive"]
         self.words, self.scope = Words(code, self.directives), Scope("namespace")
         self.macros = macros(self.directives)
-        self.marks = twins.declare(self.macros, self.scope)
+        self.marks = declare_macros(self.macros, self.scope)
         self.root = Reader(self.words).file(self.scope)
         self.structure = scan(self.root, self.words, Lines(text))
 
@@ -93,13 +90,11 @@ class KernelFile:
         in_classes = named_for(named, [(self.root, self.words)])
         times = Counter(macro.name for macro in self.macros)
         once = [macro for macro in self.macros if times[macro.name] == 1]
-        doubled = twins.edit(once, named, self.scope, divisions=False)
+        doubled = edit_macros(once, named, self.scope, divisions=False)
         code = Code(self.root, self.words, bodies, in_classes, doubled)
         lines = partial(self._lines, refused=refused)
         edits = list(code.edits(made, lines, refused, divisions=False))
-        defined = [
-            twins.twin(each, self.text, made, doubled) for each in once if each.name in doubled
-        ]
+        defined = [twin(each, self.text, made, doubled) for each in once if each.name in doubled]
         return "".join([*defined, "\n"] if defined else ""), edits
 
     def _lines(self, statement: Node, refused: Mapping[Place, int]) -> list[Place]:

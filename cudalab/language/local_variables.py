@@ -4,21 +4,13 @@
 lives as long as before, and every access to it is one by a reference, which has a hook.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cudalab.language.expressions import ASSIGNMENTS
-from cudalab.language.tokens import split
-
-if TYPE_CHECKING:
-    from cudalab.language.scopes import Declarator, Node
-    from cudalab.language.syntax import Words
-
-    Edit = tuple[int, int, str]
+from cudalab.language.scopes import Declarator, Node
+from cudalab.language.tokens import Edit, Words, split
 
 # Variables of these are no plain ones of the thread, or say how they are stored.
 _OTHERS = frozenset(

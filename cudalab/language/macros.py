@@ -6,11 +6,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from cudalab.language.scopes import Name, Node, Scope
-from cudalab.language.syntax import KEYWORDS, Words
-from cudalab.language.tokens import ALTERNATIVES, Token, closing_angle, tokenize
+from cudalab.language.tokens import (
+    ALTERNATIVES,
+    KEYWORDS,
+    Edit,
+    Token,
+    Words,
+    closing_angle,
+    tokenize,
+)
 from cudalab.language.tree import Reader
-
-Edit = tuple[int, int, str]
 
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<params>\([^)]*\))?")
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from cudalab.errors import KernelCompileError
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.source import Source, blank_comments, place
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import Token, tokenize
+from cudalab.language.tokens import Token, Words, tokenize
 from cudalab.language.tree import Reader
 from cudalab.system import elf
 

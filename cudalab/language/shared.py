@@ -4,10 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from cudalab.language.macros import Macro
 from cudalab.language.scopes import Node
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import Token, closing
-
-Edit = tuple[int, int, str]
+from cudalab.language.tokens import Edit, Token, Words, closing
 
 CAST_WORDS = 24  # of `reinterpret_cast<TYPE>(` at most
 

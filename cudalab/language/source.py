@@ -12,7 +12,6 @@ from os.path import normpath
 from pathlib import Path, PurePath
 
 from cudalab.errors import CudalabError, NoDeviceError
-from cudalab.language.headers import HEADERS
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
 _PACKAGE = Path(__file__).parents[1]
@@ -31,6 +30,9 @@ _NOT_CODE = re.compile(
 )
 # A variant's header: TOML in a comment block.
 HEADER = re.compile(r"^// /// cudalab[ \t]*\n(?P<toml>(?://[^\n]*\n)*?)// ///[ \t]*$", re.MULTILINE)
+# Names of files between quotes, as assembly and PTX have them: bytes beyond ASCII are escaped.
+QUOTED = r'"((?:[^"\\]|\\.)*)"'  # a regular expression
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _LINE = re.compile(r'^#line (\d+) "([^"]*)"$', re.MULTILINE)
 _GLOBAL = re.compile(
     r"\b__global__\b(?P<attributes>(?:[^;{(]|\((?:[^()]|\([^()]*\))*\))*?)"
@@ -43,6 +45,26 @@ _LOCAL_ARRAY = re.compile(
     r"(?:^|[;{}])\s*(?:alignas\s*\([^()]*\)\s*)?(?:(?:const|volatile|unsigned|signed|long)\s+)*"
     r"[\w:]+(?:<[^;<>]*>)?[\s*]+(?P<names>\w+\s*\[[^;{}=]*)[;={]"
 )
+# CUDA's headers that the CPU device has, too: includes of them are left to the compilers.
+_NAMES = """
+    builtin_types.h channel_descriptor.h cooperative_groups.h cooperative_groups/memcpy_async.h
+    cooperative_groups/reduce.h cooperative_groups/scan.h crt/common_functions.h
+    crt/device_double_functions.h crt/device_double_functions.hpp crt/device_functions.h
+    crt/device_functions.hpp crt/host_config.h crt/host_defines.h crt/math_functions.h
+    crt/math_functions.hpp cublas_api.h cublas_v2.h cublasLt.h cuComplex.h cuda.h cuda_bf16.h
+    cuda_device_runtime_api.h cuda_fp16.h cuda_pipeline.h cuda_pipeline_primitives.h
+    cuda_profiler_api.h cuda_runtime.h cuda_runtime_api.h cuda_surface_types.h cuda_texture_types.h
+    curand.h curand_globals.h curand_kernel.h curand_normal.h curand_philox4x32_x.h curand_uniform.h
+    device_atomic_functions.h device_functions.h device_launch_parameters.h driver_functions.h
+    driver_types.h host_defines.h library_types.h math_constants.h math_functions.h mma.h
+    nvToolsExt.h nvToolsExtCuda.h nvToolsExtCudaRt.h nvtx3/nvToolsExt.h nvtx3/nvToolsExtCuda.h
+    nvtx3/nvToolsExtCudaRt.h nvtx3/nvtx3.hpp sm_20_atomic_functions.h sm_20_intrinsics.h
+    sm_30_intrinsics.h sm_32_atomic_functions.h sm_32_intrinsics.h sm_35_atomic_functions.h
+    sm_35_intrinsics.h sm_60_atomic_functions.h sm_61_intrinsics.h surface_functions.h
+    surface_indirect_functions.h surface_types.h texture_fetch_functions.h
+    texture_indirect_functions.h texture_types.h vector_functions.h vector_types.h
+"""
+HEADERS = frozenset(_NAMES.split())
 
 
 @dataclass(frozen=True)
@@ -220,6 +242,15 @@ def _find_include(name: str, includer: Path, label: str, line: int) -> tuple[Pat
 def quoted(text: str) -> str:
     """The text as a string literal of C++."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def unquoted(text: str) -> str:
+    """What QUOTED has found, without escapes."""
+
+    def byte(escape: re.Match[bytes]) -> bytes:
+        return bytes([int(escape[1], 8) & 255]) if len(escape[1]) == 3 else escape[1]
+
+    return _ESCAPE.sub(byte, text.encode()).decode(errors="replace")
 
 
 @cache

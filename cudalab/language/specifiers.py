@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 
 from cudalab.language import scopes
-from cudalab.language.syntax import ATTRIBUTES, KEYWORDS, QUALIFIERS, Words
+from cudalab.language.tokens import ATTRIBUTES, KEYWORDS, QUALIFIERS, Words
 
 CLASS_KEYS = frozenset({"class", "struct", "union", "enum"})
 DEDUCED = frozenset({"decltype", "__typeof__", "typeof", "__decltype"})

@@ -7,8 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from cudalab.errors import KernelCompileError
 from cudalab.language.scopes import Node
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import Lines, split
+from cudalab.language.tokens import Lines, Words, split
 
 _DEVICE = frozenset({"__global__", "__device__"})
 _VARIABLES = ("__managed__", "__constant__", "__device__")

@@ -10,8 +10,7 @@ from cudalab.language.declarations import Declarations
 from cudalab.language.declarators import Declarators
 from cudalab.language.expressions import Expressions
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
-from cudalab.language.syntax import ASSEMBLY, ATTRIBUTES, KEYWORDS, Words
-from cudalab.language.tokens import Token
+from cudalab.language.tokens import ASSEMBLY, ATTRIBUTES, KEYWORDS, Token, Words
 
 _JUMPS = frozenset({"break", "continue", "goto"})
 
@@ -30,8 +29,9 @@ def _is_prefix(name: Name | None) -> bool:
 class Reader:
     """Reads a file: its declarations, and the statements in its functions."""
 
-    def __init__(self, words: Words, *, bodies: bool = True) -> None:
+    def __init__(self, text: Words | Sequence[Token], *, bodies: bool = True) -> None:
         """Read these words; without `bodies`, functions have blocks with nothing in them."""
+        words = text if isinstance(text, Words) else Words(text)
         self.words, self.bodies = words, bodies
         self.expressions = Expressions(words, self._block, self._lambda, self.statements)
         self.declarators = Declarators(words, self.expressions, self._define)

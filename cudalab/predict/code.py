@@ -13,8 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from cudalab.backends.cuda import nvcc
-from cudalab.language.quoted import QUOTED, unquoted
-from cudalab.language.source import Source, with_defines
+from cudalab.language.source import QUOTED, Source, unquoted, with_defines
 from cudalab.predict import kept
 from cudalab.predict.gpus import Gpu
 from cudalab.predict.instructions import BARRIER, Block, Instruction, Key, merge

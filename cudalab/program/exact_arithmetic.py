@@ -1,11 +1,11 @@
-"""Puts the edits of arithmetic.py and twins.py into the files of a program."""
+"""Puts the edits of language/exact.py into the files of a program."""
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
 from cudalab.backends.cpu.flags import stops_at_zero
-from cudalab.language import twins
+from cudalab.language import exact
 from cudalab.language.exact import Code, Place, named_for
 from cudalab.language.scopes import Node, Scope
 from cudalab.program.parsed import Parsed
@@ -21,7 +21,7 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> N
     divisions = not stops_at_zero()
     bodies = [(each.words, node) for each in files for node in each.bodies]
     named = {text for words, node in bodies for text in words.texts[node.first : node.last]}
-    doubled = twins.edit(
+    doubled = exact.edit_macros(
         [macro for each in files for macro in each.macros], named, scope, divisions=divisions
     )
     in_classes = named_for(named, [(each.root, each.words) for each in files])
@@ -31,10 +31,10 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> N
             each.replace(*edit)
         for macro in each.macros:
             if macro.name in doubled:
-                text = twins.twin(macro, each.file.text, made, doubled)
+                text = exact.twin(macro, each.file.text, made, doubled)
                 text += f"\n#line {each.lines[macro.end] + 1}"
                 each.edits.append((macro.end, macro.end, text))
-        each.head = twins.defaults(doubled)
+        each.head = exact.defaults(doubled)
 
 
 def _lines(each: Parsed, statement: Node) -> list[Place]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from cudalab.language.expressions import ASSIGNMENTS
 from cudalab.language.macros import Macro
 from cudalab.language.scopes import Name, Node, Scope, Type
-from cudalab.language.syntax import Words
+from cudalab.language.tokens import Words
 from cudalab.language.tree import Reader
 from cudalab.language.types import NUMBERS, declared
 

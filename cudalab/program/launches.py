@@ -8,8 +8,7 @@ from cudalab.language.macros import Macro
 from cudalab.language.scopes import Node
 from cudalab.language.source import quoted
 from cudalab.language.structure import Kernel
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import split
+from cudalab.language.tokens import Words, split
 from cudalab.language.types import is_local
 from cudalab.program.parsed import Launch, Parsed
 

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cudalab.language import arithmetic
+from cudalab.language.exact import declare_macros
 from cudalab.language.macros import Macro, macros
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.source import quoted
 from cudalab.language.structure import Structure, scan
-from cudalab.language.syntax import Words
-from cudalab.language.tokens import Lines, Token, tokenize
+from cudalab.language.tokens import Lines, Token, Words, tokenize
 from cudalab.language.tree import Reader
-from cudalab.language.twins import declare
 from cudalab.program.files import File
 from cudalab.program.refusals import Lacking
 
@@ -100,7 +99,7 @@ def parse(file: File) -> Parsed:
 def read(files: Sequence[Parsed]) -> Scope:
     """Read the trees of all files, each after those that it includes, into one scope."""
     scope = Scope("namespace")
-    marks = declare([macro for each in files for macro in each.macros], scope)
+    marks = declare_macros([macro for each in files for macro in each.macros], scope)
     for each in _in_order(files):
         each.root = Reader(each.words).file(scope)
         each.structure = scan(each.root, each.words, each.lines)

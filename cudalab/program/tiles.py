@@ -9,7 +9,7 @@ gathers from the lanes' fragments before and gives back afterwards.
 from collections.abc import Sequence
 
 from cudalab.language.scopes import Node, Scope
-from cudalab.language.syntax import Words
+from cudalab.language.tokens import Words
 from cudalab.program.fragments import Purity, Stretch, is_fragment, is_made
 from cudalab.program.parsed import Parsed
 

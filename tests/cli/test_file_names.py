@@ -13,7 +13,7 @@ import pytest
 from command import cudalab
 
 from cudalab.language import source
-from cudalab.language.quoted import unquoted
+from cudalab.language.source import unquoted
 
 KERNEL = Path(__file__).parents[2] / "kernels" / "reduce" / "sequential.cu"
 NAMES = ["лаба 1.cu", 'a"b.cu', r"a\b.cu"]

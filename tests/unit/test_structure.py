@@ -12,7 +12,7 @@ import pytest
 import cudalab
 from cudalab import backends, labs
 from cudalab.backends.cpu import flags, parts
-from cudalab.language import headers
+from cudalab.language.source import HEADERS
 
 PACKAGE = Path(cudalab.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def test_the_names_of_cuda_s_headers_are_those_of_the_runtime_s_files():
         if path.is_file()
     }
     ours = {name for name in files if name.startswith(("cudalab", "aliases/"))}
-    assert files - ours == headers.HEADERS
+    assert files - ours == HEADERS
 
 
 def private_names(path, nodes):

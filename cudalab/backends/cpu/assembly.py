@@ -41,7 +41,7 @@ from cudalab.backends.cpu.control_flow import (
 from cudalab.backends.cpu.joins import may_stop
 from cudalab.backends.cpu.objects import with_hooks
 from cudalab.backends.cpu.site_tables import Counts, lengths, tables_of
-from cudalab.language.quoted import QUOTED, unquoted
+from cudalab.language.source import QUOTED, unquoted
 
 ZONE_BYTES = 256  # before each shared array and variable; behind each shared array and table
 RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line that called it

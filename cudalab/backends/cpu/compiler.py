@@ -44,7 +44,7 @@ from cudalab.errors import (
     install_command,
 )
 from cudalab.language.local_variables import EVERYWHERE
-from cudalab.language.quoted import QUOTED, unquoted
+from cudalab.language.source import QUOTED, unquoted
 from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk, place_of
 
@@ -97,7 +97,7 @@ _NAMED = re.compile(rf"^#line \d+ {QUOTED}", re.MULTILINE)
 _ERROR = re.compile(r"^(?P<file>[^\n]+?):\d+:(?:\d+:)? (?:fatal )?error: ", re.MULTILINE)
 # What a plain run from the cache needs nothing of.
 _IMPORTED_LATE = (
-    "backends.cpu.assembly", "backends.cpu.regions", "language.indices", "language.nvcc_rules",
+    "backends.cpu.assembly", "backends.cpu.regions", "language.nvcc_rules",
 )  # fmt: skip
 LONGEST_NAME = 60  # letters of a source file's name that a name in the cache has
 _OLDEST_GCC = 11  # the first that distinguishes volatile accesses

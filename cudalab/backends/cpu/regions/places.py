@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.given import BUILT_IN, Declared, Given
 from cudalab.backends.cpu.regions.words import Words, texts
-from cudalab.language import syntax as tree
 from cudalab.language.scopes import UNKNOWN, Node, Scope, Type
 from cudalab.language.tokens import Token, split
 from cudalab.language.tree import Reader
@@ -82,8 +81,8 @@ class _Walk:
 
     def __init__(self, places: Places, words: Words) -> None:
         self.places, self.given, self.own = places, places.given, words
-        self.words = tree.Words(words)
-        self.reader = Reader(self.words)
+        self.reader = Reader(words)
+        self.words = self.reader.words
         self.found = Found()
         self.returns_reference = places.returns_reference
 

@@ -14,10 +14,9 @@ from cudalab.backends.cpu.regions.words import (
     spaced,
     texts,
 )
-from cudalab.language import syntax as tree
 from cudalab.language.scopes import BASIC, Name, Node, Scope
 from cudalab.language.specifiers import CLASS_KEYS
-from cudalab.language.tokens import Token, closing_angle, split
+from cudalab.language.tokens import ATTRIBUTES, Token, closing_angle, split
 from cudalab.language.tree import Reader
 
 TYPES = BASIC | {"auto"}
@@ -165,21 +164,19 @@ class Function:
 
 def nodes(words: Words, scope: Scope | None = None) -> list[Node]:
     """The tree of some statements, or of an expression, that stand in `scope`."""
-    return Reader(tree.Words(words)).statements(0, len(words), Scope("block", scope))
+    return Reader(words).statements(0, len(words), Scope("block", scope))
 
 
 def statements(words: Words) -> list[Statement]:
     """The statements of a function's body."""
-    tokens = tree.Words(words)
-    read = Reader(tokens).statements(0, len(words), Scope("block"))
-    return [each for node in read for each in _apart(tokens, words, node)]
+    return [each for node in nodes(words) for each in _apart(words, node)]
 
 
-def _apart(tokens: tree.Words, words: Words, node: Node) -> list[Statement]:
+def _apart(words: Words, node: Node) -> list[Statement]:
     """A statement; of one that defines a class and declares variables of it, two."""
     defined = next((each for each in node.children if each.kind in ("class", "enum")), None)
     if node.kind != "declaration" or defined is None or not node.declarators:
-        return [_statement(tokens, words, node)]
+        return [_statement(words, node)]
     own = words[defined.first : defined.last]
     name = own[0]._replace(text=defined.text or f"cudalab_class_{node.first}", kind="name")
     head = next(i for i, word in enumerate(own) if word.text in ("{", ":"))
@@ -188,14 +185,14 @@ def _apart(tokens: tree.Words, words: Words, node: Node) -> list[Statement]:
     return [Statement("other", [*named, words[node.last - 1]]), Statement("simple", variables)]
 
 
-def _statement(tokens: tree.Words, words: Words, node: Node) -> Statement:
+def _statement(words: Words, node: Node) -> Statement:
     """The statement that a node of the tree is."""
     own = words[node.first : node.last]
     if node.kind == "block":
-        inside = [each for child in node.children for each in _apart(tokens, words, child)]
+        inside = [each for child in node.children for each in _apart(words, child)]
         return Statement("block", [own[0], own[-1]], parts=inside)
     if node.kind in ("if", "for", "while", "do"):
-        return _controlled(tokens, words, node)
+        return _controlled(words, node)
     if node.kind == "label":
         raise NotCoveredError(f"{own[0].place}: a label")
     if own[-1].text not in (";", "}"):
@@ -204,10 +201,10 @@ def _statement(tokens: tree.Words, words: Words, node: Node) -> Statement:
     return Statement("other" if is_other else "simple", own)
 
 
-def _controlled(tokens: tree.Words, words: Words, node: Node) -> Statement:
+def _controlled(words: Words, node: Node) -> Statement:
     """A branch or a loop, with the statements in it."""
     opening = node.children[0].last + 1 if node.kind == "do" else node.at
-    end = tokens.behind(opening, node.last) - 1
+    end = close(words, opening)
     bodies = [each for each in node.children if (each.last < opening or each.first > end)]
     condition, semicolon = words[opening + 1 : end], words[end]._replace(text=";")
     own, first, step = [*words[node.first : opening + 1], words[end]], words[:0], words[:0]
@@ -224,7 +221,7 @@ def _controlled(tokens: tree.Words, words: Words, node: Node) -> Statement:
         if ";" in texts(condition):
             raise NotCoveredError(f"{own[0].place}: an if with a declaration")
         own += words[bodies[0].last : bodies[-1].first][:1]  # its `else`
-    parts = [_statement(tokens, words, each) for each in bodies]
+    parts = [_statement(words, each) for each in bodies]
     return Statement(kind, own, condition, first=first, step=step, parts=parts)
 
 
@@ -248,7 +245,7 @@ def _declared(statement: tuple[Token, ...]) -> Sequence[Local]:
     words = [*statement]
     if words[-1].text != ";":
         words = [*words, words[-1]._replace(text=";", kind="sign")]
-    reader, scope = Reader(tree.Words(words)), Scope("block")
+    reader, scope = Reader(words), Scope("block")
     of = texts(words).index("(") if "(" in texts(words) else 0
     if of and texts(words[of : of + 2]) == ["(", "&"] and texts(words[of + 3 :][:2]) == [")", "["]:
         scope.declare(Name(words[of - 1].text, "type"))  # of a reference to an array
@@ -315,7 +312,7 @@ def _function(words: Words, node: Node, start: int, template: Words) -> Function
     named = max(i for i in range(start, node.at) if words[i].text == name)
     bounds, typed, i = DEFAULT_BOUND, list[Token](), node.first
     while i < named:
-        if words[i].text in tree.ATTRIBUTES and words[i + 1].text == "(":
+        if words[i].text in ATTRIBUTES and words[i + 1].text == "(":
             end = close(words, i + 1)
             if words[i].text == "__launch_bounds__":
                 bounds = spaced(split(words[i + 2 : end])[0])

@@ -17,7 +17,6 @@ from cudalab.backends.cpu.regions.syntax import (
     statements,
 )
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
-from cudalab.language import syntax as tree
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import INT, Name, Scope, Type
 from cudalab.language.tokens import Token, split
@@ -71,7 +70,7 @@ class Unit:
         self.words = words
         self.namespace = namespace
         self.is_program = is_program
-        self.root = Reader(tree.Words(words), bodies=False).file(Scope("namespace"))
+        self.root = Reader(words, bodies=False).file(Scope("namespace"))
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
         self.all_functions = [
             each
@@ -136,7 +135,7 @@ class Unit:
             scope.declare(Name(name, kind, Type(text=name) if is_type else INT))
         inner = Scope("function", scope)
         for parameter in function.parameters:
-            words = tree.Words(parameter.words)
+            words = parameter.words
             Reader(words).declarators.parameters(0, len(words), inner)
         referring = {"&", "&&", "decltype"} | self.given.referring
         refers = bool(referring & set(texts(function.returns)))
