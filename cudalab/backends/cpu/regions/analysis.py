@@ -8,11 +8,18 @@ from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import OUTER
 from cudalab.backends.cpu.regions.places import INTO
-from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import (
+    Function,
+    Local,
+    Statement,
+    locals_of,
+    variables,
+    walk,
+)
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, spaced, texts
-from cudalab.language.tokens import split
+from cudalab.language.tokens import closure, split
 
 # Words that need the position of the running thread where the runtime looks for it.
 _CURRENT = frozenset(
@@ -42,7 +49,8 @@ class Facts:
         self.meets = unit.is_collective(function.body) or self.in_step  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]
         self.own: set[str] = set()  # parameters of which each thread has one
-        self.lambdas = {local.name for local in self._locals() if has_lambda(local.value)}
+        self.locals = list(variables(self.statements))
+        self.lambdas = {local.name for local in self.locals if has_lambda(local.value)}
         self.lambda_parameters: set[str] = set()  # which are handed some
         passed = {
             name
@@ -51,16 +59,16 @@ class Facts:
         }
         self.handed_over = {  # lambdas for functions in which threads meet
             local.name: set(texts(local.value))
-            for local in self._locals()
+            for local in self.locals
             if local.name in passed and lambdas.is_lambda(local.initializer)
         }
-        self.pointers = {local.name for local in self._locals() if "*" in texts(local.pointer)} | {
+        self.pointers = {local.name for local in self.locals if "*" in texts(local.pointer)} | {
             parameter.name for parameter in function.parameters if "*" in texts(parameter.words)
         }
         self.arrays = {
             name: texts(words).count("[")  # of small arrays of each thread
             for name, words in [
-                *((local.name, local.array) for local in self._locals()),
+                *((local.name, local.array) for local in self.locals),
                 *((parameter.name, parameter.words) for parameter in function.parameters),
             ]
             if _is_small_array(name, words)
@@ -69,11 +77,12 @@ class Facts:
         self.pointed = {
             name for statement in self.statements for name in self._find_pointed(statement)
         }.union(*self.handed_over.values())
-        self.changed_inside = self._changed_inside()
-        self.changed = set(self.changed_inside)
-        for statement in self.statements:
-            for each in statement.walk():
-                self.changed |= self._changes(each.first) | self._changes(each.step)
+        every = list(walk(self.statements))
+        own = (each.own if each.kind in ("simple", "other") else each.condition for each in every)
+        heads = (words for each in every for words in (each.first, each.step))
+        # The variables that are changed anywhere but in the head of a `for` loop, and all that are.
+        self.changed_inside = set[str]().union(*map(self._changes, own))
+        self.changed = self.changed_inside.union(*map(self._changes, heads))
 
     def look(self) -> None:
         """Find the levels and scalars, given what is known about the parameters so far."""
@@ -86,9 +95,7 @@ class Facts:
             before = set(self.loose)
             for statement in self.statements:
                 self._find_loose(statement)
-            for local in self._locals():
-                if not self._may_be_scalar(local):
-                    self.loose.add(local.name)
+            self.loose |= {each.name for each in self.locals if not self._may_be_scalar(each)}
 
     def is_cut(self, statement: Statement) -> bool:
         """Whether regions end inside a statement."""
@@ -221,9 +228,8 @@ class Facts:
         together = self.unit.is_collective(statement.words)
         for words in statement.pieces:
             for call in calls(words, self.unit.collective & self.unit.by_name.keys()):
-                callee = self.unit.by_name[words[call.name].text][0]
-                arguments = split(words[call.opening + 1 : call.closing])
-                for parameter, argument in zip(callee.parameters, arguments, strict=False):
+                callee = self.unit.by_name[call.word.text][0]
+                for parameter, argument in zip(callee.parameters, call.arguments, strict=False):
                     yield from self._places(argument, elements=parameter.is_reference)
             for name, _, changed, _ in self.places.of(words).changes:
                 at = next((i for i, word in enumerate(changed) if word.text in CHANGING), 0)
@@ -250,11 +256,6 @@ class Facts:
                     break
             if elements or (i and words[i - 1].text == "&"):
                 yield word.text
-
-    def _locals(self) -> Iterator[Local]:
-        for statement in self.statements:
-            for each in statement.walk():
-                yield from each.declared
 
     def _changes(self, words: Words) -> set[str]:
         """The variables that a statement changes, not those that it declares or points to."""
@@ -294,16 +295,6 @@ class Facts:
             for part in (each for body in statement.parts for each in body.inside):
                 self._find_loose(part)
 
-    def _changed_inside(self) -> set[str]:
-        """The variables that are changed anywhere but in the head of a `for` loop."""
-        names: set[str] = set()
-        for statement in self.statements:
-            for each in statement.walk():
-                if each.kind in ("simple", "other"):
-                    names |= self._changes(each.own)
-                names |= self._changes(each.condition)
-        return names
-
 
 class Analysis:
     """Facts about all functions that some kernels reach."""
@@ -330,12 +321,16 @@ class Analysis:
                 waiting |= {each: None for each in together if calls(each.body, {function.name})}
             waiting |= dict.fromkeys(self._hand_over(function))
         self._need_current = self._names_that_need_current()
-        self.with_arrays = self._with_arrays()
-        self.with_loops = {"for", "while", "do"}  # words, and functions that have them
-        before: set[str] = set()
-        while before != self.with_loops:
-            before = set(self.with_loops)
-            self.with_loops |= {f.name for f in reached if before & set(texts(f.body))}
+        # Functions with arrays of each thread, or with loops, and their callers.
+        self.with_arrays = closure(
+            (
+                f.name
+                for f in reached
+                if any(each.array for each in variables(parsed(f).statements))
+            ),
+            lambda names: (f.name for f in reached if calls(f.body, names)),
+        )
+        self.with_loops = closure({"for", "while", "do"}, self._using)
 
     def is_repeated(self, function: Function) -> bool:
         """Whether a function is called in several places."""
@@ -382,9 +377,8 @@ class Analysis:
         facts, news = self.facts[function], []
         words = [word for statement in facts.statements for word in statement.words]
         for call in calls(words, self.unit.collective):
-            arguments = split(words[call.opening + 1 : call.closing])
-            callees = self.unit.by_name[words[call.name].text]
-            news += [each for each in callees if self._learns(each, facts, arguments)]
+            callees = self.unit.by_name[call.word.text]
+            news += [each for each in callees if self._learns(each, facts, call.arguments)]
         return news
 
     def _learns(self, callee: Function, facts: Facts, arguments: list[Words]) -> bool:
@@ -418,39 +412,28 @@ class Analysis:
 
     def _names_that_need_current(self) -> set[str] | None:
         """Names of functions and methods that need the position; None if any text may."""
-        classes = self.unit.classes(self.reached)
-        names = set(_CURRENT if self.unit.is_program else _CURRENT | _ASSERTIONS)
-        before: set[str] = set()
-        while before != names:
-            before = set(names)
-            names |= {f.name for f in self.reached if names & set(texts(f.body))}
-            for each in classes:
-                words = set(texts(each))
-                inside = set(texts(each[texts(each).index("{") :]))
-                if not (words & {"threadIdx", *names} or inside & self.unit.placed):
-                    continue
-                if "operator" in words:  # which is called by no name
-                    return None
-                names |= _entries(each)
-        return names
+        classes = []
+        for each in self.unit.classes(self.reached):
+            inside = set(texts(each[texts(each).index("{") :]))
+            classes.append((each, set(texts(each)), not inside.isdisjoint(self.unit.placed)))
 
-    def _with_arrays(self) -> set[str]:
-        """The names of functions with arrays of each thread, and of their callers."""
-        names: set[str] = set()
-        for function in self.reached:
-            parsed(function)
-            if any(
-                local.array
-                for statement in function.statements
-                for each in statement.walk()
-                for local in each.declared
-            ):
-                names.add(function.name)
-        before: set[str] = set()
-        while before != names:
-            before = set(names)
-            names |= {f.name for f in self.reached if calls(f.body, names)}
-        return names
+        def placed(names: set[str]) -> Iterator[Words]:
+            return (
+                each
+                for each, words, is_placed in classes
+                if is_placed or words & {"threadIdx", *names}
+            )
+
+        names = closure(
+            _CURRENT if self.unit.is_program else _CURRENT | _ASSERTIONS,
+            lambda names: self._using(names).union(*map(_entries, placed(names))),
+        )
+        by_operators = any("operator" in texts(each) for each in placed(names))
+        return None if by_operators else names  # which are called by no name
+
+    def _using(self, names: set[str]) -> set[str]:
+        """The functions with one of these names in their text."""
+        return {f.name for f in self.reached if not names.isdisjoint(texts(f.body))}
 
 
 def _entries(words: Words) -> set[str]:

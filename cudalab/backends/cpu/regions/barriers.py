@@ -6,7 +6,7 @@ Operands are computed by each thread, in the region before the call; its result 
 from cudalab.backends.cpu.regions import unit
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.parts import Part, Piece, type_of
+from cudalab.backends.cpu.regions.parts import Part, Piece, type_of, type_of_value
 from cudalab.backends.cpu.regions.syntax import Function, Parameter
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
 from cudalab.language.lockstep import STEP
@@ -46,9 +46,8 @@ def call(body: Body, part: Part) -> None:
     name = words[0].text
     result: list[Piece] = []
     if body.unit.has_value(name):
-        kind = f"::std::decay_t<decltype({spaced(words)})>"
-        if name in unit.BLOCK_VOTES:
-            kind = "int"  # whose names are macros elsewhere
+        is_int = name in unit.BLOCK_VOTES  # whose names are macros elsewhere
+        kind = "int" if is_int else type_of_value(words)
         result = [f", &{body.keep(part.result, kind)}[0]"]
     if name in unit.BUILT_IN:
         for i, argument in enumerate(arguments):
@@ -80,21 +79,19 @@ def call(body: Body, part: Part) -> None:
 def step(body: Body, part: Part) -> None:
     """Write a statement whose value all lanes of a warp compute before any of them stores it."""
     words = part.statement.words
-    name, opening, closing = calls(words, unit.STEPS)[0]
-    value = body.unit.handing_over(words[opening + 3 : closing])
+    found = calls(words, unit.STEPS)[0]
+    value = body.unit.handing_over(words[found.opening + 3 : found.closing])
     result = f"cudalab_r_{body.number()}"
     body.flush()
-    kind = f"::std::decay_t<decltype({spaced(value)})>"
+    kind = type_of_value(value)
     body.writer.add(f"CUDALAB_VALUES({result}_w, 32, {kind});")
     body.writer.add("CUDALAB_EACH_WARP {")
     lanes = f"CUDALAB_LANES({body.mask or 'cudalab_B'})"
     store = f"::cudalab::construct<{kind}>({result}_w + cudalab_lane,"
-    body.region.add(store, value, ");")
-    body.region.names |= set(texts(words))
+    body.region.add(store, value, ");", of=words)
     body.flush(each=lanes)
-    stored = [*words[:name], words[name]._replace(text=f"{result}_w[cudalab_lane]")]
-    body.region.add(body.unit.handing_over([*stored, *words[closing + 1 :]]))
-    body.region.names |= set(texts(words))
+    stored = [*words[: found.name], found.word._replace(text=f"{result}_w[cudalab_lane]")]
+    body.region.add(body.unit.handing_over([*stored, *words[found.closing + 1 :]]), of=words)
     body.flush(each=lanes)
     body.writer.add("}")
 
@@ -109,14 +106,14 @@ def _operand(body: Body, argument: Words, kind: str, temporary: str) -> list[Pie
     whole = argument[0].text if len(argument) == 1 else ""
     if not kind and whole in body.homes and body.homes[whole].is_array:
         return [f"&{whole}"]
-    own = f"::std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
-    return _temporary(body, argument, kind or own, temporary)
+    return _temporary(body, argument, kind, temporary)
 
 
 def _temporary(body: Body, argument: Words, kind: str, temporary: str) -> list[Piece]:
-    body.writer.add(f"CUDALAB_VALUES({temporary}, {body.max_threads}, {kind});")
-    body.region.add(f"{temporary}[cudalab_t] =", *body.unit.handing_over(argument), ";")
-    body.region.names |= set(texts(argument))
+    """The array of the threads' values of an argument, of its own type if `kind` is empty."""
+    value = body.unit.handing_over(argument)
+    body.values(temporary, kind or type_of_value(value))
+    body.region.add(f"{temporary}[cudalab_t] =", *value, ";", of=argument)
     return [f"&{temporary}[0]"]
 
 
@@ -124,14 +121,14 @@ def _lasting(
     body: Body, function: Function, parameter: Parameter, argument: Words, temporary: str
 ) -> list[Piece]:
     """What a reference to const is made of; a value without a place gets one for the call."""
+    value = body.unit.handing_over(argument)
     kind = f"::std::remove_cv_t<::std::remove_pointer_t<{type_of(parameter)}>>"
     if function.template_names & set(texts(parameter.words)):
-        kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
-    body.writer.add(f"CUDALAB_VALUES({temporary}_v, {body.max_threads}, {kind});")
-    body.writer.add(f"CUDALAB_VALUES({temporary}, {body.max_threads}, const {kind}*);")
+        kind = type_of_value(value)
+    body.values(f"{temporary}_v", kind)
+    body.values(temporary, f"const {kind}*")
     lasts = f"{temporary}[cudalab_t] = ::cudalab::lasting({temporary}_v + cudalab_t,"
-    body.region.add(lasts, *body.unit.handing_over(argument), ");")
-    body.region.names |= set(texts(argument))
+    body.region.add(lasts, *value, ");", of=argument)
     return [f"&{temporary}[0]"]
 
 
@@ -143,24 +140,19 @@ def _argument(
     if parameter.name in facts.lambda_parameters and not body.facts.is_lambda(argument):
         if scalar:
             return [*argument]
-        kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
-        return ["::cudalab::of_threads(", *_temporary(body, argument, kind, temporary), ")"]
+        return ["::cudalab::of_threads(", *_temporary(body, argument, "", temporary), ")"]
     if facts.is_uniform_parameter(parameter.name):
         return [*argument]
     if has_lambda(argument) or (len(argument) == 1 and argument[0].text in body.facts.lambdas):
         raise NotCoveredError(f"{argument[0].place}: a lambda for a function with barriers")
     if parameter.is_reference:
-        value = spaced(body.unit.handing_over(argument))
         if parameter.is_constant and len(argument) > 1 and "(" not in texts(parameter.words):
             return _lasting(body, function, parameter, argument, temporary)
+        value = body.unit.handing_over(argument)
         const = "const " if "const" in texts(parameter.words) else ""
-        kind = f"{const}::std::remove_reference_t<decltype(({value}))>*"
-        body.writer.add(f"CUDALAB_VALUES({temporary}, {body.max_threads}, {kind});")
-        body.region.add(f"{temporary}[cudalab_t] = &(", *body.unit.handing_over(argument), ");")
-        body.region.names |= set(texts(argument))
+        body.values(temporary, f"{const}::std::remove_reference_t<decltype(({spaced(value)}))>*")
+        body.region.add(f"{temporary}[cudalab_t] = &(", *value, ");", of=argument)
         return [f"&{temporary}[0]"]
-    if function.template_names & set(texts(parameter.words)):
-        kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(argument))})>"
-    else:
-        kind = f"::cudalab::Kept<{type_of(parameter)}>"
+    deduced = not function.template_names.isdisjoint(texts(parameter.words))
+    kind = "" if deduced else f"::cudalab::Kept<{type_of(parameter)}>"
     return _temporary(body, argument, kind, temporary)

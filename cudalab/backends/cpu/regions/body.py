@@ -93,12 +93,13 @@ class Body:
             return
         words = [each for each in region.pieces if isinstance(each, Token)]
         for call in calls(words, self.unit.meeting):  # whose threads would not wait
-            raise NotCoveredError(f"{words[call.name].place}: {words[call.name].text} in a region")
+            raise NotCoveredError(f"{call.word.place}: {call.word.text} in a region")
         each = each or (f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH")
         names = self.needed(region.names)
         loops = bool(names & self.analysis.with_loops)
         near = loops and any(self.homes[name].nearby for name in names & self.homes.keys())
-        private = near or self._has_private_arrays(region.names)
+        arrays = (self.levels.arrays - self.homes.keys()) | self.analysis.with_arrays
+        private = near or bool(region.names & arrays)  # for which all threads use the same memory
         current = self.analysis.needs_current(names)  # which is one variable
         if private or current or region.ordered or region.leaves:
             for kind in ("SOME", "EACH", "LANES"):
@@ -142,18 +143,14 @@ class Body:
                 bound += (home.nearby if nearby else []) or home.binding
         return bound
 
-    def _has_private_arrays(self, names: set[str]) -> bool:
-        """Whether a thread has arrays within a region; all threads then use the same memory."""
-        if names & self.levels.arrays and any(
-            name not in self.homes for name in names & self.levels.arrays
-        ):
-            return True
-        return bool(names & self.analysis.with_arrays)
+    def values(self, name: str, kind: str) -> None:
+        """Declare an array with a value for each thread."""
+        self.writer.add(f"CUDALAB_VALUES({name}, {self.max_threads}, {kind});")
 
     def keep(self, name: str, kind: str, pointed: str = "") -> str:
         """Declare a context array; return its name."""
         home = f"{name}_cudalab_{self.number()}"
-        self.writer.add(f"CUDALAB_VALUES({home}, {self.max_threads}, {kind});")
+        self.values(home, kind)
         self.writer.add(f"auto& {name} = {pointed}{home}[0]; (void){name};")
         binding = f"auto& {name} = {pointed}{home}[cudalab_t];"
         self.homes[name] = Home([binding], is_array=not pointed)

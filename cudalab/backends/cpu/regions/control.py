@@ -183,8 +183,7 @@ def _answers(body: Body, condition: Words) -> str:
     rest = _hoisted(body, condition)
     name = f"cudalab_a_{body.number()}"
     body.writer.add(f"::cudalab::Agreement {name};")
-    body.region.add(f"{name}.add(", *body.unit.handing_over(rest), ");")
-    body.region.names |= set(texts(rest))
+    body.region.add(f"{name}.add(", *body.unit.handing_over(rest), ");", of=rest)
     body.region.ordered = True
     body.flush()
     return name
@@ -195,8 +194,7 @@ def _chosen(body: Body, condition: Words) -> str:
     rest = _hoisted(body, condition)
     name = f"cudalab_m_{body.number()}"
     body.writer.add(f"::cudalab::Mask {name};")
-    body.region.add("if (", *body.unit.handing_over(rest), f") {name}.add(cudalab_t);")
-    body.region.names |= set(texts(rest))
+    body.region.add("if (", *body.unit.handing_over(rest), f") {name}.add(cudalab_t);", of=rest)
     body.region.ordered = True
     body.flush()
     return name
@@ -238,13 +236,11 @@ def _jammed(body: Body, several: Jammed) -> None:
     for pieces in several.saving(kept):
         body.writer.add(*pieces)
     if several.ahead:
-        body.region.add(several.asking())
-        body.region.names |= set(texts(loop.words))
+        body.region.add(several.asking(), of=loop.words)
         body.flush(each="CUDALAB_AHEAD")
     inside = in_region(body, loop.parts[0], 1, last=False)
     for name in kept:
-        body.region.add(f"{{ const auto {index} = {name};", inside, "}")
-    body.region.names |= set(texts(loop.words))
+        body.region.add(f"{{ const auto {index} = {name};", inside, "}", of=loop.words)
     body.flush()
     body.writer.add("continue;", "}" * (ROUNDS - 1), f"{index} = {kept[0]};")
     _block(body, loop.parts[0])
@@ -370,9 +366,7 @@ def _steps(body: Body, steps: Steps) -> None:
     inside = in_region(body, loop.parts[0], 1, last=False)
 
     def region(*pieces: Iterable[Piece], ordered: bool = False) -> None:
-        for each in pieces:
-            body.region.add(each)
-        body.region.names |= set(texts(loop.words))
+        body.region.add(*pieces, of=loop.words)
         body.region.declared.add(steps.index.name)
         body.region.ordered = ordered
         body.flush()
@@ -396,8 +390,7 @@ def _rounds(body: Body, rounds: Rounds) -> None:
     condition: list[Piece] = [*loop.condition] or ["true"]
 
     def region(*pieces: Piece | Iterable[Piece], ordered: bool = False) -> None:
-        body.region.add(*pieces)
-        body.region.names |= set(texts(loop.words))
+        body.region.add(*pieces, of=loop.words)
         body.region.declared |= {index.name} if index else set()
         body.region.ordered = ordered
         body.flush()

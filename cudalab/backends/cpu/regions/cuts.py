@@ -17,13 +17,13 @@ from cudalab.backends.cpu.regions.parts import (
     parts_in_turn,
     regions_of,
 )
-from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, walk
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, spaced, texts
 from cudalab.language.lockstep import STEP
-from cudalab.language.tokens import bracket_around, closing_angle, split
+from cudalab.language.tokens import bracket_around, closing_angle
 
 
 def cut(body: Body, statements: list[Statement], last: bool) -> list[Part]:
@@ -154,22 +154,21 @@ def hoisted(body: Body, words: Words) -> tuple[list[Part], Words]:
     pieces: list[Part] = []
     names = (body.unit.collective | BUILT_IN) - STEPS
     while found := calls(words, names):
-        name, opening, end = next(
-            call for call in found if not calls(words[call.opening + 1 : call.closing], names)
+        innermost = next(
+            each for each in found if not calls(words[each.opening + 1 : each.closing], names)
         )
-        before = texts(words[:name])
-        if "[" in before and in_lambda(words, name):
-            raise NotCoveredError(f"{words[name].place}: {words[name].text} in a lambda")
-        if {"?", "&&", "||"} & set(before) and not is_argument(words, name):
-            raise NotCoveredError(f"{words[name].place}: a conditional {words[name].text}")
-        if not locals_of(words) and follows_comma(words, name):
-            raise NotCoveredError(f"{words[name].place}: {words[name].text} behind a comma")
+        at, name, end = innermost.name, innermost.word, innermost.closing + 1
+        before = texts(words[:at])
+        if "[" in before and in_lambda(words, at):
+            raise NotCoveredError(f"{name.place}: {name.text} in a lambda")
+        if {"?", "&&", "||"} & set(before) and not is_argument(words, at):
+            raise NotCoveredError(f"{name.place}: a conditional {name.text}")
+        if not locals_of(words) and follows_comma(words, at):
+            raise NotCoveredError(f"{name.place}: {name.text} behind a comma")
         result = f"cudalab_r_{body.number()}"
-        call = words[name : end + 1]
-        pieces.append(Part("call", Statement("simple", call), call, result))
-        del opening
-        value = result if body.unit.has_value(words[name].text) else "((void)0)"
-        words = [*words[:name], words[name]._replace(text=value), *words[end + 1 :]]
+        pieces.append(Part("call", Statement("simple", words[at:end]), words[at:end], result))
+        value = result if body.unit.has_value(name.text) else "((void)0)"
+        words = [*words[:at], name._replace(text=value), *words[end:]]
     return pieces, words
 
 
@@ -179,7 +178,7 @@ _SOMETHING = "*"  # in place of a name: what a pointer leads to
 
 def keep_what_is_lent(facts: Facts, parts: list[Part], used: dict[str, set[int]]) -> None:
     """Add the regions in which others lead to a variable to `used`, its name to `facts.lent`."""
-    statements = [statement for part in parts for statement in part.statement.walk()]
+    statements = list(walk(part.statement for part in parts))
     for name in {name for each in statements for name in _lent_to_callees(facts, each)}:
         used.setdefault(name, set()).update(EVERYWHERE)
         facts.lent.add(name)
@@ -198,9 +197,8 @@ def _lent_to_callees(facts: Facts, statement: Statement) -> Iterator[str]:
     """The variables of which functions in which threads meet get the addresses."""
     for words in statement.pieces:
         for call in calls(words, facts.unit.collective & facts.unit.by_name.keys()):
-            arguments = split(words[call.opening + 1 : call.closing])
-            for callee in facts.unit.by_name[words[call.name].text]:
-                for parameter, argument in zip(callee.parameters, arguments, strict=False):
+            for callee in facts.unit.by_name[call.word.text]:
+                for parameter, argument in zip(callee.parameters, call.arguments, strict=False):
                     yield from _lent_in(facts, argument, refers=parameter.is_reference)
 
 

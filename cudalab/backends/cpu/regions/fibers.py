@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
-from cudalab.backends.cpu.regions.syntax import TYPES, Function, Statement
+from cudalab.backends.cpu.regions.syntax import TYPES, Function, Statement, walk
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, own_names, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name, texts
 from cudalab.language.tokens import Token, split
@@ -69,9 +69,8 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
     warps = False
     for function in reached:
         _refuse_words(unit, function.body, declared)
-        for statement in parsed(function).statements:
-            for each in statement.walk():
-                _refuse_polling(unit, function, each)
+        for each in walk(parsed(function).statements):
+            _refuse_polling(unit, function, each)
         warps |= any(
             word.text.startswith(("__shfl", "__syncwarp", "__cg_")) for word in function.body
         )
@@ -99,8 +98,7 @@ def never_waits(unit: Unit, reached: list[Function]) -> bool:
     return not any(
         word.text.startswith(("atomic", "__threadfence"))
         for function in reached
-        for statement in parsed(function).statements
-        for each in statement.walk()
+        for each in walk(parsed(function).statements)
         if each.kind in ("for", "while", "do")
         for word in each.words
     )
@@ -162,8 +160,8 @@ def _refuse_polling(unit: Unit, function: Function, loop: Statement) -> None:
     left = set(names)
     places = unit.places(function)
     for each in loop.walk() if reads else ():
+        left -= {change.name for change in places.changes([each]) if change.is_plain}
         for words in each.pieces:
-            left -= {name for name, _, _, is_plain in places.of(words).changes if is_plain}
             left -= {after.text for word, after in pairwise(words) if word.text == "&"}
     if reads and left == names:
         raise NotCoveredError(f"{loop.own[0].place}: a loop that waits for other threads")
@@ -250,7 +248,7 @@ def _met(definition: Words, names: Collection[str]) -> Token | None:
     """The first call of one of `names` inside a class or an operator."""
     inside = definition[texts(definition).index("{") :]  # a function's own body is not in it
     found = calls(inside, names)
-    return inside[found[0].name] if found else None
+    return found[0].word if found else None
 
 
 def refuse_hidden_meetings(unit: Unit, reached: list[Function]) -> None:

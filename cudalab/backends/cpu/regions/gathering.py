@@ -19,11 +19,17 @@ becomes
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of, statements
+from cudalab.backends.cpu.regions.syntax import (
+    Function,
+    Statement,
+    locals_of,
+    statements,
+    variables,
+    walk,
+)
 from cudalab.backends.cpu.regions.uniformity import Levels
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text, texts
-from cudalab.language.tokens import split
 
 PLACE = "__cg_here"
 _SEVERAL = "lanes that may come together in several places"
@@ -39,11 +45,10 @@ def refuse_gathering(unit: Unit, reached: list[Function]) -> None:
     for function in reached:
         found = calls(function.body, unit.gathering | {PLACE})
         if len(found) > 1:
-            raise NotCoveredError(f"{function.body[found[1].name].place}: {_SEVERAL}")
+            raise NotCoveredError(f"{found[1].word.place}: {_SEVERAL}")
         loops += sum(
             bool(calls(statement.words, unit.gathering | {PLACE}))
-            for top in statements(function.body)
-            for statement in top.walk()
+            for statement in walk(statements(function.body))
             if statement.kind in _LOOPS and found
         )
     if loops > 1:
@@ -85,7 +90,7 @@ class _Gathered:
         head = calls(branch.condition, self.names)
         parts = branch.parts[0].inside if branch.kind == "if" and not branch.parts[1:] else []
         plain = any(each.kind == "simple" and calls(each.words, self.names) for each in parts)
-        if head or not plain or loop.kind == "do" or any(_declares(each) for each in after):
+        if head or not plain or loop.kind == "do" or any(variables(after)):
             raise NotCoveredError(f"{place.place}: {_SKIPPED}")
         declared, assigned = [*_apart(before)], of_text(place, "")
         hoisted: Words = []
@@ -106,10 +111,6 @@ class _Gathered:
 
 
 _FOUND = ") { cudalab_gathers = true ; break ; }"
-
-
-def _declares(statement: Statement) -> bool:
-    return any(each.declared for each in statement.walk())
 
 
 def _apart(before: list[Statement]) -> Iterator[tuple[Words, Words]]:
@@ -169,19 +170,17 @@ def is_among_own(
 ) -> bool:
     """Whether only groups that are `known`, or made in the statements, meet in them."""
     found = calls(words, unit.meeting)
-    inside = [each for top in (statements(words) if found else ()) for each in top.walk()]
-    made = known | {local.name for each in inside for local in each.declared}
+    made = known | {local.name for local in variables(statements(words) if found else ())}
     for call in found:
-        name = words[call.name].text
+        name = call.word.text
         mask = texts(words[call.opening + 1 : call.opening + 6])
         if name == PLACE or (mask[:1] and mask[0] in made and mask[1:] == _MASK):
             continue
         called = unit.by_name.get(name, [])
         if name in seen or not called:
             return False
-        arguments = split(words[call.opening + 1 : call.closing])
         for function in called:
-            pairs = zip(function.parameters, arguments, strict=False)
+            pairs = zip(function.parameters, call.arguments, strict=False)
             handed = {each.name for each, argument in pairs if set(texts(argument)) <= made}
             if not is_among_own(function.body, unit, handed, seen | {name}):
                 return False

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
 from cudalab.language.scopes import Node, Scope, Type
-from cudalab.language.tokens import closing, split
+from cudalab.language.tokens import closing, closure, split
 from cudalab.language.types import NUMBERS
 
 BUILT_IN = NUMBERS | {"pointer", "half"}  # kinds of types whose operators are the language's own
@@ -117,11 +117,11 @@ class Given:
                     end = closing(words, start) or len(words)
                     inside = [each for each in bodies if start < each[0] and each[1] <= end]
                     named.append((name.text, _without(words, i + 2, end, inside)))
-        before = None
-        self.referring |= {name for name, inside in named if any(_mutable_references(inside))}
-        while before != self.referring:
-            before = set(self.referring)
-            self.referring |= {name for name, inside in named if before & set(texts(inside))}
+        meanings = [(name, set(texts(inside))) for name, inside in named]
+        self.referring = closure(
+            self.referring | {name for name, inside in named if any(_mutable_references(inside))},
+            lambda known: (name for name, words in meanings if known & words),
+        )
 
     def copies(self, type_: Type, words: Words) -> bool:
         """Whether what is made of a value, with a type in these words, does not refer to it."""

@@ -120,12 +120,11 @@ def translate(
     kinds = {word.text for each in function.parameters for word in each.words}
     if names.isdisjoint(GROUPS | {"this_thread_block"}) and kinds.isdisjoint(_OF_PARAMETERS):
         return
-    read = nodes(function.body)
+    read = [node for top in nodes(function.body) for node in top.walk()]
     own = Counter([*function.template_names, *(each.name for each in function.parameters)])
     own.update(
         name.name
-        for top in read
-        for node in top.walk()
+        for node in read
         for each in (node, *node.parameters)
         if each.kind != "initializer"
         for name in each.names
@@ -371,9 +370,8 @@ class _Reader:
     def check_rest(self) -> None:
         """Refuse groups used in any way other than being passed to functions that know them."""
         for call in calls(self.result, self.by_name.keys()):
-            arguments = split(self.result[call.opening + 1 : call.closing])
-            functions = self.by_name[self.result[call.name].text]
-            for k, argument in enumerate(arguments):
+            functions = self.by_name[call.word.text]
+            for k, argument in enumerate(call.arguments):
                 if all(self._is_known(argument, each.parameters[k:]) for each in functions):
                     self.passed.add(id(argument[0]))
         for i, word in enumerate(self.result):
@@ -389,7 +387,7 @@ class _Reader:
         return any(
             [name] == texts(argument)
             for call in calls(self.words, self.by_name.keys())
-            for argument in split(self.words[call.opening + 1 : call.closing])
+            for argument in call.arguments
         )
 
     def _is_known(self, argument: Words, parameters: list[Parameter]) -> bool:

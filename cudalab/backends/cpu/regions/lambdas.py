@@ -56,7 +56,7 @@ def _argument(words: Words, meeting: AbstractSet[str]) -> tuple[int, int] | None
     """Where a lambda that is passed to a function of `meeting` begins and ends."""
     for call in calls(words, meeting):
         start = call.opening + 1
-        for argument in split(words[start : call.closing]):
+        for argument in call.arguments:
             end = start + len(argument)
             if is_lambda(argument):
                 return start, end
@@ -111,7 +111,7 @@ def taken_apart(words: Words) -> tuple[list[str], list[Statement]]:
 def handed_over(words: Words, meeting: AbstractSet[str]) -> Iterator[str]:
     """The names that are whole arguments of calls of functions in `meeting`."""
     for call in calls(words, meeting):
-        for argument in split(words[call.opening + 1 : call.closing]):
+        for argument in call.arguments:
             if len(argument) == 1:
                 yield argument[0].text
 

@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.parts import by_itself, in_lambda
+from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
 from cudalab.backends.cpu.regions.syntax import (
     Function,
     Local,
@@ -13,11 +13,12 @@ from cudalab.backends.cpu.regions.syntax import (
     locals_of,
     nodes,
     statements,
+    walk,
 )
 from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text, spaced, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text, texts
 from cudalab.language.scopes import BASIC, Node
-from cudalab.language.tokens import Token, closing_angle, split
+from cudalab.language.tokens import Token, closing_angle, closure, split
 
 
 def own_counters(unit: Unit, function: Function) -> list[Statement]:
@@ -26,15 +27,10 @@ def own_counters(unit: Unit, function: Function) -> list[Statement]:
     No counter does whose address, or a reference to it, may outlive a loop.
     """
     places = unit.places(function)
-    kept = {
-        change.name
-        for statement in function.statements
-        for each in statement.walk()
-        for words in each.pieces
-        for change in places.of(words).changes
-        if not change.is_plain
-    }
-    return with_own_counters(function.statements, kept)
+    changes = places.changes(walk(function.statements))
+    return with_own_counters(
+        function.statements, {each.name for each in changes if not each.is_plain}
+    )
 
 
 def with_own_counters(
@@ -199,7 +195,7 @@ class _Branches:
             whole, condition, rest = words[start:end], words[start:at], words[at + 1 : end]
             if choice.kind == "conditional":
                 colon = choice.children[1].last
-                kind = f"::std::decay_t<decltype({spaced(whole)})>"  # one word: it calls nothing
+                kind = type_of_value(whole)  # one word: it calls nothing
                 made = [place._replace(text=kind, kind="name"), *of_text(place, f"{name} ;")]
                 made += of_text(place, "if (", condition, f") {name} =", words[at + 1 : colon], ";")
                 made += of_text(place, f"else {name} =", words[colon + 1 : end], ";")
@@ -262,12 +258,12 @@ def hand_over_numbers(kernel: Function) -> None:
 
 def _must_be_known(kernel: Function, names: set[str]) -> bool:
     """Whether one of `names`, or a value computed from it, must be a constant."""
-    statements = [each for part in parsed(kernel).statements for each in part.walk()]
-    before: set[str] = set()
-    while before != names:
-        before = set(names)
-        for each in statements:
-            names |= {local.name for local in each.declared if names & set(texts(local.value))}
+    statements = list(walk(parsed(kernel).statements))
+    declared = [local for each in statements for local in each.declared]
+    names = closure(
+        names,
+        lambda known: (each.name for each in declared if known & set(texts(each.value))),
+    )
     outside = {word.text for parameter in kernel.parameters for word in parameter.words}
     outside |= set(kernel.bounds.split())
     return (

@@ -25,7 +25,7 @@ from cudalab.backends.cpu.regions.in_step import COMPUTING, LONG
 from cudalab.backends.cpu.regions.parts import OUTER, Piece
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, variables, walk
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import (
     CHANGING,
@@ -255,12 +255,7 @@ def _leaves(statement: Statement) -> bool:
 
 def _follow(loop: Statement, facts: Facts, strides: Strides) -> None:
     """Assume that values which grow alike in all threads keep their distance."""
-    begun = {
-        local.name: local.initializer
-        for statement in facts.statements
-        for each in statement.walk()
-        for local in each.declared
-    }
+    begun = {local.name: local.initializer for local in variables(facts.statements)}
     for each in loop.walk():
         words = each.own if each.kind == "simple" else []
         if texts(words[:5]) == [*INTO]:
@@ -278,13 +273,9 @@ def _common_index(loop: Statement, facts: Facts) -> Local | None:
         return None
     index = loop.declared[0]
     same = [word for word in loop.step if word.text not in {*CHANGING, index.name}]
-    changed = {name for name, *_ in facts.places.of(loop.step).changes}
-    others = [each for each in loop.walk() if each is not loop]
-    inside = {
-        name
-        for words in (loop.condition, *(words for each in others for words in each.pieces))
-        for name, *_ in facts.places.of(words).changes
-    }
+    changed = {each.name for each in facts.places.of(loop.step).changes}
+    inside = {each.name for each in facts.places.of(loop.condition).changes}
+    inside |= {each.name for each in facts.places.changes(walk(loop.parts))}
     if index.array or index.is_reference or texts(index.value[:1]) != ["="]:
         return None
     if changed != {index.name} or index.name in inside | facts.levels.escaping:
@@ -308,16 +299,13 @@ def _changes_own(
 ) -> bool:
     """Whether a loop changes only variables that each thread has for itself."""
     own = {parameter.name for parameter in facts.function.parameters if not parameter.is_reference}
-    for statement in facts.statements:
-        for each in statement.walk():
-            own |= {local.name for local in each.declared if not local.is_reference}
+    own |= {local.name for local in variables(facts.statements) if not local.is_reference}
     own -= facts.levels.escaping | facts.levels.shared
-    changing = [words for each in inside for words in each.pieces]
-    changing += [] if index else [loop.step]
+    changes = [*facts.places.changes(inside)]
+    changes += [] if index else facts.places.of(loop.step).changes
     return all(
         name in own and is_plain and not through and texts(words[1:2]) != ["."]
-        for part in changing
-        for name, through, words, is_plain in facts.places.of(part).changes
+        for name, through, words, is_plain in changes
     )
 
 

@@ -6,7 +6,16 @@ Their variables live in the block, or in context arrays with one for each thread
 from cudalab.backends.cpu.regions import lambdas
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.parts import OUTER, Home, Loop, Part, Piece, by_itself, nearby
+from cudalab.backends.cpu.regions.parts import (
+    OUTER,
+    Home,
+    Loop,
+    Part,
+    Piece,
+    by_itself,
+    nearby,
+    type_of_value,
+)
 from cudalab.backends.cpu.regions.syntax import TYPES, Local, Statement, locals_of
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, spaced, texts
 from cudalab.language.tokens import split
@@ -40,8 +49,7 @@ def plain(body: Body, part: Part) -> None:
             for local in declared:
                 declare(body, local, part.used)
             return
-    body.region.add(in_region(body, statement, depth=0, last=last))
-    body.region.names |= set(texts(words))
+    body.region.add(in_region(body, statement, depth=0, last=last), of=words)
 
 
 def _at_once(body: Body, words: Words, *, last: bool) -> bool:
@@ -54,8 +62,7 @@ def _at_once(body: Body, words: Words, *, last: bool) -> bool:
         return False
     if text == "return":
         if len(words) > 2:
-            body.region.add(_returned(body, words))
-            body.region.names |= set(texts(words))
+            body.region.add(_returned(body, words), of=words)
         body.flush()
         body.writer.add("return;")
         return True
@@ -161,15 +168,13 @@ def declare(body: Body, local: Local, used: dict[str, set[int]]) -> None:
         return
     crosses = len(used.get(local.name, ())) > 1
     if not crosses:
-        body.region.add(*local.align, *words, ";")
-        body.region.names |= set(texts(words))
+        body.region.add(*local.align, *words, ";", of=words)
         body.region.declared.add(local.name)
         return
     computed = {name for name, home in body.homes.items() if home.computed}
     if body.facts.is_computed(local, computed):
         body.writer.add(words, f"; (void){local.name};")
-        body.region.add(words, ";", computed=True)
-        body.region.names |= set(texts(words))
+        body.region.add(words, ";", of=words, computed=True)
         body.region.declared.add(local.name)
         body.homes[local.name] = Home([*words, ";"], set(texts(local.value)), computed=True)
         return
@@ -192,7 +197,7 @@ def keep_local(body: Body, local: Local) -> None:
         return
     spec = [word for word in local.spec if word.text != "typename" or len(local.spec) > 1]
     if "auto" in texts(spec):
-        kind = f"::std::decay_t<decltype({spaced(body.unit.handing_over(local.initializer))})>"
+        kind = type_of_value(body.unit.handing_over(local.initializer))
     else:
         kind = spaced([*spec, *local.pointer, *_extents(local)])
     if body.unit.given.referring or "decltype" in texts(spec):

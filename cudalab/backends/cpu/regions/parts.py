@@ -76,8 +76,17 @@ class Region:
     ordered: bool = False  # threads are to be taken one by one
     empty: bool = True  # but for variables that are computed anew
 
-    def add(self, *pieces: Piece | Iterable[Piece], computed: bool = False) -> None:
-        """Append text; `computed`: of a variable that is computed anew in each region."""
+    def add(
+        self,
+        *pieces: Piece | Iterable[Piece],
+        of: Iterable[Token] = (),
+        computed: bool = False,
+    ) -> None:
+        """Append text that is made `of` these words of the user.
+
+        `computed`: of a variable that is computed anew in each region.
+        """
+        self.names |= {word.text for word in of}
         self.empty &= computed
         for piece in pieces:
             if isinstance(piece, str | Token):
@@ -107,6 +116,11 @@ class Part:
     cuts: bool = False  # it ends the region before it
     last: bool = False  # nothing follows it in the function
     used: dict[str, set[int]] = field(default_factory=dict)  # the regions that use each name
+
+
+def type_of_value(words: Words) -> str:
+    """The type of an expression, without references and qualifiers."""
+    return f"::std::decay_t<decltype({spaced(words)})>"
 
 
 def type_of(parameter: Parameter) -> str:

@@ -6,11 +6,12 @@ variable's name may change it. A call that changes nothing, and only computes a 
 threads of a block.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.given import BUILT_IN, Declared, Given
+from cudalab.backends.cpu.regions.syntax import Statement
 from cudalab.backends.cpu.regions.words import Words, texts
 from cudalab.language.scopes import UNKNOWN, Node, Scope, Type
 from cudalab.language.tokens import Token, split
@@ -64,6 +65,12 @@ class Places:
         """The type of a variable, as far as the text says it."""
         found = self.scope.find(name)
         return of_variable(found) if found is not None else UNKNOWN
+
+    def changes(self, statements: Iterable[Statement]) -> Iterator[Change]:
+        """What statements change themselves, but not those in them."""
+        for statement in statements:
+            for words in statement.pieces:
+                yield from self.of(words).changes
 
     def of(self, words: Words) -> Found:
         """What a statement, or the part of one, does with variables."""

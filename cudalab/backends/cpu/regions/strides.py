@@ -7,10 +7,10 @@ from itertools import pairwise
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Piece
-from cudalab.backends.cpu.regions.syntax import Function, Statement
+from cudalab.backends.cpu.regions.syntax import Function, Statement, variables
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import Words, calls, close, texts
-from cudalab.language.tokens import Token, closing_angle, split
+from cudalab.language.tokens import Token, closing_angle
 
 _TYPE = re.compile(r"\w+_t|unsigned|signed|char|short|int|long|const")
 _WEAKER = frozenset(  # operators that bind less than a sum does
@@ -27,12 +27,10 @@ class Strides:
         """Examine the variables of a function in order."""
         self._unit = facts.unit
         self._names: dict[str, int | None] = {}
-        for statement in facts.statements:
-            for each in statement.walk():
-                for local in each.declared:
-                    same = facts.levels.names.get(local.name) == Level.BLOCK
-                    value = None if local.name in facts.changed else self.of(local.initializer)
-                    self._names[local.name] = 0 if same else value
+        for local in variables(facts.statements):
+            same = facts.levels.names.get(local.name) == Level.BLOCK
+            value = None if local.name in facts.changed else self.of(local.initializer)
+            self._names[local.name] = 0 if same else value
 
     def assume(self, name: str, stride: int) -> None:
         """Record how much a variable differs where that is known otherwise."""
@@ -49,7 +47,7 @@ class Strides:
         ) and all(
             self.of(argument) in (0, 1)
             for call in calls(words, reading)
-            for argument in split(words[call.opening + 1 : call.closing])
+            for argument in call.arguments
         )
 
     def _accesses(self, function: Function) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 
@@ -84,8 +84,17 @@ class Statement:
     def walk(self) -> Iterator[Statement]:
         """Visit this statement and all in it."""
         yield self
-        for part in self.parts:
-            yield from part.walk()
+        yield from walk(self.parts)
+
+
+def walk(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """Visit statements and all in them."""
+    return (each for statement in statements for each in statement.walk())
+
+
+def variables(statements: Iterable[Statement]) -> Iterator[Local]:
+    """The variables that statements, and all in them, declare."""
+    return (local for each in walk(statements) for local in each.declared)
 
 
 @dataclass(frozen=True, kw_only=True)

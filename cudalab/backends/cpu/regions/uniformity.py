@@ -11,7 +11,14 @@ from enum import IntEnum
 
 from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_apart
 from cudalab.backends.cpu.regions.places import Places
-from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import (
+    Function,
+    Local,
+    Statement,
+    locals_of,
+    variables,
+    walk,
+)
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language.tokens import closing_angle, split
@@ -63,12 +70,7 @@ class Levels:
         self.unit, self.places = unit, places
         self.statements = statements
         self.results = results
-        self.changed = {
-            name
-            for statement in self._all_statements()
-            for words in statement.pieces
-            for name, *_ in places.of(words).changes
-        }
+        self.changed = {change.name for change in places.changes(walk(statements))}
         self.names: dict[str, Level] = {}
         self.around: dict[str, int] = {}  # how many branches and loops variables are declared in
         self.lambdas: dict[str, tuple[list[str], list[Statement]]] = {}  # called, not handed over
@@ -90,7 +92,7 @@ class Levels:
                 self.names[parameter.name] = Level.THREAD
         for word in function.template:
             self.names[word.text] = Level.BLOCK
-        for statement in self._all_statements():
+        for statement in walk(statements):
             for local in statement.declared:
                 self._declare(local)
             if statement.kind == "simple":
@@ -130,7 +132,7 @@ class Levels:
         return bool(calls(words, names)) or any(
             ({"[", "->", "*"} | of_file) & set(texts(function.body))
             for call in calls(words, self.unit.by_name.keys())
-            for function in self.unit.by_name[words[call.name].text]
+            for function in self.unit.by_name[call.word.text]
         )
 
     def _of_name(self, words: Words, i: int) -> Level:  # noqa: PLR0911 - a kind of name each
@@ -230,40 +232,33 @@ class Levels:
         Other lambdas count as called by each thread for itself where they are declared.
         """
         words = [word for statement in self.statements for word in statement.words]
-        called = Counter(words[call.name].text for call in calls(words, self.names.keys()))
+        called = Counter(call.word.text for call in calls(words, self.names.keys()))
         named = Counter(word.text for word in words)
-        for statement in self._all_statements():
-            for local in statement.declared:
-                value = local.initializer
-                if not is_lambda(value) or named[local.name] != called[local.name] + 1:
-                    continue
-                try:
-                    parameters, body = taken_apart(value)
-                except NotCoveredError:
-                    continue
-                self.lambdas[local.name] = parameters, body
-                for each in (inner for part in body for inner in part.walk()):
-                    for declared in each.declared:
-                        self._declare(declared)
-                for parameter in parameters:
-                    self.names.setdefault(parameter, Level.BLOCK)
+        for local in variables(self.statements):
+            value = local.initializer
+            if not is_lambda(value) or named[local.name] != called[local.name] + 1:
+                continue
+            try:
+                parameters, body = taken_apart(value)
+            except NotCoveredError:
+                continue
+            self.lambdas[local.name] = parameters, body
+            for declared in variables(body):
+                self._declare(declared)
+            for parameter in parameters:
+                self.names.setdefault(parameter, Level.BLOCK)
 
     def _enter(self, words: Words, control: Control) -> None:
         """Raise the variables changed by the lambdas that are called."""
         for call in calls(words, self.lambdas.keys()):
-            name = words[call.name].text
+            name = call.word.text
             parameters, body = self.lambdas[name]
-            arguments = split(words[call.opening + 1 : call.closing])
-            for parameter, argument in zip(parameters, arguments, strict=False):
+            for parameter, argument in zip(parameters, call.arguments, strict=False):
                 self._raise(parameter, max(*control, self.of(argument)))
             around = max(control)
             self._raise(name, max(self._of_returned(body, around), default=around))
             for statement in body:
                 self._visit(statement, control)
-
-    def _all_statements(self) -> Iterator[Statement]:
-        for statement in self.statements:
-            yield from statement.walk()
 
     def _declare(self, local: Local) -> None:
         value, is_pointer = texts(local.initializer), "*" in texts(local.pointer)
@@ -355,14 +350,9 @@ class Levels:
             starts_by_lane = True
         else:
             starts_by_lane = first[:3] == ["threadIdx", ".", "x"] and first[3:] in _LANE
-        changed_inside = any(
-            change.name == name
-            for statement in loop.parts[0].walk()
-            for words in statement.pieces
-            for change in self.places.of(words).changes
-        )
+        changes = self.places.changes(loop.parts[0].walk())
         multiples = all((_number(word) or 1) % _WARP == 0 for word in (condition[2], step[2]))
-        turns = starts_by_lane and multiples and not changed_inside
+        turns = starts_by_lane and multiples and all(each.name != name for each in changes)
         self.by_whole_warps |= turns and first[0] in self.in_grid
         return turns
 

@@ -15,11 +15,12 @@ from cudalab.backends.cpu.regions.syntax import (
     defined,
     functions,
     statements,
+    variables,
 )
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import INT, Name, Scope, Type
-from cudalab.language.tokens import Token, split
+from cudalab.language.tokens import Token, closure, split
 from cudalab.language.tree import Reader
 
 Normalizing = Callable[["Unit", Function], list[Statement]]
@@ -167,7 +168,7 @@ class Unit:
         for each in found:  # grows while it is read
             own = own_names(each)
             names = {word.text for word in each.body if word.text in self.by_name} - own
-            called = {each.body[call.name].text for call in calls(each.body, names)}
+            called = {call.word.text for call in calls(each.body, names)}
             found += [
                 other
                 for name in sorted(names)
@@ -228,10 +229,10 @@ class Unit:
     def handing_over(self, words: Words) -> Words:
         """The words, with threadIdx passed to functions that use it."""
         result = list(words)
-        for name, opening, closing in reversed(calls(words, self.placed)):
-            more = "threadIdx , cudalab_B" + (" ," if closing > opening + 1 else "")
-            result[opening] = result[opening]._replace(text="( " + more)
-            result[name] = result[name]._replace(text=f"{result[name].text}_cudalab_at")
+        for call in reversed(calls(words, self.placed)):
+            more = "threadIdx , cudalab_B" + (" ," if call.arguments else "")
+            result[call.opening] = result[call.opening]._replace(text="( " + more)
+            result[call.name] = call.word._replace(text=f"{call.word.text}_cudalab_at")
         if any(word.text in self.placed for word in result):
             place = words[0].place
             raise NotCoveredError(f"{place}: the address of a function that uses threadIdx")
@@ -289,14 +290,17 @@ class Unit:
     @cached_property
     def placed_members(self) -> set[str]:
         """The names of methods that may use threadIdx."""
-        names: set[str] = set()
-        before = None
-        while before != names:
-            before = set(names)
-            for _, each in self.definitions:
-                if {"threadIdx", *self.placed, *names} & set(texts(each)):
-                    names |= {w.text for w, after in pairwise(each) if after.text == "("}
-        return names
+        definitions = [(set(texts(words)), words) for _, words in self.definitions]
+        return closure(
+            (),
+            lambda names: {
+                word.text
+                for inside, words in definitions
+                if not inside.isdisjoint({"threadIdx", *self.placed, *names})
+                for word, after in pairwise(words)
+                if after.text == "("
+            },
+        )
 
     @cached_property
     def placed_names(self) -> set[str]:
@@ -307,30 +311,28 @@ class Unit:
             *((names, set(texts(words))) for names, words in self.definitions),
             *self.aliases,
         ]
-        found = {"threadIdx", *self.placed}
-        before: set[str] = set()
-        while before != found:
-            before = set(found)
-            for names, words in meanings:
-                if found & words:
-                    found |= {n for n in names - TYPES - self.collective if n.isidentifier()}
-        return found
+        return closure(
+            {"threadIdx", *self.placed},
+            lambda found: {
+                name
+                for names, words in meanings
+                if found & words
+                for name in names - TYPES - self.collective
+                if name.isidentifier()
+            },
+        )
 
     def _spread(self, seeds: frozenset[str], *, called: bool = True) -> set[str]:
         """The names of the device functions that use one of `seeds`, and of their callers."""
-        names: set[str] = set()
-        names_it: Callable[[Words], bool] = (
-            (lambda body: bool(calls(body, seeds)))
-            if called
-            else (lambda body: any(word.text in seeds for word in body))
+        functions = [each for each in self.functions if not each.is_kernel]
+
+        def uses(body: Words) -> bool:
+            return bool(calls(body, seeds)) if called else not seeds.isdisjoint(texts(body))
+
+        return closure(
+            (each.name for each in functions if uses(each.body)),
+            lambda names: (each.name for each in functions if calls(each.body, names)),
         )
-        found = {f.name for f in self.functions if not f.is_kernel and names_it(f.body)}
-        while found - names:
-            names |= found
-            found = {
-                f.name for f in self.functions if not f.is_kernel and calls(f.body, names)
-            } | names
-        return names
 
 
 def _capturing(words: Words) -> Words:
@@ -380,11 +382,8 @@ def only_x(body: Words, of: str) -> bool:
 
 def own_names(function: Function) -> set[str]:
     """The parameters and local variables of a function."""
-    names = {parameter.name for parameter in function.parameters}
-    for statement in parsed(function).statements:
-        for each in statement.walk():
-            names |= {local.name for local in each.declared}
-    return names
+    parameters = {parameter.name for parameter in function.parameters}
+    return parameters | {local.name for local in variables(parsed(function).statements)}
 
 
 def _check_alone(kernel: Function) -> None:

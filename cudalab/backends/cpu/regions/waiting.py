@@ -7,10 +7,10 @@ another block can end it.
 
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.places import Places
-from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of, variables, walk
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name, texts
-from cudalab.language.tokens import split
+from cudalab.language.tokens import closure, split
 
 # In the names of what reads memory that other threads may change, besides atomic functions.
 _POLLING = frozenset(
@@ -28,11 +28,9 @@ def refuse_waiting(unit: Unit, functions: list[Function]) -> None:
     Such memory is read by an atomic operation or as volatile. In a loop with a block-wide barrier
     no thread runs ahead: such a loop waits at most for other blocks.
     """
-    polling: set[str] = set()
-    before = None
-    while before != polling:  # functions that have such operations, or call one that has
-        before = set(polling)
-        polling |= {function.name for function in functions if _polls(function.body, polling)}
+    polling = closure(  # functions that have such operations, or call one that has
+        (), lambda known: (each.name for each in functions if _polls(each.body, known))
+    )
     polling |= _polling_parameters(functions, polling)
     _Waits(unit, functions, polling).refuse(functions[0])
 
@@ -65,12 +63,7 @@ class _Waits:
         if (function, alone) in self.seen:
             return
         self.seen.add((function, alone))
-        places = {
-            local.name: texts(local.initializer)
-            for statement in function.statements
-            for each in statement.walk()
-            for local in each.declared
-        }
+        places = {each.name: texts(each.initializer) for each in variables(function.statements)}
         self._list(function, function.statements, alone, places)
 
     def _list(
@@ -97,7 +90,7 @@ class _Waits:
     ) -> None:
         for words in (statement.own, statement.first, statement.condition, statement.step):
             for call in calls(words, self.functions.keys()):
-                for called in self.functions[words[call.name].text]:
+                for called in self.functions[call.word.text]:
                     self._function(called, alone)
         inside = alone
         if statement.kind == "if" and apart and len(statement.parts) == 1:
@@ -137,16 +130,13 @@ def _polling_parameters(functions: list[Function], polling: set[str]) -> set[str
     by_name = {function.name: function for function in functions}
     for function in functions:
         lambdas = {
-            local.name
-            for statement in function.statements
-            for each in statement.walk()
-            for local in each.declared
-            if has_lambda(local.value) and _polls(local.value, polling)
+            each.name
+            for each in variables(function.statements)
+            if has_lambda(each.value) and _polls(each.value, polling)
         }
         for call in calls(function.body, by_name.keys()):
-            parameters = by_name[function.body[call.name].text].parameters
-            arguments = split(function.body[call.opening + 1 : call.closing])
-            for parameter, argument in zip(parameters, arguments, strict=False):
+            parameters = by_name[call.word.text].parameters
+            for parameter, argument in zip(parameters, call.arguments, strict=False):
                 direct = has_lambda(argument) and _polls(argument, polling)
                 if direct or (len(argument) == 1 and argument[0].text in lambdas):
                     found.add(parameter.name)
@@ -168,8 +158,7 @@ def _waits(
         return True
     names = volatile | {
         local.name
-        for statement in function.statements
-        for each in statement.walk()
+        for each in walk(function.statements)
         for local in [*each.declared, *locals_of([w for w in each.own if w.text not in _SHARED])]
         if "volatile" in texts([*local.spec, *local.value])  # a pointer, perhaps
     }

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from cudalab.language.tokens import Token, as_sign, closing, closing_angle, tokenize
+from cudalab.language.tokens import Token, as_sign, closing, closing_angle, split, tokenize
 
 _MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"([^"]*)"')
 _ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
@@ -136,6 +136,17 @@ class Call(NamedTuple):
     name: int
     opening: int
     closing: int
+    words: Sequence[Token]
+
+    @property
+    def word(self) -> Token:
+        """The name of the function."""
+        return self.words[self.name]
+
+    @property
+    def arguments(self) -> list[Words]:
+        """What the function is given."""
+        return split(self.words[self.opening + 1 : self.closing])
 
 
 def called(words: Iterable[Token]) -> Iterator[str]:
@@ -154,5 +165,5 @@ def calls(words: Sequence[Token], names: Collection[str]) -> list[Call]:
         if words[opening].text == "<":
             opening = (closing_angle(words, opening) or len(words)) + 1
         if opening < len(words) and words[opening].text == "(":
-            found.append(Call(i, opening, close(words, opening)))
+            found.append(Call(i, opening, close(words, opening), words))
     return found
