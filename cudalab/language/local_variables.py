@@ -181,7 +181,7 @@ def _part(words: Words, i: int, end: int) -> int:
     return i
 
 
-# Declarations ------------------------------------------------------------------------------------
+# Declarations -------------------------------------------------------------------------------------
 
 
 def _is_plain(node: Node, words: Words) -> bool:

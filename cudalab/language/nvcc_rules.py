@@ -96,7 +96,7 @@ def _symbols(library: Path) -> list[elf.Symbol]:
     return []
 
 
-# Shared memory -----------------------------------------------------------------------------------
+# Shared memory ------------------------------------------------------------------------------------
 
 
 def _initialized_shared(text: str) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
             )
 
 
-# Functions and variables of the host -------------------------------------------------------------
+# Functions and variables of the host --------------------------------------------------------------
 
 
 class File:

@@ -192,7 +192,7 @@ def as_sign(token: Token) -> Token:
     return token._replace(kind="sign", text=sign) if sign else token
 
 
-# The words of a file -----------------------------------------------------------------------------
+# The words of a file ------------------------------------------------------------------------------
 
 QUALIFIERS = set_of(
     "const constexpr consteval constinit volatile static inline extern register mutable "

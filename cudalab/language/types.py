@@ -2,25 +2,8 @@
 
 import re
 
-from cudalab.language.scopes import (
-    BOOL,
-    CHAR,
-    DOUBLE,
-    FLOAT,
-    INT,
-    KNOWN_TYPES,
-    KNOWN_VARIABLES,
-    LONG,
-    LONGLONG,
-    UINT,
-    ULONG,
-    ULONGLONG,
-    UNKNOWN,
-    Name,
-    Node,
-    Type,
-    pointer_to,
-)
+from cudalab.language import scopes
+from cudalab.language.scopes import UNKNOWN, Name, Node, Type
 from cudalab.language.specifiers import named
 
 INTEGER = re.compile(r"(?:0[xX][\da-fA-F']+|0[bB][01']+|[\d']+)(?P<suffix>[uUlLzZ]*)")
@@ -122,19 +105,29 @@ def _literal(text: str) -> Type:
     match = INTEGER.fullmatch(text)
     if match is None:
         if text.startswith('"'):
-            return pointer_to(CHAR)
+            return scopes.pointer_to(scopes.CHAR)
         if text.endswith("'"):
-            return CHAR
+            return scopes.CHAR
         is_hex = text[:2] in ("0x", "0X")
-        return FLOAT if text[-1] in "fF" and not (is_hex and "p" not in text.lower()) else DOUBLE
+        return (
+            scopes.FLOAT
+            if text[-1] in "fF" and not (is_hex and "p" not in text.lower())
+            else scopes.DOUBLE
+        )
     suffix = match["suffix"].lower()
     value = value_of(text) or 0
     if "u" in suffix:
         narrow = "l" not in suffix and not value >> _NARROW
-        return UINT if narrow else ULONGLONG if "ll" in suffix else ULONG
+        return scopes.UINT if narrow else scopes.ULONGLONG if "ll" in suffix else scopes.ULONG
     if "l" in suffix or value >> _NARROW:
-        return LONGLONG if "ll" in suffix else LONG
-    return INT if value >> (_NARROW - 1) == 0 else UINT if text[:1] == "0" else LONG
+        return scopes.LONGLONG if "ll" in suffix else scopes.LONG
+    return (
+        scopes.INT
+        if value >> (_NARROW - 1) == 0
+        else scopes.UINT
+        if text[:1] == "0"
+        else scopes.LONG
+    )
 
 
 def _of_name(node: Node, depth: int) -> Type:
@@ -142,7 +135,7 @@ def _of_name(node: Node, depth: int) -> Type:
         return UNKNOWN
     found = named(node.scope, node.text, node.first)
     if found is None:
-        return KNOWN_VARIABLES.get(node.text, UNKNOWN)
+        return scopes.KNOWN_VARIABLES.get(node.text, UNKNOWN)
     if found.kind != "variable":
         return UNKNOWN
     return of_variable(found, depth)
@@ -173,7 +166,7 @@ def _of_member(node: Node, depth: int) -> Type:
 def promoted(type_: Type) -> Type:
     """The type that arithmetic makes of a number."""
     if type_.kind == "bool" or (type_.kind == "integer" and type_.bits < _NARROW):
-        return INT
+        return scopes.INT
     return type_
 
 
@@ -182,9 +175,9 @@ def _of_unary(node: Node, depth: int) -> Type:
     if node.text == "*":
         return type_.element_of_array
     if node.text == "&":
-        return pointer_to(type_) if type_.kind != "class" else UNKNOWN
+        return scopes.pointer_to(type_) if type_.kind != "class" else UNKNOWN
     if node.text == "!":
-        return BOOL if type_.kind in NUMBERS | {"pointer"} else UNKNOWN
+        return scopes.BOOL if type_.kind in NUMBERS | {"pointer"} else UNKNOWN
     if node.text in ("+", "-", "~"):
         return promoted(type_) if type_.kind in NUMBERS else UNKNOWN
     return type_ if type_.kind in NUMBERS | {"pointer"} else UNKNOWN  # ++ and --
@@ -196,10 +189,10 @@ def _of_binary(node: Node, depth: int) -> Type:
     if left.kind not in known or right.kind not in known:
         return UNKNOWN
     if node.text in _COMPARISONS:
-        return BOOL
+        return scopes.BOOL
     if "pointer" in (left.kind, right.kind):
         if left.kind == right.kind:
-            return LONG if node.text == "-" else UNKNOWN
+            return scopes.LONG if node.text == "-" else UNKNOWN
         return left if left.kind == "pointer" else right
     if node.text in ("<<", ">>"):
         return promoted(left)
@@ -214,7 +207,7 @@ def _common(left: Type, right: Type) -> Type:
     if not kinds <= NUMBERS:
         return UNKNOWN
     if "float" in kinds:
-        return DOUBLE if "double" in (left.text, right.text) else FLOAT
+        return scopes.DOUBLE if "double" in (left.text, right.text) else scopes.FLOAT
     left, right = promoted(left), promoted(right)
     if left.bits != right.bits:
         return left if left.bits > right.bits else right
@@ -243,12 +236,12 @@ def _of_call(  # noqa: PLR0911 - a kind of function each
         return types[0].element_of_array
     if name.startswith("__shfl") and len(values) > 1:
         return types[name.endswith("_sync")]
-    return KNOWN_TYPES.get(name.removeprefix("make_"), UNKNOWN)
+    return scopes.KNOWN_TYPES.get(name.removeprefix("make_"), UNKNOWN)
 
 
 _RULES = {
     "literal": lambda node, _: _literal(node.text),
-    "sizeof": lambda *_: KNOWN_TYPES["size_t"],
+    "sizeof": lambda *_: scopes.KNOWN_TYPES["size_t"],
     "index": lambda node, depth: type_of(node.children[0], depth + 1).element_of_array,
     "assign": lambda node, depth: type_of(node.children[0], depth + 1),
     "name": _of_name,

@@ -2,29 +2,17 @@
 
 import re
 
+from cudalab.language.ptx import tables
 from cudalab.language.ptx.reading import Block, Instruction, UnknownInstructionError
-from cudalab.language.ptx.tables import (
-    COMPARISONS,
-    COUNTS,
-    DIRECTIONS,
-    EXPRESSIONS,
-    INTEGERS_ONLY,
-    ROUNDED,
-    SPECIAL,
-    TO_WHOLE,
-    TYPES,
-    WIDE,
-    WORDS,
-)
 
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+[uU]?|\d+[uU]?|\d*\.\d*(?:[eE][+-]?\d+)?")
 
 
 def value_of(word: str, kind: str, block: Block) -> str:
     """A source operand as a value of the PTX type `kind`."""
-    cpp = TYPES[kind]
-    if word in SPECIAL:
-        return f"({cpp}){SPECIAL[word]}"
+    cpp = tables.TYPES[kind]
+    if word in tables.SPECIAL:
+        return f"({cpp}){tables.SPECIAL[word]}"
     if literal := _literal(word, cpp):
         return literal
     if word.startswith("!"):
@@ -76,32 +64,34 @@ def expression(instruction: Instruction, block: Block) -> str | None:
 def _value(instruction: Instruction, sources: dict[str, str]) -> tuple[str | None, str]:
     """The result of an instruction and its C++ type."""
     kind, words, opcode = instruction.type, instruction.modifiers, instruction.opcode
-    direction = next((DIRECTIONS[word] for word in words if word in DIRECTIONS), None)
-    rounded = ROUNDED.get(kind, {}).get(opcode)
+    direction = next((tables.DIRECTIONS[word] for word in words if word in tables.DIRECTIONS), None)
+    rounded = tables.ROUNDED.get(kind, {}).get(opcode)
     if rounded and direction:
-        return f"::{rounded}_{direction}({', '.join(sources.values())})", TYPES[kind]
+        return f"::{rounded}_{direction}({', '.join(sources.values())})", tables.TYPES[kind]
     names = [".".join([opcode, *words[:n]]) for n in (2, 1, 0)]
-    name = next((each for each in names if each in EXPRESSIONS), "")
-    if kind[0] == "f" and name in INTEGERS_ONLY:
+    name = next((each for each in names if each in tables.EXPRESSIONS), "")
+    if kind[0] == "f" and name in tables.INTEGERS_ONLY:
         return None, ""
     try:
-        value = EXPRESSIONS[name].format(**sources, t=TYPES[kind], f="f" if kind == "f32" else "")
+        value = tables.EXPRESSIONS[name].format(
+            **sources, t=tables.TYPES[kind], f="f" if kind == "f32" else ""
+        )
     except KeyError:  # no such instruction, or it lacks an operand
         return None, ""
-    return value, "unsigned" if name in COUNTS else TYPES[kind]
+    return value, "unsigned" if name in tables.COUNTS else tables.TYPES[kind]
 
 
 def _wide_product(instruction: Instruction, block: Block) -> str | None:
     """`mul.wide` and `mad.wide`: a result of twice as many bits as the factors."""
     kind = instruction.type
-    if instruction.opcode not in ("mul", "mad") or kind not in WIDE:
+    if instruction.opcode not in ("mul", "mad") or kind not in tables.WIDE:
         return None
-    wide = TYPES[WIDE[kind]]
+    wide = tables.TYPES[tables.WIDE[kind]]
     target, *operands = instruction.operands
     a, b = (value_of(each, kind, block) for each in operands[:2])
     value = f"({wide}){a} * ({wide}){b}"
     if instruction.opcode == "mad":
-        value += f" + {value_of(operands[2], WIDE[kind], block)}"
+        value += f" + {value_of(operands[2], tables.WIDE[kind], block)}"
     return assigned(target, f"({wide})({value})", block)
 
 
@@ -109,7 +99,7 @@ def _kind_of(opcode: str, letter: str, kind: str) -> str:
     """The type of a source, which is not the instruction's where it is a count or a predicate."""
     if opcode == "selp" and letter == "c":
         return "pred"
-    return "u32" if letter in WORDS.get(opcode, "") else kind
+    return "u32" if letter in tables.WORDS.get(opcode, "") else kind
 
 
 def _saturated(value: str, sources: dict[str, str], instruction: Instruction) -> str | None:
@@ -162,7 +152,7 @@ def carrying(instruction: Instruction, block: Block) -> str | None:
             if "lo" in words
             else f"::cudalab::ptx::high_product({values[0]}, {values[1]})"
         )
-        values = [f"({TYPES[kind]})({product})", values[2]]
+        values = [f"({tables.TYPES[kind]})({product})", values[2]]
     carry = "cudalab_carry" if "cc" in words else "::cudalab::ptx::ignored()"
     taken = "cudalab_carry" if takes else "false"
     function = "difference" if operation == "-" else "sum"
@@ -173,7 +163,7 @@ def carrying(instruction: Instruction, block: Block) -> str | None:
 def comparison(instruction: Instruction, block: Block) -> str | None:
     """`setp` and `set`."""
     words, kind = instruction.modifiers, instruction.type
-    compared = COMPARISONS.get(words[0] if words else "")
+    compared = tables.COMPARISONS.get(words[0] if words else "")
     if compared is None or not kind or len(instruction.operands) < 3:
         return None
     target, *operands = instruction.operands
@@ -199,13 +189,16 @@ def comparison(instruction: Instruction, block: Block) -> str | None:
 def conversion(instruction: Instruction, block: Block) -> str | None:
     """`cvt` between integers, float and double."""
     words = instruction.modifiers
-    kinds = [word for word in words if word in TYPES]
+    kinds = [word for word in words if word in tables.TYPES]
     if len(kinds) != 2 or len(instruction.operands) != 2:
         return None
     to, of = kinds
     value = value_of(instruction.operands[1], of, block)
-    cpp, whole = TYPES[to], next((TO_WHOLE[word] for word in words if word in TO_WHOLE), None)
-    direction = next((DIRECTIONS[word] for word in words if word in DIRECTIONS), "rn")
+    cpp, whole = (
+        tables.TYPES[to],
+        next((tables.TO_WHOLE[word] for word in words if word in tables.TO_WHOLE), None),
+    )
+    direction = next((tables.DIRECTIONS[word] for word in words if word in tables.DIRECTIONS), "rn")
     if of[0] == "f" and whole:
         value = f"{whole}{'f' if of == 'f32' else ''}({value})"
     if of[0] == "f" and to[0] != "f":

@@ -18,7 +18,15 @@ from cudalab.backends.cpu.regions.syntax import (
 )
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
-from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, spaced, texts
+from cudalab.backends.cpu.regions.words import (
+    CHANGING,
+    Words,
+    calls,
+    close,
+    names_in,
+    spaced,
+    texts,
+)
 from cudalab.language.tokens import closure, split
 
 # Words that need the position of the running thread where the runtime looks for it.
@@ -114,7 +122,7 @@ class Facts:
 
     def referred(self, argument: Words) -> set[str]:
         """The variables named by an argument, or by the lambda that it stands for."""
-        names = {word.text for word in argument if word.kind == "name"}
+        names = names_in(argument)
         for name in names & self.lambda_parameters:
             names |= {*self.arrays} - {name}  # whatever it is
         return names.union(*(self.handed_over.get(name, set()) for name in names))

@@ -5,14 +5,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from cudalab.backends.cpu.regions import in_step, lambdas, parts
+from cudalab.backends.cpu.regions import in_step, lambdas
 from cudalab.backends.cpu.regions.analysis import Analysis
-from cudalab.backends.cpu.regions.parts import Home, Loop, Part, Piece, Region, Writer
+from cudalab.backends.cpu.regions.parts import (
+    Home,
+    Loop,
+    Part,
+    Piece,
+    Region,
+    Writer,
+    nearby,
+    type_of,
+)
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import Unit
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
 from cudalab.language.tokens import Token
+
+_BLOCK = ["blockIdx", ".", "x", "*"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,14 +175,14 @@ def definition(body: Body, *, leaving: bool = False) -> str:
     if body.facts.in_step:
         writer.add(in_step.one_by_one(function))
     template = function.template
-    writer.add(parts.without_defaults(template) if function.is_kernel else template)
+    writer.add(without_defaults(template) if function.is_kernel else template)
     often = body.analysis.is_repeated(function)
     writer.add("" if function.specialized else "static", "CUDALAB_ONCE" if often else "inline")
     name = f"{function.name}_cudalab_{in_step.LEAVING}" if leaving else ""
     name = name or body.analysis.name_for(function, body.masked)
     writer.add(f"void {name}", function.specialized)
     writer.add("(", _parameters(body), ") { CUDALAB_ENTER ;")
-    for width in parts.widths(function):
+    for width in widths(function):
         writer.add(f"::cudalab::assume_no_wrap(blockIdx.x, {width});")
     if body.leaving:
         before = "cudalab_mask" if body.masked else "cudalab_B"
@@ -230,7 +241,7 @@ def _parameter(body: Body, parameter: Parameter) -> list[Piece]:
                 for word in parameter.words
             ]
         return [*words, *default]
-    return [parts.handed_over(parameter)]
+    return [handed_over(parameter)]
 
 
 def _begin_parameter(body: Body, parameter: Parameter) -> None:
@@ -250,8 +261,42 @@ def _begin_parameter(body: Body, parameter: Parameter) -> None:
         binding: list[Piece] = [f"auto& {name} = {pointed}{name}_cudalab_p[cudalab_t];"]
         body.homes[name] = Home(binding, is_array=not pointed)
         if facts.is_nearby(name):
-            body.homes[name].nearby = parts.nearby(name, f"*{name}_cudalab_p[cudalab_t]")
+            body.homes[name].nearby = nearby(name, f"*{name}_cudalab_p[cudalab_t]")
         body.writer.add(f"auto& {name} = {pointed}{name}_cudalab_p[0]; (void){name};")
+
+
+def widths(function: Function) -> list[str]:
+    """The widths of blocks in a function's text, as in `blockIdx.x * 16`."""
+    words, constants = function.body, texts(function.template)
+    places = [i for i in range(len(words) - 4) if texts(words[i : i + 4]) == _BLOCK]
+    factors = [words[i + 4] for i in places]
+    return sorted(
+        {each.text for each in factors if each.kind == "number" or each.text in constants}
+    )
+
+
+def handed_over(parameter: Parameter) -> str:
+    """The declaration of a pointer to a parameter's values, one for each thread."""
+    name = f"{parameter.name}_cudalab_p"
+    to_array = f"( & {parameter.name} )"
+    if to_array in spaced(parameter.words):
+        return spaced(parameter.words).replace(to_array, f"(**{name})")
+    return f"{type_of(parameter)}* {name}"
+
+
+def without_defaults(template: Words) -> Words:
+    """The words `template <...>` without default arguments."""
+    kept: Words = []
+    depth, skipping = 0, False
+    for word in template:
+        depth -= word.text in (">", ")", "}")
+        skipping = (skipping or (depth == 1 and word.text == "=")) and not (
+            depth == 0 or (depth == 1 and word.text == ",")
+        )
+        if not skipping:
+            kept.append(word)
+        depth += word.text in ("<", "(", "{")
+    return kept
 
 
 # All functions ------------------------------------------------------------------------------------

@@ -6,20 +6,12 @@ threads compute it and must agree. If whole warps take it or not, a mask says wh
 
 from collections.abc import Iterable
 
+from cudalab.backends.cpu.regions import orders
 from cudalab.backends.cpu.regions.barriers import call
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.cuts import hoisted
 from cudalab.backends.cpu.regions.gathering import is_among_own, split_by
 from cudalab.backends.cpu.regions.in_step import is_guard
-from cudalab.backends.cpu.regions.orders import (
-    ROUNDS,
-    Jammed,
-    Rounds,
-    Steps,
-    jammed,
-    rounds_of,
-    steps_of,
-)
 from cudalab.backends.cpu.regions.parallel_regions import in_region, keep_local
 from cudalab.backends.cpu.regions.parts import Loop, Part, Piece
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
@@ -43,9 +35,9 @@ def construct(body: Body, part: Part) -> None:
         body.writer.add(f"if ({_answers(body, statement.condition)}.some) {{ {body.otherwise} }}")
     elif statement.kind.startswith("if"):
         _branch(body, statement, last=last)
-    elif not body.mask and (steps := steps_of(statement, body.facts, body.strides)):
+    elif not body.mask and (steps := orders.steps_of(statement, body.facts, body.strides)):
         _steps(body, steps)
-    elif rounds := rounds_of(statement, body.facts, body.strides):
+    elif rounds := orders.rounds_of(statement, body.facts, body.strides):
         _rounds(body, rounds)
     else:
         _loop(body, statement)
@@ -207,7 +199,7 @@ def _loop(body: Body, loop: Statement) -> None:
     level = body.levels.of_loop(loop)
     ends = level == Level.THREAD and _ends_with(body, loop)  # lanes that leave it do nothing more
     if level == Level.BLOCK and _is_plain(body, loop):
-        if several := jammed(loop, body.facts, body.strides):
+        if several := orders.jammed(loop, body.facts, body.strides):
             _jammed(body, several)
             return
         body.writer.add(loop.own[:2], loop.first, ";", loop.condition, ";", loop.step, ") {")
@@ -228,10 +220,10 @@ def _loop(body: Body, loop: Statement) -> None:
     body.writer.add("}")
 
 
-def _jammed(body: Body, several: Jammed) -> None:
+def _jammed(body: Body, several: orders.Jammed) -> None:
     """Write a loop of which threads do several rounds at a time, and then those that are left."""
     loop, index, number = several.loop, several.index.name, body.number()
-    kept = [f"cudalab_round_{number}_{i}" for i in range(ROUNDS)]
+    kept = [f"cudalab_round_{number}_{i}" for i in range(orders.ROUNDS)]
     body.writer.add("for (", loop.first, ";", loop.condition, "; ) {")
     for pieces in several.saving(kept):
         body.writer.add(*pieces)
@@ -242,7 +234,7 @@ def _jammed(body: Body, several: Jammed) -> None:
     for name in kept:
         body.region.add(f"{{ const auto {index} = {name};", inside, "}", of=loop.words)
     body.flush()
-    body.writer.add("continue;", "}" * (ROUNDS - 1), f"{index} = {kept[0]};")
+    body.writer.add("continue;", "}" * (orders.ROUNDS - 1), f"{index} = {kept[0]};")
     _block(body, loop.parts[0])
     body.writer.add(loop.step, "; }")
 
@@ -358,7 +350,7 @@ def _masked_loop(body: Body, loop: Statement, *, ends: bool) -> None:
     body.masks.pop()
 
 
-def _steps(body: Body, steps: Steps) -> None:
+def _steps(body: Body, steps: orders.Steps) -> None:
     """Write a loop that all threads go through in step until one of them reaches its end."""
     number, loop = body.number(), steps.loop
     count, answers = f"cudalab_rounds_{number}", f"cudalab_a_{number}"
@@ -382,7 +374,7 @@ def _steps(body: Body, steps: Steps) -> None:
     body.writer.add("}")
 
 
-def _rounds(body: Body, rounds: Rounds) -> None:
+def _rounds(body: Body, rounds: orders.Rounds) -> None:
     """Write a loop whose rounds threads do side by side until few of them are left in it."""
     number, loop, index = body.number(), rounds.loop, rounds.index
     names = ("stays", "left", "next", "end", "same")

@@ -7,30 +7,32 @@ from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.orders import leads_to_rounds, steps_of
-from cudalab.backends.cpu.regions.parts import (
-    OUTER,
-    Part,
-    by_itself,
-    follows_comma,
-    in_lambda,
-    is_argument,
-    parts_in_turn,
-    regions_of,
-)
+from cudalab.backends.cpu.regions.parts import OUTER, Part, by_itself, in_lambda
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, walk
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, spaced, texts
+from cudalab.backends.cpu.regions.words import (
+    NotCoveredError,
+    Words,
+    calls,
+    close,
+    names_in,
+    spaced,
+    texts,
+)
 from cudalab.language.lockstep import STEP
-from cudalab.language.tokens import bracket_around, closing_angle
+from cudalab.language.tokens import bracket_around, closing_angle, split
+
+EVERYWHERE = frozenset({-1, -2})  # more than one region, and none that there is
+_SOMETHING = "*"  # in place of a name: what a pointer leads to
 
 
 def cut(body: Body, statements: list[Statement], last: bool) -> list[Part]:
     """The parts of a list of statements; `last`: nothing follows them in the function."""
     parts = [part for statement in statements for part in _pieces(body, statement)]
     _refuse_ends(body, parts)
-    used = regions_of(parts)
+    used = _regions_of(parts)
     _use_again(body, parts, used)
     keep_what_is_lent(body.facts, parts, used)
     for part in parts:
@@ -74,6 +76,31 @@ def _use_again(body: Body, pieces: list[Part], used: dict[str, set[int]]) -> Non
             used.setdefault(word.text, set()).update(regions)
 
 
+def _regions_of(pieces: list[Part]) -> dict[str, set[int]]:
+    """The numbers of the regions in which each name is used."""
+    used: dict[str, set[int]] = {}
+    number = 0
+    for piece in pieces:
+        if piece.kind == "barrier":
+            number += 1
+            continue
+        number += piece.cuts
+        places = {number}
+        if piece.kind == "call":
+            places = {number, number + 1}
+            number += 1
+        elif piece.kind in ("construct", "step"):
+            places = {number + 1}
+            number += 2
+        for word in piece.call or piece.statement.words:
+            if word.kind == "name":
+                used.setdefault(word.text, set()).update(places)
+    return used
+
+
+# Parts of statements ------------------------------------------------------------------------------
+
+
 def _pieces(body: Body, statement: Statement) -> list[Part]:
     words = statement.words
     if apart := _apart(body, statement):
@@ -102,18 +129,22 @@ def _pieces(body: Body, statement: Statement) -> list[Part]:
 def _apart(body: Body, statement: Statement) -> list[Statement]:
     """The parts of a statement with commas between which threads meet, or whose homes differ.
 
-    Variables are declared apart if some belong to the block and others to a thread.
+    These are the statements for `a, meet(), b;`, whose parts are evaluated in turn. Variables are
+    declared apart if some belong to the block and others to a thread.
     """
-    if in_turn := parts_in_turn(statement, body.unit.is_collective):
-        return in_turn
-    declared = statement.declared if statement.kind == "simple" else []
-    if len(declared) < 2 or statement.own[0].text in OUTER:
+    words, declared, end = statement.own[:-1], statement.declared, statement.own[-1]
+    if statement.kind != "simple" or statement.own[0].text in OUTER:
         return []
-    mixed = len(set(map(body.facts.is_scalar, declared))) > 1
-    if not (mixed or body.unit.is_collective(statement.own)):
-        return []
-    end = statement.own[-1]
-    return [Statement("simple", [*each.align, *by_itself(each), end]) for each in declared]
+    meets = body.unit.is_collective(words)
+    if not declared and meets and words[0].text != "return":
+        while words[0].text == "(" and close(words, 0) == len(words) - 1:
+            words = words[1:-1]
+        parts = split(words)
+    elif meets or len(set(map(body.facts.is_scalar, declared))) > 1:
+        parts = [[*each.align, *by_itself(each)] for each in declared]
+    else:
+        parts = []
+    return [Statement("simple", [*part, end]) for part in parts] if len(parts) > 1 else []
 
 
 def _must_be_cut(body: Body, statement: Statement) -> bool:
@@ -161,9 +192,9 @@ def hoisted(body: Body, words: Words) -> tuple[list[Part], Words]:
         before = texts(words[:at])
         if "[" in before and in_lambda(words, at):
             raise NotCoveredError(f"{name.place}: {name.text} in a lambda")
-        if {"?", "&&", "||"} & set(before) and not is_argument(words, at):
+        if {"?", "&&", "||"} & set(before):
             raise NotCoveredError(f"{name.place}: a conditional {name.text}")
-        if not locals_of(words) and follows_comma(words, at):
+        if not locals_of(words) and _follows_comma(words, at):
             raise NotCoveredError(f"{name.place}: {name.text} behind a comma")
         result = f"cudalab_r_{body.number()}"
         pieces.append(Part("call", Statement("simple", words[at:end]), words[at:end], result))
@@ -172,8 +203,24 @@ def hoisted(body: Body, words: Words) -> tuple[list[Part], Words]:
     return pieces, words
 
 
-EVERYWHERE = frozenset({-1, -2})  # more than one region, and none that there is
-_SOMETHING = "*"  # in place of a name: what a pointer leads to
+def _follows_comma(words: Words, i: int) -> bool:
+    """Whether word `i` follows a comma operator, not a comma between arguments."""
+    for j in range(i):
+        around = bracket_around(words, j)
+        if words[j].text != "," or (around is not None and close(words, around) < i):
+            continue
+        before = words[around - 1] if around else words[j]
+        if around is None or (words[around].text == "(" and before.kind == "sign"
+                              and before.text not in (">", "]", ")")):  # fmt: skip
+            return True
+    return False
+
+
+# What is lent -------------------------------------------------------------------------------------
+#
+# Which variables a pointer, a reference or an object of a region leads to when the region is over.
+# Such a variable has to stay in its place: it lives where whatever leads to it is used, and is not
+# computed anew in each region. Rather one variable too many is kept than one too few.
 
 
 def keep_what_is_lent(facts: Facts, parts: list[Part], used: dict[str, set[int]]) -> None:
@@ -223,7 +270,7 @@ def _borrowed_by(facts: Facts, statement: Statement) -> Iterator[tuple[str, str,
             refers = type_.kind == "class" or not is_known
             lent = _lent_in(facts, words, refers=refers, returned=is_known) - {borrower}
             yield from ((name, borrower, True) for name in lent)
-            read = {name for name in _names(words) if facts.places.type_of(name).may_lead}
+            read = {name for name in names_in(words) if facts.places.type_of(name).may_lead}
             yield from ((name, borrower, False) for name in read - lent - {borrower})
 
 
@@ -249,23 +296,15 @@ def _lent_in(
         is_method = texts(words[i - 1 : i]) in (["."], ["->"])
         function = None if is_method else facts.places.scope.find(word.text)
         may_return = function is None or function.type.may_lead
-        if (returned and may_return) or changed & _names(inside):
-            lent |= _names(words if is_method else inside)
+        if (returned and may_return) or changed & names_in(inside):
+            lent |= names_in(words if is_method else inside)
         else:
             values = [each for each in values if each not in inside]
     if refers:
-        lent |= _names(values)
-    return lent & facts.levels.names.keys() - _only_called(facts, words)
-
-
-def _only_called(facts: Facts, words: Words) -> set[str]:
-    """The lambdas that a text declares or calls, and does not hand on."""
-    named = {word.text for word, after in pairwise(words) if after.text not in ("(", "=")}
-    return facts.lambdas & _names(words) - named - _names(words[-1:])
-
-
-def _names(words: Words) -> set[str]:
-    return {word.text for word in words if word.kind == "name"}
+        lent |= names_in(values)
+    handed_on = {word.text for word, after in pairwise(words) if after.text not in ("(", "=")}
+    only_called = facts.lambdas - handed_on - names_in(words[-1:])
+    return lent & facts.levels.names.keys() - only_called
 
 
 def _is_index(words: Words, i: int) -> bool:

@@ -29,7 +29,14 @@ from cudalab.backends.cpu.regions.syntax import (
 )
 from cudalab.backends.cpu.regions.uniformity import Levels
 from cudalab.backends.cpu.regions.unit import Unit
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text, texts
+from cudalab.backends.cpu.regions.words import (
+    NotCoveredError,
+    Words,
+    calls,
+    names_in,
+    of_text,
+    texts,
+)
 
 PLACE = "__cg_here"
 _SEVERAL = "lanes that may come together in several places"
@@ -134,7 +141,7 @@ def split_by(
     branch: Statement, among: list[Statement], levels: Levels, changed: set[str]
 ) -> set[str]:
     """The groups split by a branch's condition, so that all of their lanes take it or none does."""
-    names = {word.text for word in branch.condition if word.kind == "name"}
+    names = names_in(branch.condition)
     unclear = levels.reads_memory(branch.condition) or names & changed
     if unclear or "(" in texts(branch.condition):
         return set()

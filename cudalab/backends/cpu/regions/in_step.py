@@ -14,7 +14,7 @@ from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.normal_forms import with_own_counters
 from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import Function, Statement, variables
+from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, only_x, parsed
 from cudalab.backends.cpu.regions.words import (
@@ -167,7 +167,7 @@ class _Kernel:
     def _rows(self) -> set[str]:
         """The names of what is different from row to row."""
         rows: set[str] = set()
-        for local in variables(self._facts.statements):
+        for local in self._facts.locals:
             if rows & set(texts(local.initializer)) or _asks_for_row(local.initializer):
                 rows.add(local.name)
         return rows

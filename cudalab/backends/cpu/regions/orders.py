@@ -25,13 +25,14 @@ from cudalab.backends.cpu.regions.in_step import COMPUTING, LONG
 from cudalab.backends.cpu.regions.parts import OUTER, Piece
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, variables, walk
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, walk
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import (
     CHANGING,
     Words,
     called,
     close,
+    names_in,
     of_text,
     spaced,
     texts,
@@ -255,7 +256,7 @@ def _leaves(statement: Statement) -> bool:
 
 def _follow(loop: Statement, facts: Facts, strides: Strides) -> None:
     """Assume that values which grow alike in all threads keep their distance."""
-    begun = {local.name: local.initializer for local in variables(facts.statements)}
+    begun = {local.name: local.initializer for local in facts.locals}
     for each in loop.walk():
         words = each.own if each.kind == "simple" else []
         if texts(words[:5]) == [*INTO]:
@@ -288,7 +289,7 @@ def _is_long(loop: Statement, facts: Facts) -> bool:
     """Whether the number of rounds is unknown to the compiler, or too large to be unrolled."""
     index = loop.declared[0].name if loop.declared else ""
     words = [*loop.condition, *(word for local in loop.declared for word in local.initializer)]
-    names = {word.text for word in words if word.kind == "name"} - {index}
+    names = names_in(words) - {index}
     numbers = facts.unit.numbers
     names -= facts.function.template_names | {each for each in numbers if numbers[each] < LONG}
     return loop.kind == "while" or bool(names)
@@ -299,7 +300,7 @@ def _changes_own(
 ) -> bool:
     """Whether a loop changes only variables that each thread has for itself."""
     own = {parameter.name for parameter in facts.function.parameters if not parameter.is_reference}
-    own |= {local.name for local in variables(facts.statements) if not local.is_reference}
+    own |= {local.name for local in facts.locals if not local.is_reference}
     own -= facts.levels.escaping | facts.levels.shared
     changes = [*facts.places.changes(inside)]
     changes += [] if index else facts.places.of(loop.step).changes

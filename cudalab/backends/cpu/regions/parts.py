@@ -1,11 +1,11 @@
 """What a function's text is made of: words with their lines, regions, and the loops around them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 
 from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
-from cudalab.backends.cpu.regions.words import Words, close, spaced, texts
-from cudalab.language.tokens import Token, bracket_around, split
+from cudalab.backends.cpu.regions.words import Words, close, spaced
+from cudalab.language.tokens import Token
 
 Piece = Token | str
 _FEW = 4  # lines that are skipped by empty ones
@@ -48,7 +48,6 @@ class Writer:
 
 # Statements that belong to the block: what they declare is the same for all threads.
 OUTER = frozenset({"using", "typedef", "static_assert", "static", "constexpr", "__shared__"})
-_BLOCK = ["blockIdx", ".", "x", "*"]
 
 
 @dataclass
@@ -142,32 +141,6 @@ def named(local: Local) -> list[Token]:
     return [place._replace(text=local.name)]
 
 
-def parts_in_turn(statement: Statement, meets: Callable[[Words], bool]) -> list[Statement]:
-    """The statements for `a, meet(), b;`, whose parts are evaluated in turn; else none."""
-    words, end = statement.own[:-1], statement.own[-1]
-    if statement.kind != "simple" or statement.declared or not meets(words):
-        return []
-    while words[0].text == "(" and close(words, 0) == len(words) - 1:
-        words = words[1:-1]
-    parts = split(words)
-    if len(parts) < 2 or words[0].text in ("return", "using", "typedef", "static", "__shared__"):
-        return []
-    return [Statement("simple", [*part, end]) for part in parts]
-
-
-def follows_comma(words: Words, i: int) -> bool:
-    """Whether word `i` follows a comma operator, not a comma between arguments."""
-    for j in range(i):
-        around = bracket_around(words, j)
-        if words[j].text != "," or (around is not None and close(words, around) < i):
-            continue
-        before = words[around - 1] if around else words[j]
-        if around is None or (words[around].text == "(" and before.kind == "sign"
-                              and before.text not in (">", "]", ")")):  # fmt: skip
-            return True
-    return False
-
-
 def by_itself(local: Local) -> Words:
     """A declaration of this variable alone, without its alignment."""
     return [*local.spec, *local.pointer, *named(local), *local.array, *local.value]
@@ -180,76 +153,8 @@ def nearby(name: str, home: str) -> list[Piece]:
     return [f"::cudalab::Nearby<{kind}> {copy}({home}); auto& {name} = {copy}.value;"]
 
 
-def regions_of(pieces: list[Part]) -> dict[str, set[int]]:
-    """The numbers of the regions in which each name is used."""
-    used: dict[str, set[int]] = {}
-    number = 0
-    for piece in pieces:
-        if piece.kind == "barrier":
-            number += 1
-            continue
-        number += piece.cuts
-        places = {number}
-        if piece.kind == "call":
-            places = {number, number + 1}
-            number += 1
-        elif piece.kind in ("construct", "step"):
-            places = {number + 1}
-            number += 2
-        for word in piece.call or piece.statement.words:
-            if word.kind == "name":
-                used.setdefault(word.text, set()).update(places)
-    return used
-
-
-def is_argument(words: Words, i: int) -> bool:
-    """Whether word `i` lies inside the brackets of a call, and so is evaluated before the rest."""
-    j = bracket_around(words, i)
-    return (
-        j is not None
-        and j > 0
-        and words[j].text == "("
-        and words[j - 1].kind == "name"
-        and not {"?", "&&", "||"} & set(texts(words[:i]))
-    )
-
-
-def widths(function: Function) -> list[str]:
-    """The widths of blocks in a function's text, as in `blockIdx.x * 16`."""
-    words, constants = function.body, texts(function.template)
-    places = [i for i in range(len(words) - 4) if texts(words[i : i + 4]) == _BLOCK]
-    factors = [words[i + 4] for i in places]
-    return sorted(
-        {each.text for each in factors if each.kind == "number" or each.text in constants}
-    )
-
-
 def in_lambda(words: Words, i: int) -> bool:
     return any(word.text == "{" and j < i < close(words, j) for j, word in enumerate(words[:i]))
-
-
-def handed_over(parameter: Parameter) -> str:
-    """The declaration of a pointer to a parameter's values, one for each thread."""
-    name = f"{parameter.name}_cudalab_p"
-    to_array = f"( & {parameter.name} )"
-    if to_array in spaced(parameter.words):
-        return spaced(parameter.words).replace(to_array, f"(**{name})")
-    return f"{type_of(parameter)}* {name}"
-
-
-def without_defaults(template: Words) -> Words:
-    """The words `template <...>` without default arguments."""
-    kept: Words = []
-    depth, skipping = 0, False
-    for word in template:
-        depth -= word.text in (">", ")", "}")
-        skipping = (skipping or (depth == 1 and word.text == "=")) and not (
-            depth == 0 or (depth == 1 and word.text == ",")
-        )
-        if not skipping:
-            kept.append(word)
-        depth += word.text in ("<", "(", "{")
-    return kept
 
 
 def declaration(kernel: Function) -> str:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Piece
-from cudalab.backends.cpu.regions.syntax import Function, Statement, variables
+from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import Words, calls, close, texts
 from cudalab.language.tokens import Token, closing_angle
@@ -27,7 +27,7 @@ class Strides:
         """Examine the variables of a function in order."""
         self._unit = facts.unit
         self._names: dict[str, int | None] = {}
-        for local in variables(facts.statements):
+        for local in facts.locals:
             same = facts.levels.names.get(local.name) == Level.BLOCK
             value = None if local.name in facts.changed else self.of(local.initializer)
             self._names[local.name] = 0 if same else value

@@ -11,6 +11,7 @@ from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
     Words,
     close,
+    names_in,
     spaced,
     texts,
 )
@@ -160,8 +161,7 @@ class Function:
     @property
     def template_names(self) -> set[str]:
         """The names of the template's parameters."""
-        names = {word.text for word in self.template if word.kind == "name"}
-        return names - TYPES - {"template", "class", "typename"}
+        return names_in(self.template) - TYPES - {"template", "class", "typename"}
 
     @property
     def returns_nothing(self) -> bool:

@@ -17,7 +17,7 @@ from cudalab.backends.cpu.regions.syntax import (
     statements,
     variables,
 )
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, names_in, texts
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import INT, Name, Scope, Type
 from cudalab.language.tokens import Token, closure, split
@@ -104,7 +104,7 @@ class Unit:
     @cached_property
     def known(self) -> set[str]:
         """The names that mean the same in all functions of the file."""
-        return {word.text for word in self.outside if word.kind == "name"}
+        return names_in(self.outside)
 
     @cached_property
     def numbers(self) -> dict[str, int]:

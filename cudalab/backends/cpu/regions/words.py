@@ -97,6 +97,10 @@ def texts(words: Iterable[Token]) -> list[str]:
     return [word.text for word in words]
 
 
+def names_in(words: Iterable[Token]) -> set[str]:
+    return {word.text for word in words if word.kind == "name"}
+
+
 def spaced(words: Iterable[Token]) -> str:
     """The words in one line."""
     return " ".join(word.text for word in words)
