@@ -152,12 +152,12 @@ FAULTS = (
     Fault(
         "a lane stores before others have read",
         WRITER + "barriers.py",
-        "body.region.names |= set(texts(words))\n    body.flush(each=lanes)\n    stored",
-        "body.region.names |= set(texts(words))\n    stored",
+        "of=words)\n    body.flush(each=lanes)\n    stored",
+        "of=words)\n    stored",
     ),
     Fault(
         "a thread changes the parameters of all",
-        WRITER + "definition.py",
+        WRITER + "body.py",
         "return uniform and changes and not",
         "return uniform and not changes and not",
     ),
@@ -371,7 +371,7 @@ FAULTS = (
     ),
     Fault(
         "callees are lent nothing",
-        WRITER + "borrowing.py",
+        WRITER + "cuts.py",
         "yield from _lent_in(facts, argument, refers=parameter.is_reference)",
         "yield from ()",
     ),

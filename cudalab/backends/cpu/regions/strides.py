@@ -1,21 +1,16 @@
 """How far apart neighbouring threads access memory, by the text of the indices."""
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Piece
-from cudalab.backends.cpu.regions.syntax import Function, Statement
+from cudalab.backends.cpu.regions.syntax import Function, Statement, expression
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import Words, calls, close, texts
-from cudalab.language.tokens import Token, closing_angle
-
-_TYPE = re.compile(r"\w+_t|unsigned|signed|char|short|int|long|const")
-_WEAKER = frozenset(  # operators that bind less than a sum does
-    {"<<", ">>", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^", "&&", "||", "=", ","}
-)
+from cudalab.language.scopes import Node
+from cudalab.language.tokens import Token
 
 _ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 
@@ -82,47 +77,34 @@ class Strides:
 
     def of(self, words: Words) -> int | None:
         """The stride of an expression."""
-        while words and words[0].text == "(" and close(words, 0) == len(words) - 1:
-            words = words[1:-1]
-        outside = list(_outside(words))
-        for question in outside:
-            if words[question].text == "?":
-                return self._of_choice(words, question)
-        ends = [-1, *_signs(words, outside), len(words)]
-        if len(ends) == 2:
-            return self._of_factor(words)
-        stride = 0
-        for start, end in pairwise(ends):
-            term = self.of(words[start + 1 : end])
-            if term is None:
+        return self._of(expression(tuple(words)), words) if words else 0
+
+    def _of(self, node: Node, words: Words) -> int | None:
+        """The stride of a part of an expression, which has all of these words."""
+        if (node.kind == "group" and node.children) or _is_conversion(node):
+            return self._of(node.children[-1], words)
+        if node.kind == "conditional":
+            condition, *choices = (self._of(each, words) for each in node.children)
+            if node.children[0].text in ("0", "1"):  # a macro, perhaps
+                return choices[node.children[0].text == "0"]
+            return choices[0] if choices[0] == choices[1] and condition == 0 else None
+        if node.kind == "binary" and node.text in ("+", "-"):
+            one, other = (self._of(each, words) for each in node.children)
+            if one is None or other is None:
                 return None
-            stride += -term if start >= 0 and words[start].text == "-" else term
-        return stride
+            return one + other if node.text == "+" else one - other
+        return self._of_factor(words[node.first : node.last])
 
-    def _of_choice(self, words: Words, question: int) -> int | None:
-        condition, colon, open_choices = words[:question], question, 0
-        for i in _outside(words):
-            open_choices += (words[i].text == "?") - (words[i].text == ":")
-            if i > question and open_choices == 0:
-                colon = i
-                break
-        choices = [self.of(words[question + 1 : colon]), self.of(words[colon + 1 :])]
-        if texts(condition) in (["0"], ["1"]):  # a macro, perhaps
-            return choices[condition[0].text == "0"]
-        return choices[0] if choices[0] == choices[1] and self.of(condition) == 0 else None
-
-    def _of_factor(self, words: Words) -> int | None:
-        if words and (start := _after_cast(words)):
-            return self.of(words[start:])
-        if texts(words) == ["threadIdx", ".", "x"]:
+    def _of_factor(self, own: Words) -> int | None:
+        if texts(own) == ["threadIdx", ".", "x"]:
             return 1
-        if len(words) == 1 and words[0].text != "CUDALAB_RANK":
-            return self._names.get(words[0].text, 0)
-        for i, word in enumerate(words):
-            is_thread = word.text == "threadIdx" and texts(words[i + 2 : i + 3]) == ["x"]
+        if len(own) == 1 and own[0].text != "CUDALAB_RANK":
+            return self._names.get(own[0].text, 0)
+        for i, word in enumerate(own):
+            is_thread = word.text == "threadIdx" and texts(own[i + 2 : i + 3]) == ["x"]
+            is_member = i > 0 and own[i - 1].text in (".", "->", "::")
             if is_thread or word.text == "CUDALAB_RANK":
                 return None
-            is_member = i > 0 and words[i - 1].text in (".", "->", "::")
             if not is_member and self._names.get(word.text, 0) != 0:
                 return None
         return 0
@@ -162,34 +144,9 @@ def _is_dereference(words: Words, i: int) -> bool:
     return before.kind not in ("name", "number") and before.text not in (")", "]", ">")
 
 
-def _outside(words: Words) -> Iterator[int]:
-    """The indices of the words that are outside of brackets."""
-    i = 0
-    while i < len(words):
-        yield i
-        i = close(words, i) + 1 if words[i].text in ("(", "[", "{") else i + 1
-
-
-def _signs(words: Words, outside: list[int]) -> list[int]:
-    """The indices of the signs between the terms of a sum."""
-    if any(words[i].text in _WEAKER for i in outside):
-        return []
-    ends = [words[i - 1] for i in outside]
-    return [
-        i
-        for i, before in zip(outside, ends, strict=True)
-        if i > 0
-        and words[i].text in ("+", "-")
-        and (before.kind != "sign" or before.text in (")", "]"))
-    ]
-
-
-def _after_cast(words: Words) -> int:
-    """The index after a cast at the beginning; 0 if there is none."""
-    if texts(words[:4]) == ["::", "cudalab", "::", "cudalab_fit"]:
-        return (closing_angle(words, 4) or 0) + 1
-    if words[0].text == "static_cast":
-        return (closing_angle(words, 1) or 0) + 1
-    end = close(words, 0) if words[0].text == "(" else 0
-    inside = texts(words[1:end])
-    return end + 1 if inside and all(map(_TYPE.fullmatch, inside)) else 0
+def _is_conversion(node: Node) -> bool:
+    """Whether an expression converts an integer to another one."""
+    if node.kind == "cast":
+        return node.type.kind == "integer" or node.text.endswith("_t")
+    is_own = node.kind == "call" and node.children[0].text == "::cudalab::cudalab_fit"
+    return is_own or (node.kind == "named_cast" and node.text == "static_cast")

@@ -176,6 +176,12 @@ def nodes(words: Words, scope: Scope | None = None) -> list[Node]:
     return Reader(words).statements(0, len(words), Scope("block", scope))
 
 
+@lru_cache(maxsize=2**14)  # as below
+def expression(words: tuple[Token, ...]) -> Node:
+    """The tree of an expression."""
+    return Reader(words).expressions.whole(0, len(words), Scope("block"))
+
+
 def statements(words: Words) -> list[Statement]:
     """The statements of a function's body."""
     return [each for node in nodes(words) for each in _apart(words, node)]
