@@ -8,7 +8,7 @@ stays as it is. A second one follows it under another name, with the edits, and 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Protocol
 
 from cudalab.errors import KernelCompileError
 from cudalab.language import arithmetic
@@ -16,59 +16,75 @@ from cudalab.language.macros import Macro, read_body
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
 from cudalab.language.source import quoted
 from cudalab.language.specifiers import type_of_id
-from cudalab.language.tokens import Edit, Token, Words
+from cudalab.language.tokens import Edit, Place, Token, Words, closure
 from cudalab.language.tree import Reader
 from cudalab.language.types import type_of
-
-Place = tuple[str, int]  # a file and a line
 
 _CONSTANT = {"static", "constexpr"}
 
 
-class Code(NamedTuple):
-    """The device code of a file."""
+class DeviceCode(Protocol):
+    """A file that has been read: its tree, and its functions for the device."""
 
     root: Node
     words: Words
-    bodies: Sequence[Node]  # its functions for the device
-    classes: set[str]  # of which device code may make objects
-    doubled: set[str]  # macros with twins
+    bodies: list[Node]
+
+
+class Exact:
+    """What gives the device code of some files, which are read into one scope, a GPU's results."""
+
+    def __init__(
+        self, files: Sequence[DeviceCode], macros: Sequence[Macro], scope: Scope, *, divisions: bool
+    ) -> None:
+        """Find out which classes device code may make objects of, and which macros need twins.
+
+        `divisions` are edited, too, for processors that do not stop at a division by zero.
+        """
+        self.divisions = divisions
+        bodies = [(each.words.texts, body) for each in files for body in each.bodies]
+        names = {name for texts, body in bodies for name in texts[body.first : body.last]}
+        self.doubled = _edit_macros(macros, names, scope, divisions=divisions)
+        classes = [
+            (each.text, file.words.texts[each.first : each.last])
+            for file in files
+            for each in file.root.of_kind("class")
+        ]
+        self.classes = closure(
+            names,
+            lambda known: (name for of, texts in classes if of in known for name in texts),
+        )
 
     def edits(
         self,
+        file: DeviceCode,
         made: Sequence[Edit],
         lines: Callable[[Node], Sequence[Place]],
         refused: Mapping[Place, int],
-        *,
-        divisions: bool,
     ) -> Iterator[Edit]:
-        """The edits, but where others have been `made`.
+        """The edits for one of the files, but where others have been `made`.
 
         `lines` gives those of a statement. `refused` says where the compiler has refused edits, and
         how often.
         """
         edited = sorted((start, end) for start, end, _ in made if start < end)
-        nodes = (*arithmetic.outermost(self.bodies), *_defaults(self.root, self.classes))
+        nodes = (*arithmetic.outermost(file.bodies), *_defaults(file.root, self.classes))
         groups = [
             group
             for node in nodes
-            for group in arithmetic.groups(node, self.words, divisions=divisions)
+            for group in arithmetic.groups(node, file.words, divisions=self.divisions)
         ]
-        for group in (*groups, *used(self.bodies, self.words, self.doubled)):
+        for group in (*groups, *_used(file, self.doubled)):
             if not group.is_inside(edited):
-                yield from _edits_of(group, self.words, lines(group.statement), refused)
+                yield from _edits_of(group, file.words, lines(group.statement), refused)
 
-
-def named_for(device: set[str], files: Sequence[tuple[Node, Words]]) -> set[str]:
-    """The names that `device` code uses, and those in the classes among them."""
-    classes = [(each, words) for root, words in files for each in root.of_kind("class")]
-    named, size = set(device), 0
-    while len(named) != size:
-        size = len(named)
-        for each, words in classes:
-            if each.text in named:
-                named.update(words.texts[each.first : each.last])
-    return named
+    def twins(
+        self, macros: Sequence[Macro], text: str, made: Sequence[Edit]
+    ) -> Iterator[tuple[Macro, str]]:
+        """The macros of a file that get twins, with these; `made` are edits that `text` lacks."""
+        for each in macros:
+            if each.name in self.doubled:
+                yield each, _twin(each, text, made, self.doubled)
 
 
 def _defaults(root: Node, named: set[str]) -> Iterator[Node]:
@@ -138,19 +154,20 @@ def declare_macros(every: Sequence[Macro], scope: Scope) -> frozenset[str]:
     return frozenset(marks)
 
 
-def edit_macros(
+def _edit_macros(
     every: Sequence[Macro], named: set[str], scope: Scope, *, divisions: bool
 ) -> set[str]:
     """Record the edits of macros; return which of those `named` get a twin."""
-    named = set(named)
-    while more := {word for each in every if each.name in named for word in each.words} - named:
-        named |= more
+    named = closure(
+        named,
+        lambda known: (word for each in every if each.name in known for word in each.words),
+    )
     for macro in every:
         macro.edits = _edits(macro, scope, divisions=divisions) if macro.name in named else []
-    twins = {macro.name for macro in every if macro.edits}
-    while more := {each.name for each in every if each.words & twins} & named - twins:
-        twins |= more
-    return twins
+    return closure(
+        (macro.name for macro in every if macro.edits),
+        lambda twins: (each.name for each in every if each.words & twins and each.name in named),
+    )
 
 
 def _edits(macro: Macro, scope: Scope, *, divisions: bool) -> list[Edit]:
@@ -161,11 +178,11 @@ def _edits(macro: Macro, scope: Scope, *, divisions: bool) -> list[Edit]:
     return [each for group in made for each in group.edits]
 
 
-def twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:
+def _twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:
     """The second definition of a macro; `made` are edits of the first that `text` lacks."""
     made = [edit for edit in made if macro.start <= edit[0] < macro.end]
     taken = [(start, end) for start, end, _ in made if start < end]
-    edits = [*made, *renamed(macro.tokens, twins), *macro.edits]
+    edits = [*made, *_renamed(macro.tokens, twins), *macro.edits]
     pieces, at = [], macro.start
     for start, end, new in sorted(edits):
         if (start, end, new) not in made and any(a <= start < b for a, b in taken):
@@ -177,7 +194,7 @@ def twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:
     return f"\n#undef {name}\n#define {name}{macro.params}{body}"
 
 
-def renamed(tokens: Iterable[Token], twins: set[str]) -> list[Edit]:
+def _renamed(tokens: Iterable[Token], twins: set[str]) -> list[Edit]:
     """The edits that replace macros by their"""
     return [
         (token.start, token.end, TWIN + token.text)
@@ -186,14 +203,14 @@ def renamed(tokens: Iterable[Token], twins: set[str]) -> list[Edit]:
     ]
 
 
-def used(bodies: Sequence[Node], words: Words, twins: set[str]) -> Iterator[arithmetic.Group]:
+def _used(file: DeviceCode, twins: set[str]) -> Iterator[arithmetic.Group]:
     """The edits that replace macros by their twins in functions for the device."""
-    seen: set[int] = set()
-    for node in sorted(bodies, key=lambda each: each.last - each.first):  # the innermost first
+    words, seen = file.words, set[int]()
+    for node in sorted(file.bodies, key=lambda each: each.last - each.first):  # the innermost first
         for i in range(node.first, node.last):
             if i not in seen and words.texts[i] in twins:
                 seen.add(i)
-                edits = renamed([words.tokens[i]], twins)
+                edits = _renamed([words.tokens[i]], twins)
                 yield arithmetic.Group(edits, Node("name", i, i + 1), node)
 
 

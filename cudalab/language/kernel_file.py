@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 from cudalab.language import arithmetic, local_variables, lockstep, shared
 from cudalab.language.device_functions import File
-from cudalab.language.exact import Code, Place, declare_macros, edit_macros, named_for, twin
+from cudalab.language.exact import Exact, declare_macros
 from cudalab.language.macros import macros, read_body
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.structure import scan
-from cudalab.language.tokens import Edit, Lines, Places, Words, tokenize
+from cudalab.language.tokens import Edit, Lines, Place, Places, Words, tokenize
 from cudalab.language.tree import Reader
 
 NOTHING: Mapping[Place, int] = MappingProxyType({})
-NO_EDITS: tuple[list[Edit], set[Place]] = ([], set())
 
 
 @lru_cache(maxsize=8)
@@ -36,9 +35,10 @@ class KernelFile:
         code = [token for token in tokens if token.kind != "directive"]
         self.words, self.scope = Words(code, self.directives), Scope("namespace")
         self.macros = macros(self.directives)
-        self.marks = declare_macros(self.macros, self.scope)
+        marks = declare_macros(self.macros, self.scope)
         self.root = Reader(self.words).file(self.scope)
         self.structure = scan(self.root, self.words, Lines(text))
+        self.bodies = list(arithmetic.device_functions(self.root, self.words, marks))
 
     @property
     def variables(self) -> dict[str, bool]:
@@ -70,7 +70,11 @@ class KernelFile:
         if not observed:
             functions = self.structure.device_functions
             edits += lockstep.edits([File(self.words, self.directives, functions)])[0]
-        of_locals, blamed = self._local_edits(refused) if observed and exact else NO_EDITS
+        of_locals, blamed = list[Edit](), set[Place]()
+        if observed and exact:
+            of_locals, blamed = local_variables.edits(
+                self.bodies, self.words, self.text, self._places.__getitem__, refused
+            )
         others = {place: times - (place in blamed) for place, times in refused.items()}
         head, more = self._exact(edits, others) if exact else ("", [])
         more += of_locals
@@ -85,44 +89,17 @@ class KernelFile:
 
         Where an edit has been `made`, none is added; nor is a macro with several definitions.
         """
-        bodies = self._bodies
-        named = {word for each in bodies for word in self.words.texts[each.first : each.last]}
-        in_classes = named_for(named, [(self.root, self.words)])
         times = Counter(macro.name for macro in self.macros)
         once = [macro for macro in self.macros if times[macro.name] == 1]
-        doubled = edit_macros(once, named, self.scope, divisions=False)
-        code = Code(self.root, self.words, bodies, in_classes, doubled)
-        lines = partial(self._lines, refused=refused)
-        edits = list(code.edits(made, lines, refused, divisions=False))
-        defined = [twin(each, self.text, made, doubled) for each in once if each.name in doubled]
+        exact = Exact([self], once, self.scope, divisions=False)
+
+        def lines(statement: Node) -> list[Place]:  # of tokens; they matter if some are refused
+            tokens = self.words.tokens[statement.first : statement.last if refused else 0]
+            return [self._places[token.start] for token in tokens] or [("", 0)]
+
+        edits = list(exact.edits(self, made, lines, refused))
+        defined = [text for _, text in exact.twins(once, self.text, made)]
         return "".join([*defined, "\n"] if defined else ""), edits
-
-    def _lines(self, statement: Node, refused: Mapping[Place, int]) -> list[Place]:
-        """The file and line of each token of a statement, which only matter if some are refused."""
-        tokens = self.words.tokens[statement.first : statement.last if refused else 0]
-        return [self._places[token.start] for token in tokens] or [("", 0)]
-
-    def _local_edits(self, refused: Mapping[Place, int]) -> tuple[list[Edit], set[Place]]:
-        """The edits that put local variables between zones.
-
-        With the places of those that are left out, as the compiler has refused something there.
-        """
-        blamed: set[Place] = set()
-
-        def is_refused(position: int) -> bool:
-            place = self._places[position] if refused else ("", 0)
-            if place in refused:
-                blamed.add(place)
-            return place in refused
-
-        if local_variables.EVERYWHERE in refused:
-            return [], set(refused)
-        edits = local_variables.edits(self._bodies, self.words, self.text, is_refused)
-        return list(edits), blamed
-
-    @cached_property
-    def _bodies(self) -> list[Node]:
-        return list(arithmetic.device_functions(self.root, self.words, self.marks))
 
     @cached_property
     def _places(self) -> Places:

@@ -4,13 +4,13 @@
 lives as long as before, and every access to it is one by a reference, which has a hook.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from cudalab.language.expressions import ASSIGNMENTS
 from cudalab.language.scopes import Declarator, Node
-from cudalab.language.tokens import Edit, Words, split
+from cudalab.language.tokens import Edit, Place, Words, split
 
 # Variables of these are no plain ones of the thread, or say how they are stored.
 _OTHERS = frozenset(
@@ -33,14 +33,33 @@ EVERYWHERE = ("", 0)
 
 
 def edits(
-    bodies: Iterable[Node], words: Words, text: str, refused: Callable[[int], bool]
-) -> Iterator[Edit]:
+    bodies: Sequence[Node],
+    words: Words,
+    text: str,
+    place: Callable[[int], Place],
+    refused: Collection[Place],
+) -> tuple[list[Edit], set[Place]]:
     """The edits for the variables of device functions that are arrays, objects, or may be unset.
 
-    `refused` says of a position whether the compiler has refused an edit on its line. What a
-    `switch` or a `goto` may jump over has no zones.
+    With the places of those that are left out, as the compiler has `refused` something there;
+    `place` gives that of a position. What a `switch` or a `goto` may jump over has no zones.
     """
-    bodies = list(bodies)
+    blamed = set[Place]()
+
+    def is_refused(position: int) -> bool:
+        at = place(position)
+        if at in refused:
+            blamed.add(at)
+        return at in refused
+
+    if EVERYWHERE in refused:
+        return [], set(refused)
+    return list(_edits(bodies, words, text, is_refused)), blamed
+
+
+def _edits(
+    bodies: Sequence[Node], words: Words, text: str, refused: Callable[[int], bool]
+) -> Iterator[Edit]:
     done = set[int]()  # tokens
     changing = {function.text for function in bodies if _has_reference(function, words)}
     for body in bodies:

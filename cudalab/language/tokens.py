@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 Edit = tuple[int, int, str]  # the start and the end of what is replaced, and by what
+Place = tuple[str, int]  # a file and a line
 OPENING = {"(": ")", "[": "]", "{": "}"}
 CLOSING = {closing: opening for opening, closing in OPENING.items()}
 

@@ -6,8 +6,8 @@ from functools import partial
 
 from cudalab.backends.cpu.flags import stops_at_zero
 from cudalab.language import exact
-from cudalab.language.exact import Code, Place, named_for
 from cudalab.language.scopes import Node, Scope
+from cudalab.language.tokens import Place
 from cudalab.program.parsed import Parsed
 
 
@@ -18,23 +18,16 @@ def rewrite(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> N
     get other edits, if there are any; else they stay as they are, and their functions refuse to
     run.
     """
-    divisions = not stops_at_zero()
-    bodies = [(each.words, node) for each in files for node in each.bodies]
-    named = {text for words, node in bodies for text in words.texts[node.first : node.last]}
-    doubled = exact.edit_macros(
-        [macro for each in files for macro in each.macros], named, scope, divisions=divisions
-    )
-    in_classes = named_for(named, [(each.root, each.words) for each in files])
+    macros = [macro for each in files for macro in each.macros]
+    code = exact.Exact(files, macros, scope, divisions=not stops_at_zero())
     for each in files:
-        made, code = list(each.edits), Code(each.root, each.words, each.bodies, in_classes, doubled)
-        for edit in code.edits(made, partial(_lines, each), refused, divisions=divisions):
+        made = list(each.edits)
+        for edit in code.edits(each, made, partial(_lines, each), refused):
             each.replace(*edit)
-        for macro in each.macros:
-            if macro.name in doubled:
-                text = exact.twin(macro, each.file.text, made, doubled)
-                text += f"\n#line {each.lines[macro.end] + 1}"
-                each.edits.append((macro.end, macro.end, text))
-        each.head = exact.defaults(doubled)
+        for macro, text in code.twins(each.macros, each.file.text, made):
+            line = f"\n#line {each.lines[macro.end] + 1}"
+            each.edits.append((macro.end, macro.end, text + line))
+        each.head = exact.defaults(code.doubled)
 
 
 def _lines(each: Parsed, statement: Node) -> list[Place]:

@@ -9,7 +9,7 @@ from cudalab.language.macros import Macro, macros
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.source import quoted
 from cudalab.language.structure import Structure, scan
-from cudalab.language.tokens import Lines, Token, Words, tokenize
+from cudalab.language.tokens import Lines, Place, Token, Words, tokenize
 from cudalab.language.tree import Reader
 from cudalab.program.files import File
 from cudalab.program.refusals import Lacking
@@ -60,6 +60,10 @@ class Parsed:
     def place(self, position: int) -> str:
         """The file and line of a position."""
         return f"{self.file.label}:{self.lines[position]}"
+
+    def line_of(self, position: int) -> Place:
+        """The file and line of a position, apart."""
+        return self.file.label, self.lines[position]
 
     def rewritten(self, guard: str = "") -> str:
         """The text with all edits, under the file's own name.

@@ -176,33 +176,15 @@ def _rewrite_observed(
 
     Where the compiler refuses something it is the zones that go first.
     """
-    made = [_local_edits(each, refused) for each in files]
+    made = [
+        local_variables.edits(each.bodies, each.words, each.file.text, each.line_of, refused)
+        for each in files
+    ]
     blamed = Counter(place for _, places in made for place in places)
     exact_arithmetic.rewrite(files, scope, refused - blamed)
     for each, (edits, _) in zip(files, made, strict=True):
         for edit in edits:
             each.replace(*edit)
-
-
-def _local_edits(
-    parsed: Parsed, refused: Counter[tuple[str, int]]
-) -> tuple[list[tuple[int, int, str]], set[tuple[str, int]]]:
-    """The edits that put local variables of kernels between zones.
-
-    With the places of those that are left out because the compiler has refused something there.
-    """
-    blamed = set[tuple[str, int]]()
-
-    def is_refused(position: int) -> bool:
-        place = (parsed.file.label, parsed.lines[position])
-        if place in refused:
-            blamed.add(place)
-        return place in refused
-
-    words, text = parsed.words, parsed.file.text
-    if local_variables.EVERYWHERE in refused:
-        return [], set(refused)
-    return list(local_variables.edits(parsed.bodies, words, text, is_refused)), blamed
 
 
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
