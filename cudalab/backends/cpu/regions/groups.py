@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, nodes
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, only_x, texts
 from cudalab.language.scopes import Node
 from cudalab.language.tokens import Token, split, tokenize
 
@@ -87,14 +87,8 @@ class _Tile(NamedTuple):
 
 def is_row(functions: list[Function]) -> bool:
     """Whether functions ask for a thread's place only along the first dimension."""
-    return not any(
-        word.text == "thread_index" or texts(function.body[i : i + 3 : 2]) in _OTHER_PLACES
-        for function in functions
-        for i, word in enumerate(function.body)
-    )
-
-
-_OTHER_PLACES = (["threadIdx", "y"], ["threadIdx", "z"])
+    bodies = [each.body for each in functions]
+    return all(only_x(body) and "thread_index" not in texts(body) for body in bodies)
 
 
 def constants(declared: Iterable[Node], words: Words) -> dict[str, str]:

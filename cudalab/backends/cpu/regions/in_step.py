@@ -7,7 +7,6 @@ barriers run one after another.
 """
 
 import re
-from functools import cached_property
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Facts
@@ -16,7 +15,7 @@ from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, only_x, parsed
+from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, parsed
 from cudalab.backends.cpu.regions.words import (
     CHANGING,
     NotCoveredError,
@@ -24,6 +23,7 @@ from cudalab.backends.cpu.regions.words import (
     called,
     calls,
     of_text,
+    only_x,
     texts,
 )
 from cudalab.language.tokens import split
@@ -82,8 +82,7 @@ def one_by_one(function: Function) -> list[Piece]:
 
 def arguments(function: Function, *first: str) -> str:
     """The arguments for a call with the kernel's own arguments, after the `first` ones."""
-    own = [texts(part) for part in split(function.template[2:-1])]
-    names = [(part[: part.index("=")] if "=" in part else part)[-1] for part in own]
+    names = [part[-1].text for part in function.template_parameters]
     of_template = f"<{', '.join(names)}>" if names else ""
     return f"{of_template}({', '.join([*first, *(each.name for each in function.parameters)])}"
 
@@ -96,14 +95,6 @@ def returning_early(statements: list[Statement]) -> list[Statement]:
     leave = Statement("simple", of_text(place, "return ;"))
     guard = Statement("if", last.own, opposite, parts=[leave])
     return [*statements[:-1], guard, *last.parts[0].inside]
-
-
-def _asks_for_row(words: Words) -> bool:
-    names = texts(words)
-    return any(
-        names[i : i + 3] in (["threadIdx", ".", "y"], ["threadIdx", ".", "z"])
-        for i in range(len(names))
-    )
 
 
 class _Kernel:
@@ -152,33 +143,25 @@ class _Kernel:
         Threads that all sum up in one element find in it what they have written themselves, if
         each goes through its rounds by itself, as the registers of a GPU have it.
         """
+        facts, by_row = self._facts, set[str]()  # the names of what differs from row to row
+        for local in facts.locals:
+            if not (by_row.isdisjoint(texts(local.initializer)) and only_x(local.initializer)):
+                by_row.add(local.name)
+
+        def differs(part: Words) -> bool:
+            names = [
+                word.text
+                for i, word in enumerate(part)
+                if texts(part[i - 1 : i]) not in (["."], ["->"])
+            ]
+            return not (by_row.isdisjoint(names) and only_x(part))
+
+        is_flat = facts.unit.is_flat(facts.function)
         return all(
-            any(strides.of(part) == 1 for part in parts)
-            and (self._is_flat or any(map(self._differs_by_row, parts)))
+            any(strides.of(part) == 1 for part in parts) and (is_flat or any(map(differs, parts)))
             for is_read, parts in changed_elements(words)
             if is_read
         )
-
-    @cached_property
-    def _is_flat(self) -> bool:
-        return self._facts.unit.is_flat(self._facts.function)
-
-    @cached_property
-    def _rows(self) -> set[str]:
-        """The names of what is different from row to row."""
-        rows: set[str] = set()
-        for local in self._facts.locals:
-            if rows & set(texts(local.initializer)) or _asks_for_row(local.initializer):
-                rows.add(local.name)
-        return rows
-
-    def _differs_by_row(self, words: Words) -> bool:
-        names = {
-            word.text
-            for before, word in pairwise([None, *words])
-            if word and (before is None or before.text not in (".", "->"))
-        }
-        return bool(self._rows & names) or _asks_for_row(words)
 
     def _has_no_loops(self, statement: Statement) -> bool:
         return statement.kind != "other" and not (_LOOPS | _LEAVING) & set(texts(statement.words))

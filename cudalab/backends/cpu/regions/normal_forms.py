@@ -7,7 +7,6 @@ from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
 from cudalab.backends.cpu.regions.syntax import (
     Function,
-    Local,
     Parameter,
     Statement,
     locals_of,
@@ -45,7 +44,8 @@ def with_own_counters(
             for local in each.declared
             if each.kind == "simple"
             and local.name not in kept
-            and _is_unset_number(local)
+            and all(word in BASIC or word.endswith("_t") for word in texts(local.spec))
+            and not (local.pointer or local.array or local.value or local.align)
             and _is_set_by_loops(local.name, after)
         }
         if counters:
@@ -57,17 +57,16 @@ def with_own_counters(
     return result
 
 
-def _is_unset_number(local: Local) -> bool:
-    is_number = all(word in BASIC or word.endswith("_t") for word in texts(local.spec))
-    return is_number and not (local.pointer or local.array or local.value or local.align)
-
-
 def _is_set_by_loops(name: str, statements: list[Statement]) -> bool:
     """Whether a variable is used only in loops that first set it."""
     return all(
         name not in texts(each.words)
         or _counter_of(each) == name
-        or (name not in _head(each) and bool(each.parts) and _is_set_by_loops(name, each.parts))
+        or (
+            bool(each.parts)
+            and not any(name in texts(words) for words in (each.own, *each.pieces))
+            and _is_set_by_loops(name, each.parts)
+        )
         for each in statements
     )
 
@@ -77,12 +76,6 @@ def _counter_of(loop: Statement) -> str:
     words = texts(loop.first)
     sets = words[1:2] == ["="] and "," not in words and words[0] not in words[2:]
     return words[0] if sets else ""
-
-
-def _head(statement: Statement) -> list[str]:
-    """The words of a statement that are not in the statements inside it."""
-    own, first, step = statement.own, statement.first, statement.step
-    return texts([*own, *first, *statement.condition, *step])
 
 
 def _declaring(counters: dict[str, Words], statement: Statement) -> Statement:
@@ -97,40 +90,32 @@ def _declaring(counters: dict[str, Words], statement: Statement) -> Statement:
     return replace(statement, first=first, parts=parts)
 
 
-Names = dict[str, str]
-
-
 def renamed(_: Unit, function: Function) -> list[Statement]:
     """The function's statements, with further variables of the same name renamed."""
+    names: dict[str, str] = {}
     taken = {parameter.name for parameter in function.parameters}
-    return _list(function.statements, {}, taken)
+    return [_renamed(statement, names, taken) for statement in function.statements]
 
 
-def _list(statements: list[Statement], names: Names, taken: set[str]) -> list[Statement]:
-    names = dict(names)
-    return [_one(statement, names, taken) for statement in statements]
-
-
-def _one(statement: Statement, names: Names, taken: set[str]) -> Statement:
+def _renamed(statement: Statement, names: dict[str, str], taken: set[str]) -> Statement:
     """The statement with the new names; its declarations are added to `names`."""
     if statement.kind in ("simple", "other"):
         _declare(statement.own, names, taken)
         return Statement(statement.kind, _words(statement.own, names))
-    if statement.kind == "block":
-        return Statement("block", statement.own, parts=_list(statement.parts, names, taken))
-    names = dict(names)
+    names, is_block = dict(names), statement.kind == "block"
     _declare(statement.first, names, taken)
-    return Statement(
-        statement.kind,
-        statement.own,
-        _words(statement.condition, names),
+    return replace(
+        statement,
+        condition=_words(statement.condition, names),
         first=_words(statement.first, names),
         step=_words(statement.step, names),
-        parts=[_one(part, dict(names), taken) for part in statement.parts],
+        parts=[
+            _renamed(part, names if is_block else dict(names), taken) for part in statement.parts
+        ],
     )
 
 
-def _declare(words: Words, names: Names, taken: set[str]) -> None:
+def _declare(words: Words, names: dict[str, str], taken: set[str]) -> None:
     skipped = [w for w in words if w.text not in ("__shared__", "constexpr", "static", "extern")]
     for local in locals_of(skipped):
         new, number = local.name, 2
@@ -140,7 +125,7 @@ def _declare(words: Words, names: Names, taken: set[str]) -> None:
         names[local.name] = new
 
 
-def _words(words: Words, names: Names) -> Words:
+def _words(words: Words, names: dict[str, str]) -> Words:
     result: Words = []
     for word in words:
         before = result[-1].text if result else ""
@@ -236,8 +221,7 @@ _CONSTANT = frozenset({"__shared__", "static", "constexpr", "static_assert", "us
 
 def hand_over_numbers(kernel: Function) -> None:
     """Turn template parameters of a kernel into parameters, unless they must be constants."""
-    parts = split(kernel.template[2:-1])
-    declared = [part[: texts(part).index("=")] if "=" in texts(part) else part for part in parts]
+    parts, declared = split(kernel.template[2:-1]), kernel.template_parameters
     places = [
         i
         for i, part in enumerate(declared)
@@ -269,26 +253,20 @@ def _must_be_known(kernel: Function, names: set[str]) -> bool:
     return (
         bool(names & outside)
         or has_lambda(kernel.body)
-        or _are_template_arguments(kernel.body, names)
-        or any(_asks(each, names) for each in statements)
+        or any(  # a template argument, perhaps, but of our own conversions
+            word.text == "<"
+            and kernel.body[i - 1].text != "cudalab_fit"
+            and names & set(texts(kernel.body[i : closing_angle(kernel.body, i) or i]))
+            for i, word in enumerate(kernel.body)
+        )
+        or any(not names.isdisjoint(texts(local.array)) for local in declared)
+        or any(not names.isdisjoint(texts(_constant_in(each))) for each in statements)
     )
 
 
-def _are_template_arguments(words: Words, names: set[str]) -> bool:
-    """Whether one of `names` may stand between `<` and `>`, not those of our own conversions."""
-    return any(
-        word.text == "<"
-        and words[i - 1].text != "cudalab_fit"
-        and names & set(texts(words[i : closing_angle(words, i) or i]))
-        for i, word in enumerate(words)
-    )
-
-
-def _asks(statement: Statement, names: set[str]) -> bool:
-    """Whether a statement itself requires a constant."""
+def _constant_in(statement: Statement) -> Words:
+    """What a statement itself requires to be a constant."""
     if statement.kind == "if constexpr":
-        return bool(names & set(texts(statement.condition)))
-    if any(names & set(texts(local.array)) for local in statement.declared):
-        return True
-    constant = statement.kind == "other" or statement.own[0].text in _CONSTANT
-    return constant and bool(names & set(texts(statement.own)))
+        return statement.condition
+    is_constant = statement.kind == "other" or statement.own[0].text in _CONSTANT
+    return statement.own if is_constant else []

@@ -164,6 +164,12 @@ class Function:
         return names_in(self.template) - TYPES - {"template", "class", "typename"}
 
     @property
+    def template_parameters(self) -> list[Words]:
+        """The parameters of its template, without their defaults."""
+        parts = [(part, texts(part)) for part in split(self.template[2:-1])]
+        return [part[: words.index("=")] if "=" in words else part for part, words in parts]
+
+    @property
     def returns_nothing(self) -> bool:
         return texts(self.returns) == ["void"]
 

@@ -17,7 +17,15 @@ from cudalab.backends.cpu.regions.syntax import (
     statements,
     variables,
 )
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, names_in, texts
+from cudalab.backends.cpu.regions.words import (
+    NotCoveredError,
+    Words,
+    calls,
+    close,
+    names_in,
+    only_x,
+    texts,
+)
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import INT, Name, Scope, Type
 from cudalab.language.tokens import Token, closure, split
@@ -129,10 +137,9 @@ class Unit:
     def places(self, function: Function) -> Places:
         """The places at which a function names variables."""
         scope = Scope("template", self.root.scope)
-        for part in split(function.template[2:-1]):
+        for part in function.template_parameters:
             is_type = part[0].text in ("typename", "class")
-            named = part[: texts(part).index("=")] if "=" in texts(part) else part
-            name, kind = named[-1].text, "type" if is_type else "variable"
+            name, kind = part[-1].text, "type" if is_type else "variable"
             scope.declare(Name(name, kind, Type(text=name) if is_type else INT))
         inner = Scope("function", scope)
         for parameter in function.parameters:
@@ -224,7 +231,7 @@ class Unit:
         """Whether a kernel uses threadIdx.x alone."""
         functions = self.called_by(kernel)
         bodies = [*(function.body for function in functions), *self.classes(functions)]
-        return all(only_x(body, "threadIdx") for body in bodies)
+        return all(only_x(body) for body in bodies)
 
     def handing_over(self, words: Words) -> Words:
         """The words, with threadIdx passed to functions that use it."""
@@ -372,12 +379,6 @@ def _is_cast(words: list[Token], i: int) -> bool:
     start = i - (texts(words[i - 1 : i]) == ["const"])
     before = texts(words[max(start - 2, 0) : start])
     return before[-1:] in (["("], ["<"], ["asm"], ["__asm__"]) and before[:1] != ["]"]
-
-
-def only_x(body: Words, of: str) -> bool:
-    """Whether a text asks for one of threadIdx and the like along the first dimension alone."""
-    names = texts(body)
-    return all(names[i + 1 : i + 3] == [".", "x"] for i, name in enumerate(names) if name == of)
 
 
 def own_names(function: Function) -> set[str]:

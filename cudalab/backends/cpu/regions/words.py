@@ -134,6 +134,12 @@ def declared_name(declaration: Words) -> str:
     return words[min(ends, default=len(words)) - 1]
 
 
+def only_x(words: Iterable[Token], of: str = "threadIdx") -> bool:
+    """Whether a text asks for threadIdx, or the like, along the first dimension alone."""
+    names = texts(words)
+    return all(names[i + 1 : i + 3] == [".", "x"] for i, name in enumerate(names) if name == of)
+
+
 class Call(NamedTuple):
     """A call in a list of words, by the indices of its name and of its brackets."""
 
