@@ -159,6 +159,11 @@ def _add(written: Loops, unit: Unit) -> None:
     written.places |= {each.name: lines_of(unit.called_by(each)) for each in kernels}
 
 
+def _reaching(unit: Unit, kernels: list[Function], name: str) -> list[Function]:
+    """The kernels that reach a function, or all kernels if it has no name."""
+    return [each for each in kernels if not name or name in {f.name for f in unit.called_by(each)}]
+
+
 def _explained(unit: Unit, kernel: Function, reason: str) -> str:
     """The reason for fibers; for a program's kernel, also whether it has no barriers."""
     if not unit.is_program:
@@ -169,11 +174,6 @@ def _explained(unit: Unit, kernel: Function, reason: str) -> str:
     except NotCoveredError:  # a function of its own that cannot be read
         alone = False
     return f"{place}: {in_step.ALONE * alone}{why}"
-
-
-def _reaching(unit: Unit, kernels: list[Function], name: str) -> list[Function]:
-    """The kernels that reach a function, or all kernels if it has no name."""
-    return [each for each in kernels if not name or name in {f.name for f in unit.called_by(each)}]
 
 
 # What a compiler refuses --------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
 from cudalab.language.tokens import split
 
+_ALL_LANES = frozenset({"0xffffffff", "0xffffffffu", "0xFFFFFFFF"})
+
 
 def construct(body: Body, part: Part) -> None:
     """Write a branch or a loop in which threads meet, or that they take together."""
@@ -74,9 +76,17 @@ def _branch(body: Body, statement: Statement, *, last: bool) -> None:
 
 
 def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
-    after = _after(body.facts.statements, statement) if _may_be_alone(body, statement) else None
-    is_last = after is not None and not any(body.unit.is_collective(each.words) for each in after)
-    alone = is_last or (after is not None and _wait_at_barrier(body, statement, after))
+    # In a program's kernel some lanes of a warp may meet in a branch if those that skip it meet
+    # nobody behind it, or arrive at a barrier of the block first: then the masks within the branch
+    # cannot name all lanes, but name those that take it.
+    is_last = alone = False
+    if body.unit.is_program and body.function.is_kernel and not statement.parts[1:]:
+        after = _after(body.facts.statements, statement)
+        meeting = [each for each in after or () if body.unit.is_collective(each.words)]
+        is_last = after is not None and not meeting
+        at_barrier = bool(meeting) and meeting[0].own[0].text == "__syncthreads"
+        names_all = not _ALL_LANES.isdisjoint(texts(statement.words))
+        alone = is_last or (at_barrier and not names_all)
     _refuse(body, statement, Level.WARP if alone else level, "branch")
     taken = _chosen(body, statement.condition)
     if is_last and level == Level.THREAD:
@@ -93,11 +103,6 @@ def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
         body.masks.pop()
 
 
-def _may_be_alone(body: Body, branch: Statement) -> bool:
-    """Whether the form of a branch allows some lanes of a warp to meet in it."""
-    return body.unit.is_program and body.function.is_kernel and not branch.parts[1:]
-
-
 def _after(statements: list[Statement], branch: Statement) -> list[Statement] | None:
     """The statements that follow a branch in a function; None if it is in a loop."""
     for i, statement in enumerate(statements):
@@ -112,31 +117,20 @@ def _after(statements: list[Statement], branch: Statement) -> list[Statement] | 
     return None
 
 
-def _wait_at_barrier(body: Body, branch: Statement, after: list[Statement]) -> bool:
-    """Whether the lanes that skip a branch next arrive at a barrier of the block.
-
-    If so, the masks within the branch cannot name all lanes: they name those that take it.
-    """
-    meeting = (each for each in after if body.unit.is_collective(each.words))
-    barrier = next(meeting, branch).own[0].text == "__syncthreads"
-    return barrier and not {"0xffffffff", "0xffffffffu", "0xFFFFFFFF"} & set(texts(branch.words))
-
-
 def _refuse(body: Body, statement: Statement, level: Level, what: str) -> None:
     """NotCoveredError if threads that meet in a statement may enter it separately."""
     parts = [part.words for part in statement.parts]
     if what == "loop":
         parts.append([*statement.condition, *statement.step])
     words = [word for part in parts for word in part]
-    blocks = calls(words, BLOCK_WIDE | body.unit.block_wide)
-    if blocks:
-        place = words[blocks[0].name].place
+    if blocks := calls(words, BLOCK_WIDE | body.unit.block_wide):
+        place = blocks[0].word.place
         raise NotCoveredError(f"{place}: a barrier in a {what} that not all threads may take")
     inside = calls(words, body.unit.meeting) if level == Level.THREAD else []
     facts = body.facts
     known = split_by(statement, facts.statements, body.levels, facts.changed_inside)
     if inside and not all(is_among_own(part, body.unit, known) for part in parts):
-        word = words[inside[0].name]
+        word = inside[0].word
         raise NotCoveredError(f"{word.place}: {word.text} in a {what} that not all lanes may take")
 
 
@@ -146,6 +140,21 @@ def _hoisted(body: Body, words: Words) -> Words:
     for piece in pieces:
         call(body, piece)
     return rest
+
+
+def _each_thread(body: Body, kind: str, condition: Words, before: str, behind: str) -> str:
+    """Declare a variable that collects what each thread has for a condition; return its name.
+
+    The condition stands between `before` and `behind`, in which {} is the name.
+    """
+    rest = _hoisted(body, condition)
+    name = f"cudalab_{kind[0].lower()}_{body.number()}"
+    body.writer.add(f"::cudalab::{kind} {name};")
+    own = body.unit.handing_over(rest)
+    body.region.add(before.format(name), *own, behind.format(name), of=rest)
+    body.region.ordered = True
+    body.flush()
+    return name
 
 
 def _is_read_once(body: Body, condition: Words) -> bool:
@@ -172,24 +181,12 @@ def _agreed(body: Body, condition: Words) -> str:
 
 def _answers(body: Body, condition: Words) -> str:
     """Collect the threads' answers to a condition; return the name."""
-    rest = _hoisted(body, condition)
-    name = f"cudalab_a_{body.number()}"
-    body.writer.add(f"::cudalab::Agreement {name};")
-    body.region.add(f"{name}.add(", *body.unit.handing_over(rest), ");", of=rest)
-    body.region.ordered = True
-    body.flush()
-    return name
+    return _each_thread(body, "Agreement", condition, "{}.add(", ");")
 
 
 def _chosen(body: Body, condition: Words) -> str:
     """Build the mask of the threads for which a condition holds; return its name."""
-    rest = _hoisted(body, condition)
-    name = f"cudalab_m_{body.number()}"
-    body.writer.add(f"::cudalab::Mask {name};")
-    body.region.add("if (", *body.unit.handing_over(rest), f") {name}.add(cudalab_t);", of=rest)
-    body.region.ordered = True
-    body.flush()
-    return name
+    return _each_thread(body, "Mask", condition, "if (", ") {}.add(cudalab_t);")
 
 
 # Loops --------------------------------------------------------------------------------------------
@@ -279,9 +276,6 @@ def _end_without_threads(body: Body) -> None:
 
 def _agreed_loop(body: Body, loop: Statement) -> None:
     label = f"cudalab_continue_{body.number()}"
-    continues = any(
-        each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk()
-    )
 
     def go_on() -> None:
         if not loop.condition:
@@ -300,12 +294,16 @@ def _agreed_loop(body: Body, loop: Statement) -> None:
     body.loops.append(Loop(label=label))
     _block(body, loop.parts[0])
     body.loops.pop()
-    if continues:
+    if _continues(loop):
         body.writer.add(f"{label}: ;")
     _step(body, loop.step)
     if loop.kind == "do":
         go_on()
     body.writer.add("}")
+
+
+def _continues(loop: Statement) -> bool:
+    return any(each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk())
 
 
 def _ends_with(body: Body, loop: Statement) -> bool:
@@ -319,10 +317,7 @@ def _ends_with(body: Body, loop: Statement) -> bool:
 
 
 def _masked_loop(body: Body, loop: Statement, *, ends: bool) -> None:
-    mask = f"cudalab_m_{body.number()}"
-    continues = any(
-        each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk()
-    )
+    mask, continues = f"cudalab_m_{body.number()}", _continues(loop)
     body.writer.add(f"::cudalab::Mask {mask}({body.mask or 'cudalab_B'});")
     body.writer.add(f"cudalab_B.live = &{mask};" if ends else "", "for (;;) {")
     body.masks.append(mask)

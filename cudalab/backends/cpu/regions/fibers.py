@@ -63,21 +63,16 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
     _refuse_form(unit, kernel)
     _refuse_hidden(unit, kernel)
     declared = _declared_only(unit)
-    taken = _of_libraries(unit) & used
-    if taken:
+    if taken := _of_libraries(unit) & used:
         raise NotCoveredError(f"{kernel.head[0].place}: a library: {min(taken)}")
-    warps = False
     for function in reached:
         _refuse_words(unit, function.body, declared)
         for each in walk(parsed(function).statements):
             _refuse_polling(unit, function, each)
-        warps |= any(
-            word.text.startswith(("__shfl", "__syncwarp", "__cg_")) for word in function.body
-        )
     _refuse_words(unit, classes, declared)
     refuse_gathering(unit, reached)
-    prints = any(word.text == "printf" for function in reached for word in function.body)
-    if prints and warps:
+    warps = any(name.startswith(("__shfl", "__syncwarp", "__cg_")) for name in used)
+    if "printf" in used and warps:
         raise NotCoveredError(f"{kernel.head[0].place}: printf between warp operations")
 
 
@@ -174,7 +169,7 @@ def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
         if reason and (word.text not in _LIBRARIES or after[:1] == ["::"]):
             raise NotCoveredError(f"{word.place}: {reason}: {word.text}")
         if word.text == "cudalab" and after[:1] == ["::"] and after[1] not in _OWN:
-            if not _is_own(texts(words[i + 2 : i + 5])):
+            if after[1] != "ptx" or words[i + 4].text not in _OWN_PTX:
                 raise NotCoveredError(f"{word.place}: what only fibers do")
         elif after[:1] == ["("] and word.kind == "name":
             if _OF_RUNTIME.fullmatch(word.text):
@@ -183,11 +178,6 @@ def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
                 raise NotCoveredError(f"{word.place}: a method that may wait: {word.text}")
             if word.text in declared and word.text not in unit.by_name:
                 raise NotCoveredError(f"{word.place}: {word.text} is in another file")
-
-
-def _is_own(words: list[str]) -> bool:
-    """Whether what follows `cudalab::` needs nothing that only fibers provide."""
-    return words[:2] == ["ptx", "::"] and words[2] in _OWN_PTX
 
 
 def _of_libraries(unit: Unit) -> set[str]:

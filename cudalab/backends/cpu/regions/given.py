@@ -206,16 +206,13 @@ class Given:
     def reads(self, callee: str, words: Words, i: int) -> bool:
         """Whether a function only reads its argument `i`; `words` are those of its name."""
         space, colons, name = callee.rpartition("::")
-        if name in self.functions and (space + colons in _LIBRARIES or self._is_own(space)):
+        own = self.spaces | self.classes | self.aliases | self.type_parameters
+        is_own = space + colons in _LIBRARIES or space.rpartition("::")[2] in own
+        if name in self.functions and is_own:
             refers = bool((_REFERENCES | self.referring) & set(texts(words)))
             return not refers and all(self._reads(each, i) for each in self.functions[name])
         known = _COMPUTING.fullmatch(name) or _TAKING.fullmatch(name)
         return bool(known) and space + colons in _LIBRARIES
-
-    def _is_own(self, space: str) -> bool:
-        """Whether the file has a namespace or a class of this name."""
-        own = self.spaces | self.classes | self.aliases | self.type_parameters
-        return space.rpartition("::")[2] in own
 
     def _reads(self, function: Declared, i: int) -> bool:
         if i >= len(function.parameters):

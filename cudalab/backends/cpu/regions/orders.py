@@ -234,15 +234,12 @@ def leads_to_rounds(statement: Statement, facts: Facts, strides: Strides) -> boo
         return rounds_of(statement, facts, strides) is not None
     if statement.kind not in ("block", "if"):
         return False
-    words = statement.condition
-    if statement.kind == "if" and (_leaves(statement) or not _may_be_cut(words, facts)):
-        return False
+    if statement.kind == "if":  # each thread has its own answer, or all certainly have the same
+        own = facts.levels.of(statement.condition) > Level.BLOCK
+        same = facts.is_scalar_value(statement.condition, memory=True)
+        if _leaves(statement) or not (own or same):
+            return False
     return any(leads_to_rounds(part, facts, strides) for part in statement.parts)
-
-
-def _may_be_cut(condition: Words, facts: Facts) -> bool:
-    """Whether each thread has its own answer to a condition, or all certainly have the same."""
-    return facts.levels.of(condition) > Level.BLOCK or facts.is_scalar_value(condition, memory=True)
 
 
 def _leaves(statement: Statement) -> bool:

@@ -196,7 +196,7 @@ class Levels:
         name = words[i].text
         if name in VOTES | OTHER_WARP_WIDE:
             return Level.THREAD if name == "__match_any_sync" else Level.WARP
-        if name == "__shfl_sync":
+        if name == "__shfl_sync":  # each warp takes a value from one of its lanes
             return self._of_shuffle(split(words[i + 2 : close(words, i + 1)]))
         if name in BLOCK_VOTES:
             return Level.BLOCK
@@ -207,7 +207,6 @@ class Levels:
         return Level.BLOCK if self._computes(name) else Level.THREAD
 
     def _of_shuffle(self, arguments: list[Words]) -> Level:
-        """The level of what each warp takes from one of its lanes."""
         if len(arguments) != 3:
             return Level.THREAD
         _, value, lane = map(self.of, arguments)

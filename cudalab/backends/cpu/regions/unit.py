@@ -94,7 +94,12 @@ class Unit:
             self.by_name.setdefault(function.name, []).append(function)
         self.refused: dict[str, NotCoveredError] = {}  # functions that cannot be translated
         if is_program:
-            self._translate_groups()
+            row, outside = is_row(self.functions), constants(self.root.children, words)
+            for function in self.functions:
+                try:
+                    translate(function, self.by_name, outside, row=row)
+                except NotCoveredError as reason:
+                    self.refused[function.name] = reason
         self.collective = self._spread(BUILT_IN)
         self.block_wide = self._spread(BLOCK_WIDE)
         self.gathering = self._spread(frozenset({"__cg_here"}))
@@ -157,14 +162,6 @@ class Unit:
             if function.is_kernel and function.head[0].namespace == self.namespace
         ]
 
-    def _translate_groups(self) -> None:
-        row, outside = is_row(self.functions), constants(self.root.children, self.words)
-        for function in self.functions:
-            try:
-                translate(function, self.by_name, outside, row=row)
-            except NotCoveredError as reason:
-                self.refused[function.name] = reason
-
     def is_collective(self, words: Words) -> bool:
         """Whether the words have a barrier or a warp operation, or call what has one."""
         return bool(calls(words, self.collective | BUILT_IN))
@@ -193,8 +190,10 @@ class Unit:
 
     def check(self, kernel: Function) -> list[Function]:
         """The functions of a kernel; NotCoveredError if it relies on threads that take turns."""
-        if not self.is_program:
-            _check_alone(kernel)
+        if not self.is_program and "extern" not in texts(kernel.head):  # a lab could not launch it
+            raise NotCoveredError('it is not extern "C"')
+        if not self.is_program and "cooperative_groups" in texts(kernel.body):
+            raise NotCoveredError(f"{kernel.head[0].place}: cooperative groups")
         any_volatile = self.is_program  # but loops that poll
         _check_words(kernel.body, any_volatile=any_volatile)
         reached = self.called_by(kernel)
@@ -211,11 +210,16 @@ class Unit:
                 raise NotCoveredError(
                     f"{function.head[0].place}: several functions {function.name} with barriers"
                 )
-            if function.name in self.collective and function in self._callees(function):
+            if function.name in self.collective and self._calls_itself(function):
                 raise NotCoveredError(f"{function.head[0].place}: a recursion with barriers")
         for each in self.classes(reached):
             _check_class(each)
         return reached
+
+    def _calls_itself(self, function: Function) -> bool:
+        names = set(texts(function.body)) & self.by_name.keys() - own_names(function)
+        callees = [each for name in names for each in self.by_name[name]]
+        return any(function in self.called_by(each) for each in callees)
 
     def has_value(self, name: str) -> bool:
         """Whether a function in which threads meet returns something."""
@@ -244,12 +248,6 @@ class Unit:
             place = words[0].place
             raise NotCoveredError(f"{place}: the address of a function that uses threadIdx")
         return result
-
-    def _callees(self, function: Function) -> list[Function]:
-        names = {word.text for word in function.body} & self.by_name.keys() - own_names(function)
-        return [
-            each for name in names for other in self.by_name[name] for each in self.called_by(other)
-        ]
 
     def classes(self, functions: Iterable[Function]) -> list[Words]:
         """The classes and specializations used by the functions or by other such classes."""
@@ -385,14 +383,6 @@ def own_names(function: Function) -> set[str]:
     """The parameters and local variables of a function."""
     parameters = {parameter.name for parameter in function.parameters}
     return parameters | {local.name for local in variables(parsed(function).statements)}
-
-
-def _check_alone(kernel: Function) -> None:
-    """NotCoveredError if a lab could not launch the kernel, or if its groups are not translated."""
-    if "extern" not in texts(kernel.head):
-        raise NotCoveredError('it is not extern "C"')
-    if "cooperative_groups" in texts(kernel.body):
-        raise NotCoveredError(f"{kernel.head[0].place}: cooperative groups")
 
 
 def _check_words(words: list[Token], *, any_volatile: bool = False) -> None:

@@ -167,8 +167,10 @@ def _waits(
     while before != names:
         before = set(names)
         _follow(loop, places, polling, names, decided=False)
+    leaving = {"break", "return"}
     return _decides(loop.condition, polling, names) or any(
-        _decides(each.condition, polling, names) and _leaves(each)
+        _decides(each.condition, polling, names)
+        and any(one.kind == "simple" and one.own[0].text in leaving for one in each.walk())
         for each in loop.parts[0].walk()
         if each.kind == "if"
     )
@@ -192,9 +194,3 @@ def _follow(
 
 def _decides(words: Words, polling: set[str], names: set[str]) -> bool:
     return _polls(words, polling) or any(word.text in names for word in words)
-
-
-def _leaves(branch: Statement) -> bool:
-    return any(
-        each.kind == "simple" and each.own[0].text in ("break", "return") for each in branch.walk()
-    )
