@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Name, Node, Type
+from cudalab.language.scopes import KNOWN_TYPES, UNKNOWN, Node, Type
 from cudalab.language.tokens import Edit, Words
 from cudalab.language.types import called, constructed, declared, type_of, value_of
 
@@ -165,7 +165,9 @@ class _Writer:
         member = declared(name)
         type_ = type_of(name)
         if member is None or member.kind == "function":  # a base, whose constructors are members
-            type_ = next((each.type for each in _outside(name) if each.kind == "class"), UNKNOWN)
+            scopes = name.scope.enclosing() if name.scope is not None else ()
+            outside = (scope.own(name.text) for scope in scopes)
+            type_ = next((each.type for each in outside if each and each.kind == "class"), UNKNOWN)
         if not self._construction(type_, values) and len(values) == 1:
             self._convert(values[0], type_)
 
@@ -284,13 +286,6 @@ class _Writer:
     def _wrap(self, node: Node, opening: str) -> None:
         self._insert(node.first, opening)
         self._insert_behind(node.last, ")")
-
-
-def _outside(node: Node) -> Iterator[Name]:
-    """What a name stands for in each scope around it."""
-    for scope in node.scope.enclosing() if node.scope is not None else ():
-        if (found := scope.own(node.text)) is not None:
-            yield found
 
 
 def _may_be_integer(type_: Type) -> bool:

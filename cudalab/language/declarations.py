@@ -196,7 +196,7 @@ class Declarations:
         if texts[brace] != "{":
             if texts[behind] != ";" or not name:
                 return None
-            outer = _outside_templates(scope)
+            outer = scope.outside_templates()
             if key != "enum" and outer.own(name) is None:
                 outer.inner(name, "class").is_opaque = True
                 outer.names[name][-1].type = Type("class", name, scope=outer.names[name][-1].scope)
@@ -216,7 +216,7 @@ class Declarations:
         return ";" not in inside and (bool(inside) or is_class or scope.kind == "block")
 
     def _members(self, i: int, behind: int, brace: int, last: int, name: str, scope: Scope) -> Node:
-        outer = _outside_templates(scope)
+        outer = scope.outside_templates()
         short = name.rpartition("::")[2]
         inner = outer.inner(short, "class") if short else Scope("class", outer)
         inner.parent, inner.is_opaque = scope, False
@@ -240,7 +240,7 @@ class Declarations:
         return node
 
     def _enumeration(self, i: int, brace: int, last: int, name: str, scope: Scope) -> Node:
-        words, outer = self.words, _outside_templates(scope)
+        words, outer = self.words, scope.outside_templates()
         node = Node("enum", i, last, text=name, type=Type("integer", bits=32), scope=scope)
         inner = Scope("class", scope)
         if name:
@@ -281,9 +281,3 @@ class Declarations:
         if found.is_certain and not signs:
             return True
         return behind in ("=", ";", ",", "[", "(", "{", ":") or texts[k + 1] in tokens.ATTRIBUTES
-
-
-def _outside_templates(scope: Scope) -> Scope:
-    while scope.kind == "template" and scope.parent is not None:
-        scope = scope.parent
-    return scope

@@ -3,26 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from cudalab.language import scopes, tokens
 from cudalab.language.expressions import Expressions
-from cudalab.language.scopes import (
-    UNKNOWN,
-    Declarator,
-    Name,
-    Node,
-    Scope,
-    Type,
-    array_of,
-    pointer_to,
-)
+from cudalab.language.scopes import UNKNOWN, Declarator, Name, Node, Scope, Type
 from cudalab.language.specifiers import Specifiers, end_of_name, named, specifiers
-from cudalab.language.tokens import (
-    ATTRIBUTES,
-    BEHIND_PARAMETERS,
-    KEYWORDS,
-    POINTERS,
-    QUALIFIERS,
-    Words,
-)
+from cudalab.language.tokens import Words
 
 
 class Declarators:
@@ -37,10 +22,8 @@ class Declarators:
     def declare(self, node: Node, name: Name, scope: Scope) -> None:
         """Note a name; a template's name is known outside of it."""
         node.names.append(name)
-        while scope.kind == "template" and scope.parent is not None:
-            name.is_template = True
-            scope = scope.parent
-        scope.declare(name)
+        name.is_template |= scope.kind == "template"
+        scope.outside_templates().declare(name)
 
     def read(
         self, node: Node, found: Specifiers, end: int, scope: Scope, *, only: bool = False
@@ -77,15 +60,15 @@ class Declarators:
         """Read one declared name with its initializer; the index behind it."""
         words, texts, first = self.words, self.words.texts, i
         type_, reference = found.type or UNKNOWN, False
-        while texts[i] in POINTERS | ATTRIBUTES | QUALIFIERS | {"&&"}:
-            type_ = pointer_to(type_) if texts[i] == "*" else type_
+        while texts[i] in tokens.POINTERS | tokens.ATTRIBUTES | tokens.QUALIFIERS | {"&&"}:
+            type_ = scopes.pointer_to(type_) if texts[i] == "*" else type_
             reference |= texts[i] in ("&", "&&")
-            attribute = texts[i] in ATTRIBUTES and texts[i + 1] == "("
+            attribute = texts[i] in tokens.ATTRIBUTES and texts[i + 1] == "("
             i = words.behind(i + 1, end) if attribute else i + 1
         if reference:
             type_ = replace(type_, is_reference=True)
         if (behind := self._behind_class(i)) > i:
-            type_, i = pointer_to(UNKNOWN), behind
+            type_, i = scopes.pointer_to(UNKNOWN), behind
         if texts[i] == ".":  # a pack
             i += 3
         if texts[i] == "(" and texts[i + 1] in ("*", "&"):
@@ -110,10 +93,10 @@ class Declarators:
         while texts[i] == "[":
             inside = self.expressions.whole(i + 1, words.behind(i, end) - 1, scope)
             node.children.append(inside)
-            type_, i = array_of(type_), words.behind(i, end)
+            type_, i = scopes.array_of(type_), words.behind(i, end)
         kind = "type" if node.kind == "alias" else "variable"
         declared = Name(name.rpartition("::")[2], kind, type_, i)
-        while texts[i] in ATTRIBUTES:
+        while texts[i] in tokens.ATTRIBUTES:
             i = words.behind(i + 1, end)
         if texts[i] == ":" and scope.kind == "class":
             declared.is_bit_field = True
@@ -148,7 +131,7 @@ class Declarators:
                 while k < end and texts[k] not in ("(", ";"):
                     k += 1
                 return k, words.text(start, i) + "operator"
-            if texts[i] in KEYWORDS:
+            if texts[i] in tokens.KEYWORDS:
                 break
             i += 1
             angle = words.angle(i, end)
@@ -177,7 +160,7 @@ class Declarators:
         if names and texts[own] == "(":
             return self._function(node, own, end, name, UNKNOWN, scope, i)
         if names:
-            of = pointer_to(pointer_to(type_)) if texts[array] == "[" else UNKNOWN
+            of = scopes.pointer_to(scopes.pointer_to(type_)) if texts[array] == "[" else UNKNOWN
             kind = "type" if node.kind == "alias" else "variable"
             self.declare(node, Name(texts[at], kind, of, first), scope)
         last = self._initializer(node, i, end, scope, UNKNOWN)
@@ -205,7 +188,7 @@ class Declarators:
         words, texts, inside = self.words, self.words.texts, self.words.texts[paren + 1]
         behind = words.behind(paren, end)
         after = texts[behind]
-        if after in ("{", "->") or after in BEHIND_PARAMETERS or inside in (")", "."):
+        if after in ("{", "->") or after in tokens.BEHIND_PARAMETERS or inside in (")", "."):
             return True
         in_block = any(each.kind == "block" for each in scope.enclosing())
         if not in_block and (after == ":" or scope.kind == "class"):
@@ -218,7 +201,7 @@ class Declarators:
             return False
         if found.is_certain:
             return follows in ("*", "&", ",", ")", ".", "=", "[") or words.kinds[k] == "name"
-        while texts[k] in POINTERS:
+        while texts[k] in tokens.POINTERS:
             k += 1
         named_one = words.kinds[k] == "name" and texts[k + 1] in (",", ")", "=", "[")
         return named_one or (follows in ("*", "&", ",", ")") and not in_block and k != found.last)
@@ -244,7 +227,11 @@ class Declarators:
         node.at, node.text = paren, name
         node.parameters = self.parameters(paren + 1, close - 1, inner)
         k = behind or close
-        while texts[k] in BEHIND_PARAMETERS or texts[k] in ATTRIBUTES or texts[k] == "throw":
+        while (
+            texts[k] in tokens.BEHIND_PARAMETERS
+            or texts[k] in tokens.ATTRIBUTES
+            or texts[k] == "throw"
+        ):
             k = words.behind(k + 1, end) if texts[k + 1] == "(" else k + 1
         if texts[k] == "->":
             result, k = self.result(k + 1, end, inner)
@@ -278,8 +265,8 @@ class Declarators:
         """The type that a function returns, which stands at `k`, and the index behind it."""
         found, texts = specifiers(self.words, k, end, scope), self.words.texts
         result, k = found.type or UNKNOWN, found.last
-        while texts[k] in POINTERS:
-            result = pointer_to(result) if texts[k] == "*" else result
+        while texts[k] in tokens.POINTERS:
+            result = scopes.pointer_to(result) if texts[k] == "*" else result
             result = replace(result, is_reference=result.is_reference or texts[k] == "&")
             k += 1
         if texts[k] == "(" and texts[k + 1] in ("*", "&"):  # a pointer to a function or array
@@ -316,7 +303,7 @@ class Declarators:
             if node.names:
                 type_ = node.names[-1].type if node.names[-1].kind == "variable" else UNKNOWN
             elif "*" in words.texts[found.last : last]:
-                type_ = pointer_to(type_)
+                type_ = scopes.pointer_to(type_)
             elif "&" in words.texts[found.last : last]:
                 type_ = replace(type_, is_reference=True)
             node.type, node.last = type_, last

@@ -6,17 +6,18 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from cudalab.language.scopes import Node
 from cudalab.language.structure import Declared
-from cudalab.language.tokens import Token, Words, closing, tokenize
+from cudalab.language.tokens import Token, Words, closing, closure, set_of, tokenize
 
-POINTING = frozenset({"*", "&", "const", "__restrict__", "__restrict", "volatile"})
-_BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
-_GROWING = frozenset({"=", "+=", "*=", "/=", ">>=", "<<=", "&=", "++"})
+POINTING = set_of("* & const __restrict__ __restrict volatile")
+_BUILT_IN = set_of("threadIdx blockIdx blockDim gridDim")
+_GROWING = set_of("= += *= /= >>= <<= &= ++")
 _NATURAL = re.compile(r"(?:block(?:Dim|Idx)|threadIdx|gridDim)\.[xyz]|warpSize|[A-Z][A-Z0-9_]*")
-_CALLS_OF_NUMBERS = frozenset({"min", "max", "sizeof", "int", "unsigned"})
+_CALLS_OF_NUMBERS = set_of("min max sizeof int unsigned")
 
 
 class File(NamedTuple):
@@ -115,17 +116,31 @@ class DeviceFunction:
                 if any(token.text == "volatile" for token in tokens[a:b])
             }
 
+    def _volatile(self, start: int) -> Iterator[tuple[int, int]]:
+        """Where declarations say `volatile`, and where the name of what they declare is."""
+        for i in range(start, self.end):
+            if self.tokens[i].text == "volatile":
+                last = i
+                while (
+                    self.tokens[last + 1].kind == "name" or self.tokens[last + 1].text in POINTING
+                ):
+                    last += 1
+                yield i, last
+
     def volatile_pointers(self) -> set[str]:
         """The local pointers to volatile memory, whichever it is."""
-        tokens, found = self.tokens, set()
-        for i in range(self.start, self.end):
-            if tokens[i].text == "volatile":
-                last = i
-                while tokens[last + 1].kind == "name" or tokens[last + 1].text in POINTING:
-                    last += 1
-                if "*" in {token.text for token in tokens[i:last]} and tokens[last + 1].text == "=":
-                    found.add(tokens[last].text)
-        return found
+        return {
+            self.tokens[last].text
+            for i, last in self._volatile(self.start)
+            if self.tokens[last + 1].text == "="
+            and any(token.text == "*" for token in self.tokens[i:last])
+        }
+
+    @cached_property
+    def volatile(self) -> set[str]:
+        """What of its shared memory is volatile."""
+        begin = self.parameters[0][0] if self.parameters else self.start
+        return {self.tokens[last].text for _, last in self._volatile(begin)} & self.shared
 
     # What its names stand for ---------------------------------------------------------------------
 
@@ -167,26 +182,27 @@ class DeviceFunction:
     @cached_property
     def lanes(self) -> set[str]:
         """The names whose values may differ from lane to lane."""
-        found = {"threadIdx"} | (set() if self.is_kernel else set(self.names))
-        before = None
-        while before != found:
-            before = set(found)
-            for name, values in self.values.items():
-                if any(
-                    token.text in found
-                    or (i and self._is_unknown(tokens[i - 1].text, token.text))
-                    or (not i and self._is_unknown("", token.text))
-                    or (token.text == "[" and i)
-                    or (token.text == "(" and i and self._may_tell_lanes(tokens[i - 1]))
-                    for tokens in (self.within(each.value) for each in values)
-                    for i, token in enumerate(tokens)
-                ):
-                    found.add(name)
-        return found
+        return closure(
+            {"threadIdx"} | (set() if self.is_kernel else set(self.names)),
+            lambda known: (
+                name
+                for name, values in self.values.items()
+                if any(self._differs(self.within(each.value), known) for each in values)
+            ),
+        )
 
-    @staticmethod
-    def _may_tell_lanes(called: Token) -> bool:
-        return called.kind == "name" and called.text not in _CALLS_OF_NUMBERS
+    def _differs(self, tokens: Sequence[Token], known: set[str]) -> bool:
+        """Whether an expression may differ from lane to lane, as what is `known` does."""
+        for before, token in pairwise([None, *tokens]):
+            if token and token.text in known:
+                return True
+            if token and self._is_unknown(before.text if before else "", token.text):
+                return True
+            if before and token and token.text in ("[", "("):
+                is_of_numbers = before.kind != "name" or before.text in _CALLS_OF_NUMBERS
+                if token.text == "[" or not is_of_numbers:
+                    return True
+        return False
 
     @property
     def is_kernel(self) -> bool:
@@ -235,24 +251,27 @@ class DeviceFunction:
 
     def follow_pointers(self) -> None:
         """Count in the pointers that are set to shared memory."""
-        before = None
-        while before != self.shared:
-            before = set(self.shared)
-            for name, values in self.values.items():
-                for each in values:
-                    value = self.within(each.value)
-                    words = {token.text for token in value}
-                    points = bool(words & self.shared) and not (
-                        value[0].text != "&" and value[-1].text == "]" and value[0].kind == "name"
-                    )
-                    points |= any("Shared" in word for word in words)
-                    if each.operator == "=" and points and self._is_pointer(name):
-                        self.shared.add(name)
+        pointers = {
+            self.tokens[i].text
+            for i in range(self.start, self.end)
+            if self.tokens[i - 1].text in (*POINTING, "auto")
+        }
+        values = [
+            (name, self.within(each.value))
+            for name, changes in self.values.items()
+            for each in changes
+            if name in pointers and each.operator == "="
+        ]
 
-    def _is_pointer(self, name: str) -> bool:
-        return any(
-            token.text == name and self.tokens[i - 1].text in (*POINTING, "auto")
-            for i, token in enumerate(self.tokens[self.start : self.end], self.start)
+        def points(value: Sequence[Token], shared: set[str]) -> bool:
+            words = {token.text for token in value}
+            if any("Shared" in word for word in words):
+                return True
+            is_element = value[-1:] and value[-1].text == "]" and value[0].kind == "name"
+            return not (words.isdisjoint(shared) or is_element)
+
+        self.shared = closure(
+            self.shared, lambda shared: (name for name, value in values if points(value, shared))
         )
 
     def handed_over(self, names: Collection[str]) -> Iterator[tuple[str, int]]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from cudalab.language.expressions import ASSIGNMENTS
 from cudalab.language.scopes import Declarator, Node
-from cudalab.language.tokens import Edit, Place, Words, split
+from cudalab.language.tokens import Edit, Place, Words, bracket_around, split
 
 # Variables of these are no plain ones of the thread, or say how they are stored.
 _OTHERS = frozenset(
@@ -61,7 +61,11 @@ def _edits(
     bodies: Sequence[Node], words: Words, text: str, refused: Callable[[int], bool]
 ) -> Iterator[Edit]:
     done = set[int]()  # tokens
-    changing = {function.text for function in bodies if _has_reference(function, words)}
+    changing = {
+        function.text
+        for function in bodies
+        if any("&" in words.texts[each.first : each.last] for each in function.parameters)
+    }
     for body in bodies:
         names, shown = set[str](), _addressed(words, body, changing)
         for node in _declarations(words, body, refused):
@@ -88,10 +92,6 @@ def _declarations(words: Words, body: Node, refused: Callable[[int], bool]) -> I
 
 
 # What functions do with variables -----------------------------------------------------------------
-
-
-def _has_reference(function: Node, words: Words) -> bool:
-    return any("&" in words.texts[each.first : each.last] for each in function.parameters)
 
 
 def _addressed(words: Words, body: Node, changing: Collection[str]) -> frozenset[str]:
@@ -186,18 +186,12 @@ def _read(
     for k in argument:
         if k < behind or texts[k] not in names or texts[k - 1] in (".", "->", "::"):
             continue
-        behind = _part(words, k, end)
+        behind = k + 1  # or behind a part of the variable, such as `best.sums[k]`
+        while texts[behind] in (".", "["):
+            behind = behind + 2 if texts[behind] == "." else words.behind(behind, end)
         if texts[k - 1] in ("&", "++", "--") or texts[behind] in _CHANGES:
             continue
         yield k, behind
-
-
-def _part(words: Words, i: int, end: int) -> int:
-    """The index behind a variable, or behind a part of it, such as `best.sums[k]`."""
-    texts, i = words.texts, i + 1
-    while texts[i] in (".", "["):
-        i = i + 2 if texts[i] == "." else words.behind(i, end)
-    return i
 
 
 # Declarations -------------------------------------------------------------------------------------
@@ -208,16 +202,14 @@ def _is_plain(node: Node, words: Words) -> bool:
     texts, scope = words.texts, node.scope
     if scope is None or scope.kind != "block":
         return False
-    if any(each.kind == "class" and not _is_named(each, node) for each in node.children):
-        return False
+    for each in node.children:  # a class must have a name, and nothing before it
+        if each.kind == "class" and (
+            not each.text or each.first > node.first or each.last < node.at
+        ):
+            return False
     if texts[node.first - 1] not in _BEFORE_STATEMENT or texts[node.last - 1] != ";":
         return False
     return _OTHERS.isdisjoint(texts[node.first : node.at])
-
-
-def _is_named(defined: Node, node: Node) -> bool:
-    """Whether a class that a declaration defines has a name, and nothing stands before it."""
-    return bool(defined.text) and (defined.first, defined.last) == (node.first, node.at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,31 +251,20 @@ class _Declaration:
 
     def _is_jumped_over(self) -> bool:
         """Whether a label behind the declaration, in its block, can be reached around it."""
-        texts, node = self.words.texts, self.node
-        begin, depth = node.first - 1, 0
-        while begin > self.body.first and (depth or texts[begin] != "{"):
-            depth += (texts[begin] == "}") - (texts[begin] == "{")
-            begin -= 1
-        end = self.words.behind(begin, self.body.last)
+        words, texts, node = self.words, self.words.texts, self.node
+        begin = bracket_around(words.tokens, node.first) or self.body.first
+        end = words.behind(begin, self.body.last)
         inside = range(node.last, end)
-        if any(texts[i] in ("case", "default") for i in inside) and self._is_switch(begin):
+        of_switch = (
+            texts[begin - 1] == ")" and texts[words.partners.get(begin - 1, 0) - 1] == "switch"
+        )
+        if of_switch and any(texts[i] in ("case", "default") for i in inside):
             return True
         labels = {texts[i] for i in inside if texts[i + 1] == ":" and texts[i - 1] in ";{}:"}
         return any(
             texts[i] == "goto" and texts[i + 1] in labels
             for i in (*range(self.body.first, node.first), *range(end, self.body.last))
         )
-
-    def _is_switch(self, begin: int) -> bool:
-        """Whether the block that begins here is that of a `switch`."""
-        texts, i = self.words.texts, begin - 1
-        if texts[i] != ")":
-            return False
-        depth = 1
-        while i > 0 and depth:
-            i -= 1
-            depth += (texts[i] == ")") - (texts[i] == "(")
-        return texts[i - 1] == "switch"
 
     def _initializer(self, each: Declarator, name: str) -> Iterator[Edit]:
         """The edits for what follows the name of a variable; none if it stays as it is."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
-from cudalab.language.device_functions import POINTING, DeviceFunction, Element, File, find_shared
+from cudalab.language.device_functions import DeviceFunction, Element, File, find_shared
 from cudalab.language.scopes import Node
 from cudalab.language.tokens import Edit
 from cudalab.language.types import value_of
@@ -162,20 +162,6 @@ class _Function(DeviceFunction):
             for node in self.node.of_kind("if")
             if len(node.children) > 1 and "constexpr" not in node.words
         )
-
-    @cached_property
-    def volatile(self) -> set[str]:
-        """What of its shared memory is volatile."""
-        tokens = self.tokens
-        names = set()
-        begin = self.parameters[0][0] if self.parameters else self.start
-        for i in range(begin, self.end):
-            if tokens[i].text == "volatile":
-                last = i
-                while tokens[last + 1].kind == "name" or tokens[last + 1].text in POINTING:
-                    last += 1
-                names.add(tokens[last].text)
-        return names & self.shared
 
     @cached_property
     def _loops(self) -> list[tuple[int, int]]:

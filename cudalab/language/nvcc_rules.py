@@ -14,7 +14,7 @@ from pathlib import Path
 from cudalab.errors import KernelCompileError
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.source import Source, blank_comments, place
-from cudalab.language.tokens import Token, Words, tokenize
+from cudalab.language.tokens import Token, Words, set_of, tokenize
 from cudalab.language.tree import Reader
 from cudalab.system import elf
 
@@ -31,34 +31,19 @@ _CHANGES = re.compile(r"\s*#\s*(?!pragma\b|line\b)")
 _MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
 _IF = re.compile(r"\s*#\s*if")
 _ENDIF = re.compile(r"\s*#\s*endif")
-_ON_DEVICE = frozenset(
-    {"__global__", "__device__", "__constant__", "__managed__", "__shared__"}
-    | {"texture", "surface"}  # references, of old programs
+_ON_DEVICE = set_of(  # the last two are references, of old programs
+    "__global__ __device__ __constant__ __managed__ __shared__ texture surface"
 )
 # Words that make a declaration something other than a plain function or variable.
-_NOT_PLAIN = frozenset(
-    {"template", "constexpr", "consteval", "constinit", "operator", "using", "typedef", "friend"}
-    | {"static_assert", "struct", "class", "union", "enum", "concept", "namespace", "asm"}
+_NOT_PLAIN = set_of(
+    "template constexpr consteval constinit operator using typedef friend static_assert struct "
+    "class union enum concept namespace asm"
 )
 # Functions of the C++ library for the host only, unlike its mathematical functions.
-_ALGORITHMS = frozenset({"min", "max", "clamp", "swap", "sort", "fill", "copy", "accumulate"})
+_ALGORITHMS = set_of("min max clamp swap sort fill copy accumulate")
 _OBJECTS = frozenset({"cout", "cerr"})
 # What only the host has of C, and the library of C++. (malloc, memcpy and printf are for both.)
-LIBRARY = frozenset(
-    {
-        "std",
-        "rand",
-        "srand",
-        "exit",
-        "fopen",
-        "fclose",
-        "fprintf",
-        "fread",
-        "fwrite",
-        "scanf",
-        "getchar",
-    }
-)
+LIBRARY = set_of("std rand srand exit fopen fclose fprintf fread fwrite scanf getchar")
 
 
 def check(source: Source, defines: Mapping[str, str | int], library: Path) -> None:
@@ -89,13 +74,6 @@ def _raise(errors: Sequence[str]) -> None:
         )
 
 
-def _symbols(library: Path) -> list[elf.Symbol]:
-    """The library's symbols; none if its format is that of another system."""
-    with suppress(OSError):
-        return elf.symbols(library)
-    return []
-
-
 # Shared memory ------------------------------------------------------------------------------------
 
 
@@ -107,7 +85,9 @@ def _initialized_shared(text: str) -> Iterator[str]:
 
 def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
     """Add up each kernel's __shared__ variables: thread-local symbols _ZZ<kernel>E<variable>."""
-    variables = [symbol for symbol in _symbols(library) if symbol.is_thread_local]
+    variables: list[elf.Symbol] = []  # none if the library's format is that of another system
+    with suppress(OSError):
+        variables = [symbol for symbol in elf.symbols(library) if symbol.is_thread_local]
     for name in source.kernels:
         prefix = f"_ZZ{len(name)}{name}E"
         used = sum(symbol.num_bytes for symbol in variables if symbol.name.startswith(prefix))
@@ -148,12 +128,13 @@ class File:
         head = body.first if body and node.kind == "function" else node.last
         words = set(texts[node.first : head])
         in_front = set(texts[node.first : node.at]) if node.at >= 0 else words
+        begin = self.words.tokens[node.first].start
         plain = not (
             node.kind not in ("function", "declaration")
             or words & _NOT_PLAIN
             or in_front & self.macros
             or self._may_change(node.first, head)
-            or self._may_be_left_out(node.first)
+            or bisect(self.conditions, begin) % 2 == 1  # it may be left out
         )
         arrays = {
             texts[k]
@@ -182,10 +163,6 @@ class File:
         """Whether a preprocessor condition or a macro may change the tokens."""
         begin, end = self.words.tokens[first].start, self.words.tokens[last - 1].end
         return bisect(self.changes, begin) < bisect(self.changes, end)
-
-    def _may_be_left_out(self, first: int) -> bool:
-        """Whether a condition of the preprocessor stands around a token."""
-        return bisect(self.conditions, self.words.tokens[first].start) % 2 == 1
 
 
 def _outside_classes(node: Node) -> Iterator[Node]:

@@ -280,6 +280,13 @@ class Scope:
         self.declare(Name(name, kind, scope=scope))
         return scope
 
+    def outside_templates(self) -> Scope:
+        """The scope around a template's parameters; any other one is itself."""
+        scope = self
+        while scope.kind == "template" and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
     def enclosing(self) -> Iterator[Scope]:
         """Yield this scope and those around it."""
         scope: Scope | None = self

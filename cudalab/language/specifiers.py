@@ -152,17 +152,12 @@ def _named_type(
         two = after and words.kinds[behind + 1] == "name"
         if two and texts[behind] not in QUALIFIERS and texts[behind + 1] not in KEYWORDS:
             return behind, None
-    is_call = texts[behind] == "(" and (known is None or _is_own_class(scope, known))
+    of_class = scope.outside_templates()  # whose constructor may be declared here
+    is_constructor = known is not None and of_class.kind == "class" and known.scope is of_class
+    is_call = texts[behind] == "(" and (known is None or is_constructor)
     if is_call or is_variable(scope, name, i):
         return i, None
     return behind, known or scopes.Type(text=words.text(i, behind))
-
-
-def _is_own_class(scope: scopes.Scope, type_: scopes.Type | None) -> bool:
-    """Whether a type is the class whose members a scope declares."""
-    while scope.kind == "template" and scope.parent is not None:
-        scope = scope.parent
-    return scope.kind == "class" and type_ is not None and type_.scope is scope
 
 
 def type_of_id(words: Words, first: int, last: int, scope: scopes.Scope) -> Specifiers | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cudalab.language.declarations import Declarations
 from cudalab.language.declarators import Declarators
 from cudalab.language.expressions import Expressions
-from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
+from cudalab.language.scopes import UNKNOWN, Node, Scope
 from cudalab.language.tokens import ASSEMBLY, ATTRIBUTES, KEYWORDS, Token, Words
 
 _JUMPS = frozenset({"break", "continue", "goto"})
@@ -20,10 +20,6 @@ def read(
 ) -> Node:
     """The tree of a file's tokens, declared in `scope`."""
     return Reader(Words(tokens, directives)).file(scope or Scope("namespace"))
-
-
-def _is_prefix(name: Name | None) -> bool:
-    return name is not None and name.is_prefix
 
 
 class Reader:
@@ -135,7 +131,10 @@ class Reader:
             inner = self.statement(i + 1, end, scope)
             return Node("else", i, inner.last, [inner])
         if text in ("case", "default"):
-            return self._case(i, end)
+            k = i + 1
+            while k < end and texts[k] not in (":", ";", "{", "}"):
+                k = words.skip(k, end)
+            return Node("label", i, min(k + 1, end), text=text)
         if text in ("return", "co_return"):
             last = words.end_of(i, end)
             inside = [self.expressions.whole(i + 1, last, scope)] if last > i + 1 else []
@@ -153,7 +152,8 @@ class Reader:
             return Node("assembly", i, min(words.end_of(i, end) + 1, end), text=text)
         if words.kinds[i] == "name" and texts[i + 1] == ":" and text not in KEYWORDS:
             return Node("label", i, i + 2, text=text)
-        if words.kinds[i] == words.kinds[i + 1] == "name" and _is_prefix(scope.find(text)):
+        known = scope.find(text) if words.kinds[i] == words.kinds[i + 1] == "name" else None
+        if known is not None and known.is_prefix:
             name = Node("name", i, i + 1, text=text, scope=scope)
             return Node("macro", i, i + 1, [name], scope=scope)
         if text in ("typedef", "using", "template", "namespace") or self.declarations.declares(
@@ -232,9 +232,3 @@ class Reader:
             node.children.append(self.expressions.whole(body.last + 2, close - 1, scope))
             node.last = min(close + (words.texts[close] == ";"), end)
         return node
-
-    def _case(self, i: int, end: int) -> Node:
-        k = i + 1
-        while k < end and self.words.texts[k] not in (":", ";", "{", "}"):
-            k = self.words.skip(k, end)
-        return Node("label", i, min(k + 1, end), text=self.words.texts[i])
