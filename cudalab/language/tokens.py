@@ -2,7 +2,8 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -152,6 +153,31 @@ def split(tokens: Sequence[Token], at: str = ",") -> list[list[Token]]:
             parts[-1] += tokens[i : end + 1]
         i = end + 1
     return parts if len(parts) > 1 or parts[0] else []
+
+
+def texts(words: Iterable[Token]) -> list[str]:
+    return [word.text for word in words]
+
+
+def spaced(words: Iterable[Token]) -> str:
+    """The words in one line."""
+    return " ".join(word.text for word in words)
+
+
+def names_in(words: Iterable[Token]) -> set[str]:
+    return {word.text for word in words if word.kind == "name"}
+
+
+def called(words: Iterable[Token]) -> Iterator[str]:
+    """The names before brackets: what the words may call, and `if` and the like."""
+    pairs = pairwise(words)
+    return (word.text for word, after in pairs if word.kind == "name" and after.text == "(")
+
+
+def only_x(words: Iterable[Token], of: str = "threadIdx") -> bool:
+    """Whether a text asks for threadIdx, or the like, along the first dimension alone."""
+    names = texts(words)
+    return all(names[i + 1 : i + 3] == [".", "x"] for i, name in enumerate(names) if name == of)
 
 
 class Lines:

@@ -18,10 +18,10 @@ from cudalab.backends.cpu.regions import Loops, Place, loops
 from cudalab.backends.cpu.regions.parts import declaration
 from cudalab.backends.cpu.regions.syntax import Function
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES
-from cudalab.backends.cpu.regions.words import read, spaced
+from cudalab.backends.cpu.regions.words import read
 from cudalab.backends.cpu.tiers import LOOPS, described
 from cudalab.backends.cpu.toolchain import run
-from cudalab.language.tokens import Token, split
+from cudalab.language.tokens import Token, spaced, split
 from cudalab.program.launches import qualified
 from cudalab.program.parsed import Launch, Parsed
 

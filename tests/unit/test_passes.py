@@ -11,7 +11,8 @@ from cudalab.backends.cpu.regions.normal_forms import branched, own_counters, re
 from cudalab.backends.cpu.regions.syntax import locals_of, statements
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaced
+from cudalab.backends.cpu.regions.words import NotCoveredError, read
+from cudalab.language.tokens import spaced
 
 SUM = "template <typename F> __device__ int sum(F f) { __syncthreads(); return f(); } "
 

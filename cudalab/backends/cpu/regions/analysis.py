@@ -4,30 +4,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import prod
 
-from cudalab.backends.cpu.regions import lambdas
+from cudalab.backends.cpu.regions import lambdas, syntax
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import OUTER
 from cudalab.backends.cpu.regions.places import INTO
-from cudalab.backends.cpu.regions.syntax import (
-    Function,
-    Local,
-    Statement,
-    locals_of,
-    variables,
-    walk,
-)
+from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
-from cudalab.backends.cpu.regions.words import (
-    CHANGING,
-    Words,
-    calls,
-    close,
-    names_in,
-    spaced,
-    texts,
-)
-from cudalab.language.tokens import closure, split
+from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close
+from cudalab.language.tokens import closure, names_in, spaced, split, texts
 
 # Words that need the position of the running thread where the runtime looks for it.
 _CURRENT = frozenset(
@@ -57,7 +42,7 @@ class Facts:
         self.meets = unit.is_collective(function.body) or self.in_step  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]
         self.own: set[str] = set()  # parameters of which each thread has one
-        self.locals = list(variables(self.statements))
+        self.locals = list(syntax.variables(self.statements))
         self.lambdas = {local.name for local in self.locals if has_lambda(local.value)}
         self.lambda_parameters: set[str] = set()  # which are handed some
         passed = {
@@ -85,7 +70,7 @@ class Facts:
         self.pointed = {
             name for statement in self.statements for name in self._find_pointed(statement)
         }.union(*self.handed_over.values())
-        every = list(walk(self.statements))
+        every = list(syntax.walk(self.statements))
         own = (each.own if each.kind in ("simple", "other") else each.condition for each in every)
         heads = (words for each in every for words in (each.first, each.step))
         # The variables that are changed anywhere but in the head of a `for` loop, and all that are.
@@ -197,7 +182,7 @@ class Facts:
 
     def _begins_once(self, words: Words) -> bool:
         """Whether what the words declare, or the variable that they change, is the block's."""
-        declared = locals_of(words)
+        declared = syntax.locals_of(words)
         return all(map(self.is_scalar, declared)) if declared else bool(self.scalar_change(words))
 
     def is_computed(  # noqa: C901, PLR0911 - a reason each
@@ -334,7 +319,7 @@ class Analysis:
             (
                 f.name
                 for f in reached
-                if any(each.array for each in variables(parsed(f).statements))
+                if any(each.array for each in syntax.variables(parsed(f).statements))
             ),
             lambda names: (f.name for f in reached if calls(f.body, names)),
         )

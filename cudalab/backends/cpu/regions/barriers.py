@@ -8,9 +8,9 @@ from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Part, Piece, type_of, type_of_value
 from cudalab.backends.cpu.regions.syntax import Function, Parameter
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
 from cudalab.language.lockstep import STEP
-from cudalab.language.tokens import split
+from cudalab.language.tokens import spaced, split, texts
 
 _ALL = "::cudalab::All()"
 _TALLIES = {"__syncthreads": "barriers", "__syncwarp": "warp_barriers"}

@@ -20,8 +20,8 @@ from cudalab.backends.cpu.regions.parts import (
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import Unit
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, texts
-from cudalab.language.tokens import Token
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
+from cudalab.language.tokens import Token, spaced, texts
 
 _BLOCK = ["blockIdx", ".", "x", "*"]
 

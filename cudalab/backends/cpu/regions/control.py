@@ -17,8 +17,8 @@ from cudalab.backends.cpu.regions.parts import Loop, Part, Piece
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, texts
-from cudalab.language.tokens import split
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
+from cudalab.language.tokens import split, texts
 
 _ALL_LANES = frozenset({"0xffffffff", "0xffffffffu", "0xFFFFFFFF"})
 

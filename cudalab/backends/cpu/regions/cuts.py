@@ -12,17 +12,9 @@ from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, wal
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
-from cudalab.backends.cpu.regions.words import (
-    NotCoveredError,
-    Words,
-    calls,
-    close,
-    names_in,
-    spaced,
-    texts,
-)
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.lockstep import STEP
-from cudalab.language.tokens import bracket_around, closing_angle, split
+from cudalab.language.tokens import bracket_around, closing_angle, names_in, spaced, split, texts
 
 EVERYWHERE = frozenset({-1, -2})  # more than one region, and none that there is
 _SOMETHING = "*"  # in place of a name: what a pointer leads to

@@ -13,8 +13,8 @@ from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
 from cudalab.backends.cpu.regions.syntax import TYPES, Function, Statement, walk
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, own_names, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name, texts
-from cudalab.language.tokens import Token, split
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name
+from cudalab.language.tokens import Token, split, texts
 
 # What language/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
 _OWN = frozenset(

@@ -19,24 +19,12 @@ becomes
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from cudalab.backends.cpu.regions.syntax import (
-    Function,
-    Statement,
-    locals_of,
-    statements,
-    variables,
-    walk,
-)
+from cudalab.backends.cpu.regions import syntax
+from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Levels
 from cudalab.backends.cpu.regions.unit import Unit
-from cudalab.backends.cpu.regions.words import (
-    NotCoveredError,
-    Words,
-    calls,
-    names_in,
-    of_text,
-    texts,
-)
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text
+from cudalab.language.tokens import names_in, texts
 
 PLACE = "__cg_here"
 _SEVERAL = "lanes that may come together in several places"
@@ -55,7 +43,7 @@ def refuse_gathering(unit: Unit, reached: list[Function]) -> None:
             raise NotCoveredError(f"{found[1].word.place}: {_SEVERAL}")
         loops += sum(
             bool(calls(statement.words, unit.gathering | {PLACE}))
-            for statement in walk(statements(function.body))
+            for statement in syntax.walk(syntax.statements(function.body))
             if statement.kind in _LOOPS and found
         )
     if loops > 1:
@@ -97,7 +85,7 @@ class _Gathered:
         head = calls(branch.condition, self.names)
         parts = branch.parts[0].inside if branch.kind == "if" and not branch.parts[1:] else []
         plain = any(each.kind == "simple" and calls(each.words, self.names) for each in parts)
-        if head or not plain or loop.kind == "do" or any(variables(after)):
+        if head or not plain or loop.kind == "do" or any(syntax.variables(after)):
             raise NotCoveredError(f"{place.place}: {_SKIPPED}")
         declared, assigned = [*_apart(before)], of_text(place, "")
         hoisted: Words = []
@@ -114,7 +102,7 @@ class _Gathered:
         made += of_text(place, "for ( ;", loop.condition, ";", loop.step, ")", look)
         made += of_text(place, "if ( cudalab_gathers ) {", branch.parts[0].words, rest, turn, "}")
         made += of_text(place, "} while ( cudalab_gathers ) ; }")
-        return statements(made)[0]
+        return syntax.statements(made)[0]
 
 
 _FOUND = ") { cudalab_gathers = true ; break ; }"
@@ -123,7 +111,7 @@ _FOUND = ") { cudalab_gathers = true ; break ; }"
 def _apart(before: list[Statement]) -> Iterator[tuple[Words, Words]]:
     """Declarations without their values, and the assignments of those values."""
     for statement in before:
-        declared = locals_of(statement.own) if statement.kind == "simple" else []
+        declared = syntax.locals_of(statement.own) if statement.kind == "simple" else []
         if not declared:
             raise NotCoveredError(f"{statement.words[0].place}: {_BEFORE}")
         for local in declared:
@@ -177,7 +165,9 @@ def is_among_own(
 ) -> bool:
     """Whether only groups that are `known`, or made in the statements, meet in them."""
     found = calls(words, unit.meeting)
-    made = known | {local.name for local in variables(statements(words) if found else ())}
+    made = known | {
+        local.name for local in syntax.variables(syntax.statements(words) if found else ())
+    }
     for call in found:
         name = call.word.text
         mask = texts(words[call.opening + 1 : call.opening + 6])

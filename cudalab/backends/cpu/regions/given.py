@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cudalab.backends.cpu.regions.words import CHANGING, Words, texts
+from cudalab.backends.cpu.regions.words import CHANGING, Words
 from cudalab.language.scopes import Node, Scope, Type
-from cudalab.language.tokens import closing, closure, split
+from cudalab.language.tokens import closing, closure, split, texts
 from cudalab.language.types import NUMBERS
 
 BUILT_IN = NUMBERS | {"pointer", "half"}  # kinds of types whose operators are the language's own

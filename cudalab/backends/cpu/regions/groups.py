@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, nodes
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, only_x, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.scopes import Node
-from cudalab.language.tokens import Token, split, tokenize
+from cudalab.language.tokens import Token, only_x, split, texts, tokenize
 
 # Words that only a function with groups other than its block has.
 GROUPS = frozenset(

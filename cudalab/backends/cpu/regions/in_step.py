@@ -16,17 +16,8 @@ from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, parsed
-from cudalab.backends.cpu.regions.words import (
-    CHANGING,
-    NotCoveredError,
-    Words,
-    called,
-    calls,
-    of_text,
-    only_x,
-    texts,
-)
-from cudalab.language.tokens import split
+from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text
+from cudalab.language.tokens import called, only_x, split, texts
 
 ALONE = "no barriers; "  # in reasons why the threads of a kernel run one after another
 NEEDLESS = f"{ALONE}each thread has loops of its own"

@@ -11,8 +11,8 @@ from dataclasses import replace
 from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, parameter_of, statements
 from cudalab.backends.cpu.regions.unit import Unit
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
-from cudalab.language.tokens import split
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
+from cudalab.language.tokens import split, texts
 
 
 def named(unit: Unit, function: Function) -> list[Statement]:

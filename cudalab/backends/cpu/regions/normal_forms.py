@@ -3,21 +3,14 @@
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
-from cudalab.backends.cpu.regions.syntax import (
-    Function,
-    Parameter,
-    Statement,
-    locals_of,
-    nodes,
-    statements,
-    walk,
-)
+from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text
 from cudalab.language.scopes import BASIC, Node
-from cudalab.language.tokens import Token, closing_angle, closure, split
+from cudalab.language.tokens import Token, closing_angle, closure, split, texts
 
 
 def own_counters(unit: Unit, function: Function) -> list[Statement]:
@@ -26,7 +19,7 @@ def own_counters(unit: Unit, function: Function) -> list[Statement]:
     No counter does whose address, or a reference to it, may outlive a loop.
     """
     places = unit.places(function)
-    changes = places.changes(walk(function.statements))
+    changes = places.changes(syntax.walk(function.statements))
     return with_own_counters(
         function.statements, {each.name for each in changes if not each.is_plain}
     )
@@ -117,7 +110,7 @@ def _renamed(statement: Statement, names: dict[str, str], taken: set[str]) -> St
 
 def _declare(words: Words, names: dict[str, str], taken: set[str]) -> None:
     skipped = [w for w in words if w.text not in ("__shared__", "constexpr", "static", "extern")]
-    for local in locals_of(skipped):
+    for local in syntax.locals_of(skipped):
         new, number = local.name, 2
         while new in taken:
             new, number = f"{local.name}_cudalab_{number}", number + 1
@@ -162,7 +155,7 @@ class _Branches:
         elif statement.kind in ("for", "while") and self._choice(condition):
             inside, rest = self._taken_out(condition)
             place = statement.own[0]
-            leave = statements(of_text(place, "if ( ! (", rest, ") ) break ;"))
+            leave = syntax.statements(of_text(place, "if ( ! (", rest, ") ) break ;"))
             bodies = [_block(place, [*inside, *leave, *bodies[0].inside])]
             condition = of_text(place, "true") if statement.kind == "while" else []
         return [*before, replace(statement, condition=condition, parts=bodies)]
@@ -188,7 +181,7 @@ class _Branches:
                 sign = "!" if choice.text == "||" else ""
                 made = of_text(place, f"bool {name} =", condition, ";")
                 made += of_text(place, f"if ( {sign} {name} ) {name} =", rest, ";")
-            before += [each for statement in statements(made) for each in self.of(statement)]
+            before += [each for statement in syntax.statements(made) for each in self.of(statement)]
             words = [*words[:start], place._replace(text=name, kind="name"), *words[end:]]
         return before, words
 
@@ -196,7 +189,7 @@ class _Branches:
         """The outermost expression that decides whether a call is made."""
         choices = [
             node
-            for top in nodes(words)
+            for top in syntax.nodes(words)
             for node in top.walk()
             if node.kind == "conditional" or node.text in ("&&", "||")
         ]
@@ -242,7 +235,7 @@ def hand_over_numbers(kernel: Function) -> None:
 
 def _must_be_known(kernel: Function, names: set[str]) -> bool:
     """Whether one of `names`, or a value computed from it, must be a constant."""
-    statements = list(walk(parsed(kernel).statements))
+    statements = list(syntax.walk(parsed(kernel).statements))
     declared = [local for each in statements for local in each.declared]
     names = closure(
         names,

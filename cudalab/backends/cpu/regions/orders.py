@@ -27,17 +27,8 @@ from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, walk
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.words import (
-    CHANGING,
-    Words,
-    called,
-    close,
-    names_in,
-    of_text,
-    spaced,
-    texts,
-)
-from cudalab.language.tokens import set_of, split
+from cudalab.backends.cpu.regions.words import CHANGING, Words, close, of_text
+from cudalab.language.tokens import called, names_in, set_of, spaced, split, texts
 
 _INTEGERS = set_of("int unsigned long size_t uint32_t int32_t uint64_t")
 _LOOPS = set_of("for while do")

@@ -3,22 +3,13 @@
 Their variables live in the block, or in context arrays with one for each thread.
 """
 
-from cudalab.backends.cpu.regions import lambdas
+from cudalab.backends.cpu.regions import lambdas, parts
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.lambdas import has_lambda
-from cudalab.backends.cpu.regions.parts import (
-    OUTER,
-    Home,
-    Loop,
-    Part,
-    Piece,
-    by_itself,
-    nearby,
-    type_of_value,
-)
+from cudalab.backends.cpu.regions.parts import OUTER, Home, Loop, Part, Piece
 from cudalab.backends.cpu.regions.syntax import TYPES, Local, Statement, locals_of
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, spaced, texts
-from cudalab.language.tokens import split
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words
+from cudalab.language.tokens import spaced, split, texts
 
 
 def once(body: Body, part: Part) -> None:
@@ -156,7 +147,7 @@ def outer(body: Body, words: Words) -> None:
 
 def declare(body: Body, local: Local, used: dict[str, set[int]]) -> None:
     """Declare a variable of each thread: in one region, in each region, or as a context array."""
-    words = body.unit.handing_over(by_itself(local))
+    words = body.unit.handing_over(parts.by_itself(local))
     if local.name in body.facts.handed_over:
         names = body.needed(set(texts(local.value)))
         bindings = body.bindings(names, set(), nearby=False)
@@ -197,7 +188,7 @@ def keep_local(body: Body, local: Local) -> None:
         return
     spec = [word for word in local.spec if word.text != "typename" or len(local.spec) > 1]
     if "auto" in texts(spec):
-        kind = type_of_value(body.unit.handing_over(local.initializer))
+        kind = parts.type_of_value(body.unit.handing_over(local.initializer))
     else:
         kind = spaced([*spec, *local.pointer, *_extents(local)])
     if body.unit.given.referring or "decltype" in texts(spec):
@@ -207,7 +198,7 @@ def keep_local(body: Body, local: Local) -> None:
         size = spaced(local.align[2:-1])
         body.writer.add(f"static_assert(sizeof(::cudalab::Kept<{kind}>) % ({size}) == 0);")
     if body.facts.is_nearby(name):
-        body.homes[name].nearby = nearby(name, f"{home}[cudalab_t]")
+        body.homes[name].nearby = parts.nearby(name, f"{home}[cudalab_t]")
     region.add(f"auto& {name} = {home}[cudalab_t];")
     if not value:
         if not TYPES.issuperset(texts(spec)) and not local.pointer:  # a class, as far as is known

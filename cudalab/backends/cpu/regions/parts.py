@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 
 from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
-from cudalab.backends.cpu.regions.words import Words, close, spaced
-from cudalab.language.tokens import Token
+from cudalab.backends.cpu.regions.words import Words, close
+from cudalab.language.tokens import Token, spaced
 
 Piece = Token | str
 _FEW = 4  # lines that are skipped by empty ones

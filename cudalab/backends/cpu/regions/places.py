@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.given import BUILT_IN, Declared, Given
 from cudalab.backends.cpu.regions.syntax import Statement
-from cudalab.backends.cpu.regions.words import Words, texts
+from cudalab.backends.cpu.regions.words import Words
 from cudalab.language.scopes import UNKNOWN, Node, Scope, Type
-from cudalab.language.tokens import Token, split
+from cudalab.language.tokens import Token, split, texts
 from cudalab.language.tree import Reader
 from cudalab.language.types import of_variable, type_of
 

@@ -8,9 +8,9 @@ from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.syntax import Function, Statement, expression
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.words import Words, calls, close, texts
+from cudalab.backends.cpu.regions.words import Words, calls, close
 from cudalab.language.scopes import Node
-from cudalab.language.tokens import Token
+from cudalab.language.tokens import Token, texts
 
 _ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 

@@ -6,18 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 
-from cudalab.backends.cpu.regions.words import (
-    CHANGING,
-    NotCoveredError,
-    Words,
-    close,
-    names_in,
-    spaced,
-    texts,
-)
+from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, close
 from cudalab.language.scopes import BASIC, Name, Node, Scope
 from cudalab.language.specifiers import CLASS_KEYS
-from cudalab.language.tokens import ATTRIBUTES, Token, closing_angle, split
+from cudalab.language.tokens import ATTRIBUTES, Token, closing_angle, names_in, spaced, split, texts
 from cudalab.language.tree import Reader
 
 TYPES = BASIC | {"auto"}

@@ -9,19 +9,13 @@ from collections import Counter
 from collections.abc import Iterator
 from enum import IntEnum
 
+from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.lambdas import has_lambda, is_lambda, taken_apart
 from cudalab.backends.cpu.regions.places import Places
-from cudalab.backends.cpu.regions.syntax import (
-    Function,
-    Local,
-    Statement,
-    locals_of,
-    variables,
-    walk,
-)
+from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES, Unit
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, texts
-from cudalab.language.tokens import closing_angle, split
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
+from cudalab.language.tokens import closing_angle, split, texts
 
 
 class Level(IntEnum):
@@ -70,7 +64,7 @@ class Levels:
         self.unit, self.places = unit, places
         self.statements = statements
         self.results = results
-        self.changed = {change.name for change in places.changes(walk(statements))}
+        self.changed = {change.name for change in places.changes(syntax.walk(statements))}
         self.names: dict[str, Level] = {}
         self.around: dict[str, int] = {}  # how many branches and loops variables are declared in
         self.lambdas: dict[str, tuple[list[str], list[Statement]]] = {}  # called, not handed over
@@ -92,7 +86,7 @@ class Levels:
                 self.names[parameter.name] = Level.THREAD
         for word in function.template:
             self.names[word.text] = Level.BLOCK
-        for statement in walk(statements):
+        for statement in syntax.walk(statements):
             for local in statement.declared:
                 self._declare(local)
             if statement.kind == "simple":
@@ -233,7 +227,7 @@ class Levels:
         words = [word for statement in self.statements for word in statement.words]
         called = Counter(call.word.text for call in calls(words, self.names.keys()))
         named = Counter(word.text for word in words)
-        for local in variables(self.statements):
+        for local in syntax.variables(self.statements):
             value = local.initializer
             if not is_lambda(value) or named[local.name] != called[local.name] + 1:
                 continue
@@ -242,7 +236,7 @@ class Levels:
             except NotCoveredError:
                 continue
             self.lambdas[local.name] = parameters, body
-            for declared in variables(body):
+            for declared in syntax.variables(body):
                 self._declare(declared)
             for parameter in parameters:
                 self.names.setdefault(parameter, Level.BLOCK)
@@ -284,7 +278,7 @@ class Levels:
             return
         shared = any(word.text == "__shared__" for word in words)
         kept = [word for word in words if word.text not in ("__shared__", "constexpr", "static")]
-        for local in locals_of(kept):
+        for local in syntax.locals_of(kept):
             self.names.setdefault(local.name, Level.BLOCK)
             if shared:
                 self.shared.add(local.name)
@@ -339,7 +333,11 @@ class Levels:
 
     def _turns_by_warps(self, loop: Statement) -> bool:
         """Whether a loop is `for (i = lane; i < 64; i += 32)`, with equally many turns per lane."""
-        declared, condition, step = locals_of(loop.first), texts(loop.condition), texts(loop.step)
+        declared, condition, step = (
+            syntax.locals_of(loop.first),
+            texts(loop.condition),
+            texts(loop.step),
+        )
         if len(declared) != 1 or len(condition) != 3 or len(step) != 3:
             return False
         name, first = declared[0].name, texts(declared[0].initializer)
@@ -373,7 +371,7 @@ class Levels:
         A variable has the level of its values, among the threads that reach its declaration.
         """
         self._enter(words, control)
-        declared = locals_of(words)
+        declared = syntax.locals_of(words)
         if any(local.name in self.lambdas for local in declared):
             return
         own = Level.THREAD if has_lambda(words) else Level.BLOCK

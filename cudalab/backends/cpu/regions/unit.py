@@ -5,30 +5,15 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
+from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.places import Effects, Places
-from cudalab.backends.cpu.regions.syntax import (
-    TYPES,
-    Function,
-    Statement,
-    defined,
-    functions,
-    statements,
-    variables,
-)
-from cudalab.backends.cpu.regions.words import (
-    NotCoveredError,
-    Words,
-    calls,
-    close,
-    names_in,
-    only_x,
-    texts,
-)
+from cudalab.backends.cpu.regions.syntax import TYPES, Function, Statement
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import INT, Name, Scope, Type
-from cudalab.language.tokens import Token, closure, split
+from cudalab.language.tokens import Token, closure, names_in, only_x, split, texts
 from cudalab.language.tree import Reader
 
 Normalizing = Callable[["Unit", Function], list[Statement]]
@@ -83,7 +68,7 @@ class Unit:
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
         self.all_functions = [
             each
-            for each in functions(self.root, self.words)
+            for each in syntax.functions(self.root, self.words)
             if not each.specialized or calls(each.body, BUILT_IN)  # others stay as they are
         ]
         self.functions = [each for each in self.all_functions if each.is_device or not is_program]
@@ -272,7 +257,7 @@ class Unit:
             text = self.outside[i].text
             if text == "{":
                 end = close(self.outside, i)
-                found.append((defined(self.outside[start:i]), self.outside[start:end]))
+                found.append((syntax.defined(self.outside[start:i]), self.outside[start:end]))
                 i, start = end, end + 1
             elif text in (";", "}"):
                 start = i + 1
@@ -382,7 +367,7 @@ def _is_cast(words: list[Token], i: int) -> bool:
 def own_names(function: Function) -> set[str]:
     """The parameters and local variables of a function."""
     parameters = {parameter.name for parameter in function.parameters}
-    return parameters | {local.name for local in variables(parsed(function).statements)}
+    return parameters | {local.name for local in syntax.variables(parsed(function).statements)}
 
 
 def _check_words(words: list[Token], *, any_volatile: bool = False) -> None:
@@ -400,5 +385,5 @@ def _check_words(words: list[Token], *, any_volatile: bool = False) -> None:
 def parsed(function: Function) -> Function:
     """The function with the statements of its body."""
     if not function.statements:
-        function.statements = statements(function.body)
+        function.statements = syntax.statements(function.body)
     return function

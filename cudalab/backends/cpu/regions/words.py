@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from cudalab.language.tokens import Token, as_sign, closing, closing_angle, split, tokenize
+from cudalab.language.tokens import Token, as_sign, closing, closing_angle, split, texts, tokenize
 
 _MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"([^"]*)"')
 _ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
@@ -93,19 +92,6 @@ def _sees(name: str, other: str) -> bool:
     return not other or name == other or name.startswith(f"{other}::")
 
 
-def texts(words: Iterable[Token]) -> list[str]:
-    return [word.text for word in words]
-
-
-def names_in(words: Iterable[Token]) -> set[str]:
-    return {word.text for word in words if word.kind == "name"}
-
-
-def spaced(words: Iterable[Token]) -> str:
-    """The words in one line."""
-    return " ".join(word.text for word in words)
-
-
 def of_text(place: Token, *pieces: str | Words) -> Words:
     """Generated words at a place of the user's text, mixed with words of the user."""
     result: Words = []
@@ -134,12 +120,6 @@ def declared_name(declaration: Words) -> str:
     return words[min(ends, default=len(words)) - 1]
 
 
-def only_x(words: Iterable[Token], of: str = "threadIdx") -> bool:
-    """Whether a text asks for threadIdx, or the like, along the first dimension alone."""
-    names = texts(words)
-    return all(names[i + 1 : i + 3] == [".", "x"] for i, name in enumerate(names) if name == of)
-
-
 class Call(NamedTuple):
     """A call in a list of words, by the indices of its name and of its brackets."""
 
@@ -157,12 +137,6 @@ class Call(NamedTuple):
     def arguments(self) -> list[Words]:
         """What the function is given."""
         return split(self.words[self.opening + 1 : self.closing])
-
-
-def called(words: Iterable[Token]) -> Iterator[str]:
-    """The names before brackets: what the words may call, and `if` and the like."""
-    pairs = pairwise(words)
-    return (word.text for word, after in pairs if word.kind == "name" and after.text == "(")
 
 
 def calls(words: Sequence[Token], names: Collection[str]) -> list[Call]:
