@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cudalab.language.scopes import Node
 from cudalab.language.structure import Declared
-from cudalab.language.tokens import Token, Words, closing, closure, set_of, tokenize
+from cudalab.language.tokens import Token, Words, closing, closure, set_of, texts, tokenize
 
 POINTING = set_of("* & const __restrict__ __restrict volatile")
 _BUILT_IN = set_of("threadIdx blockIdx blockDim gridDim")
@@ -101,7 +101,7 @@ class DeviceFunction:
     def __init__(self, words: Words, declared: Declared) -> None:
         self.node, tokens = declared.node, words.tokens
         self.tokens, (self.start, self.end) = tokens, declared.body
-        self.head = {token.text for token in tokens[declared.first : self.start]}
+        self.head = set(texts(tokens[declared.first : self.start]))
         self.name = declared.node.text.rpartition("::")[2]
         self.parameters = [(each.first, each.last) for each in declared.node.parameters]
         self.names = [
@@ -146,7 +146,7 @@ class DeviceFunction:
 
     def text(self, node: Node) -> str:
         """An expression without spaces."""
-        return "".join(token.text for token in self.within(node))
+        return "".join(texts(self.within(node)))
 
     def within(self, node: Node | None) -> Sequence[Token]:
         """The tokens of an expression."""
@@ -264,7 +264,7 @@ class DeviceFunction:
         ]
 
         def points(value: Sequence[Token], shared: set[str]) -> bool:
-            words = {token.text for token in value}
+            words = set(texts(value))
             if any("Shared" in word for word in words):
                 return True
             is_element = value[-1:] and value[-1].text == "]" and value[0].kind == "name"
@@ -279,7 +279,7 @@ class DeviceFunction:
         for call in self.node.of_kind("call"):
             name = call.children[0].text.rpartition("::")[2]
             for k, argument in enumerate(call.children[1:] if name in names else ()):
-                if self.shared & {token.text for token in self.within(argument)}:
+                if not self.shared.isdisjoint(texts(self.within(argument))):
                     yield name, k
 
     def learn(self, position: int) -> bool:
@@ -287,9 +287,8 @@ class DeviceFunction:
         if position >= len(self.parameters):
             return False
         a, b = self.parameters[position]
-        words = {token.text for token in self.tokens[a:b]}
         name = self.names[position]
-        if not words & {"*", "&", "["} or name in self.shared:
+        if name in self.shared or {"*", "&", "["}.isdisjoint(texts(self.tokens[a:b])):
             return False
         self.shared.add(name)
         return True

@@ -6,15 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from cudalab.language.scopes import Name, Node, Scope
-from cudalab.language.tokens import (
-    ALTERNATIVES,
-    KEYWORDS,
-    Edit,
-    Token,
-    Words,
-    closing_angle,
-    tokenize,
-)
+from cudalab.language.tokens import KEYWORDS, Edit, Token, Words, closing_angle, names_in, tokenize
 from cudalab.language.tree import Reader
 
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<params>\([^)]*\))?")
@@ -39,7 +31,7 @@ class Macro:
     @property
     def words(self) -> set[str]:
         """The names in the body."""
-        return {token.text for token in self.tokens if token.kind == "name"}
+        return names_in(self.tokens)
 
 
 def macros(directives: Iterable[Token]) -> list[Macro]:
@@ -73,7 +65,7 @@ def read_body(macro: Macro, scope: Scope) -> tuple[Words, Node]:
     types = {
         token.text
         for token, after in pairwise(tokens)
-        if after.kind == "name" and after.text not in KEYWORDS | ALTERNATIVES.keys()
+        if after.kind == "name" and after.text not in KEYWORDS
     }
     templates = set(_called_templates(tokens))
     for name in macro.parameters:  # what stands before a name is a type

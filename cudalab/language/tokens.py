@@ -180,6 +180,15 @@ def only_x(words: Iterable[Token], of: str = "threadIdx") -> bool:
     return all(names[i + 1 : i + 3] == [".", "x"] for i, name in enumerate(names) if name == of)
 
 
+def has_lambda(words: Sequence[Token]) -> bool:
+    """Whether the words contain a lambda."""
+    return any(
+        word.text == "["
+        and (i == 0 or (words[i - 1].kind == "sign" and words[i - 1].text not in (")", "]")))
+        for i, word in enumerate(words)
+    )
+
+
 class Lines:
     """The line numbers of positions in a text."""
 
@@ -237,7 +246,7 @@ KEYWORDS = set_of(
     "delete sizeof alignof operator using typedef namespace template class struct union enum "
     "public private protected asm __asm__ __asm static_cast reinterpret_cast const_cast "
     "dynamic_cast this co_await co_return co_yield static_assert concept requires"
-)
+) | frozenset(ALTERNATIVES)
 BEHIND_PARAMETERS = frozenset({"const", "volatile", "override", "final", "mutable", "&", "try"})
 POINTERS = set_of("* & const volatile __restrict__ __restrict restrict")
 ASSEMBLY = frozenset({"asm", "__asm__", "__asm"})

@@ -5,14 +5,13 @@ from itertools import pairwise
 from math import prod
 
 from cudalab.backends.cpu.regions import lambdas, syntax
-from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import OUTER
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close
-from cudalab.language.tokens import closure, names_in, spaced, split, texts
+from cudalab.language.tokens import closure, has_lambda, names_in, spaced, split, texts
 
 # Words that need the position of the running thread where the runtime looks for it.
 _CURRENT = frozenset(

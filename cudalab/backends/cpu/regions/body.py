@@ -5,18 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from cudalab.backends.cpu.regions import in_step, lambdas
+from cudalab.backends.cpu.regions import in_step, lambdas, parts
 from cudalab.backends.cpu.regions.analysis import Analysis
-from cudalab.backends.cpu.regions.parts import (
-    Home,
-    Loop,
-    Part,
-    Piece,
-    Region,
-    Writer,
-    nearby,
-    type_of,
-)
+from cudalab.backends.cpu.regions.parts import Home, Loop, Part, Piece, Region, Writer
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import Unit
@@ -261,7 +252,7 @@ def _begin_parameter(body: Body, parameter: Parameter) -> None:
         binding: list[Piece] = [f"auto& {name} = {pointed}{name}_cudalab_p[cudalab_t];"]
         body.homes[name] = Home(binding, is_array=not pointed)
         if facts.is_nearby(name):
-            body.homes[name].nearby = nearby(name, f"*{name}_cudalab_p[cudalab_t]")
+            body.homes[name].nearby = parts.nearby(name, f"*{name}_cudalab_p[cudalab_t]")
         body.writer.add(f"auto& {name} = {pointed}{name}_cudalab_p[0]; (void){name};")
 
 
@@ -281,7 +272,7 @@ def handed_over(parameter: Parameter) -> str:
     to_array = f"( & {parameter.name} )"
     if to_array in spaced(parameter.words):
         return spaced(parameter.words).replace(to_array, f"(**{name})")
-    return f"{type_of(parameter)}* {name}"
+    return f"{parts.type_of(parameter)}* {name}"
 
 
 def without_defaults(template: Words) -> Words:

@@ -16,8 +16,7 @@ becomes
     } while (gathers);
 """
 
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterator
 
 from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.syntax import Function, Statement
@@ -56,7 +55,7 @@ def gathered(unit: Unit, function: Function) -> list[Statement]:
 
 
 class _Gathered:
-    def __init__(self, gathering: AbstractSet[str]) -> None:
+    def __init__(self, gathering: set[str]) -> None:
         self.names = gathering | {PLACE}
 
     def of(self, statement: Statement) -> Statement:
@@ -160,12 +159,12 @@ def _before(statements: list[Statement], branch: Statement) -> list[Statement]:
 def is_among_own(
     words: Words,
     unit: Unit,
-    known: AbstractSet[str] = frozenset(),
+    known: Collection[str] = (),
     seen: frozenset[str] = frozenset(),
 ) -> bool:
     """Whether only groups that are `known`, or made in the statements, meet in them."""
     found = calls(words, unit.meeting)
-    made = known | {
+    made = {*known} | {
         local.name for local in syntax.variables(syntax.statements(words) if found else ())
     }
     for call in found:

@@ -5,7 +5,6 @@ region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 """
 
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from cudalab.backends.cpu.regions.parts import Piece
@@ -25,9 +24,7 @@ def named(unit: Unit, function: Function) -> list[Statement]:
     ]
 
 
-def _named(
-    statement: Statement, meeting: AbstractSet[str], names: Iterator[str]
-) -> list[Statement]:
+def _named(statement: Statement, meeting: set[str], names: Iterator[str]) -> list[Statement]:
     if statement.kind == "block":
         inside = [each for part in statement.parts for each in _named(part, meeting, names)]
         return [Statement("block", statement.own, parts=inside)]
@@ -52,7 +49,7 @@ def _named(
     return [*before, Statement("simple", words)] if before else [statement]
 
 
-def _argument(words: Words, meeting: AbstractSet[str]) -> tuple[int, int] | None:
+def _argument(words: Words, meeting: set[str]) -> tuple[int, int] | None:
     """Where a lambda that is passed to a function of `meeting` begins and ends."""
     for call in calls(words, meeting):
         start = call.opening + 1
@@ -62,15 +59,6 @@ def _argument(words: Words, meeting: AbstractSet[str]) -> tuple[int, int] | None
                 return start, end
             start = end + 1
     return None
-
-
-def has_lambda(words: Words) -> bool:
-    """Whether the words contain a lambda."""
-    return any(
-        word.text == "["
-        and (i == 0 or (words[i - 1].kind == "sign" and words[i - 1].text not in (")", "]")))
-        for i, word in enumerate(words)
-    )
 
 
 def is_lambda(words: Words) -> bool:
@@ -108,7 +96,7 @@ def taken_apart(words: Words) -> tuple[list[str], list[Statement]]:
     return names, body
 
 
-def handed_over(words: Words, meeting: AbstractSet[str]) -> Iterator[str]:
+def handed_over(words: Words, meeting: set[str]) -> Iterator[str]:
     """The names that are whole arguments of calls of functions in `meeting`."""
     for call in calls(words, meeting):
         for argument in call.arguments:

@@ -1,16 +1,14 @@
 """The normal forms of functions: passes that leave fewer cases to those that follow."""
 
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from cudalab.backends.cpu.regions import syntax
-from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text
 from cudalab.language.scopes import BASIC, Node
-from cudalab.language.tokens import Token, closing_angle, closure, split, texts
+from cudalab.language.tokens import Token, closing_angle, closure, has_lambda, split, texts
 
 
 def own_counters(unit: Unit, function: Function) -> list[Statement]:
@@ -135,7 +133,7 @@ def branched(unit: Unit, function: Function) -> list[Statement]:
 
 
 class _Branches:
-    def __init__(self, meeting: AbstractSet[str]) -> None:
+    def __init__(self, meeting: set[str]) -> None:
         self.meeting = meeting
         self.count = 0
 

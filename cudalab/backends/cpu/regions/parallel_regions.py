@@ -5,11 +5,10 @@ Their variables live in the block, or in context arrays with one for each thread
 
 from cudalab.backends.cpu.regions import lambdas, parts
 from cudalab.backends.cpu.regions.body import Body
-from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import OUTER, Home, Loop, Part, Piece
 from cudalab.backends.cpu.regions.syntax import TYPES, Local, Statement, locals_of
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words
-from cudalab.language.tokens import spaced, split, texts
+from cudalab.language.tokens import has_lambda, spaced, split, texts
 
 
 def once(body: Body, part: Part) -> None:

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Facts
-from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.syntax import Function, Statement, expression
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import Words, calls, close
 from cudalab.language.scopes import Node
-from cudalab.language.tokens import Token, texts
+from cudalab.language.tokens import Token, has_lambda, texts
 
 _ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 

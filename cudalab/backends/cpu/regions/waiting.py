@@ -5,12 +5,11 @@ thread or one warp may wait if the rest of its block is at a barrier behind the 
 another block can end it.
 """
 
-from cudalab.backends.cpu.regions.lambdas import has_lambda
 from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of, variables, walk
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name
-from cudalab.language.tokens import closure, split, texts
+from cudalab.language.tokens import closure, has_lambda, split, texts
 
 # In the names of what reads memory that other threads may change, besides atomic functions.
 _POLLING = frozenset(
