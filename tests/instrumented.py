@@ -10,7 +10,7 @@ import pytest
 from lab_inputs import drawn
 
 from cudalab import labs, runner
-from cudalab.backends.cpu import compiler, toolchain
+from cudalab.backends.cpu import flags, toolchain
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.labs import registry
 from cudalab.language import source
@@ -41,7 +41,7 @@ def use(name, monkeypatch):
 
 def forget_compiler():
     toolchain.find_compiler.cache_clear()
-    compiler._hooks.cache_clear()
+    flags._hooks.cache_clear()
 
 
 def launch(device, file, kernel, grid, block, *args, shared_bytes=0):

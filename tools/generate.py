@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cudalab import labs
-from cudalab.backends.choice import host_features
+from cudalab.backends import host_features
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from cudalab.labs.base import Lab

@@ -20,7 +20,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from cudalab import labs
-from cudalab.backends.choice import host_features
+from cudalab.backends import host_features
 from cudalab.backends.cpu.compiler import check_runtime_library, runtime_library
 from cudalab.errors import CudalabError
 from cudalab.labs import registry

@@ -5,15 +5,48 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cudalab.backends.facts import GPU, HOST, Facts
-
 if TYPE_CHECKING:
     from cudalab.backends.base import Device
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What commands and launch plans ask of a kind of device, in the place of its name."""
+
+    on_host: bool  # this process runs the kernels: their code must be examined and confined
+    driver: bool  # a GPU's driver is behind it: processes take turns, features differ by machine
+    nvcc: bool  # nvcc compiles for it, and NVIDIA's tools and libraries work on its memory
+    instrumented: bool  # it counts accesses and finds mistakes
+    gpu_times: bool  # its times are a GPU's; others are labelled
+    clock: str  # whose clock times its launches: "device" or "host"
+    many_threads: bool  # thousands run at once, and hide how long memory takes to answer
+
+
+GPU = Facts(
+    on_host=False,
+    driver=True,
+    nvcc=True,
+    instrumented=False,
+    gpu_times=True,
+    clock="device",
+    many_threads=True,
+)
+HOST = Facts(
+    on_host=True,
+    driver=False,
+    nvcc=False,
+    instrumented=True,
+    gpu_times=False,
+    clock="host",
+    many_threads=False,
+)
 
 
 class DeviceClass(Protocol):
@@ -90,3 +123,31 @@ def defaults_of(name: str) -> str:
     """The device whose default variants and sizes the device `name` has."""
     kind = DEVICES.get(name)
     return (kind and kind.defaults_of) or name
+
+
+# For whole programs, which need no PyCUDA on a GPU -----------------------------------------------
+
+
+def device_for(name: str) -> str:
+    """The device called `name`; of "auto" a GPU where there is one, for nvcc needs no PyCUDA."""
+    able = (each for each, kind in DEVICES.items() if not kind.facts.driver or has_gpu())
+    return next(able) if name == "auto" else name
+
+
+def host_device() -> str:
+    """The device that compiles programs for the host."""
+    return next(name for name, kind in DEVICES.items() if kind.facts.on_host)
+
+
+def host_features() -> frozenset[str]:
+    """The features of that device, which it has on every machine."""
+    return DEVICES[host_device()].load().possible_features
+
+
+def has_gpu() -> bool:
+    """Whether the system has an NVIDIA GPU that this process may use."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
+        return False
+    if any(name[6:].isdigit() for name in os.listdir("/dev") if name.startswith("nvidia")):  # noqa: PTH208 - quick
+        return True
+    return os.path.exists("/dev/dxg") and os.path.exists("/usr/lib/wsl/lib/libcuda.so")  # noqa: PTH110 - quick

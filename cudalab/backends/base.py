@@ -6,7 +6,7 @@ does with a device goes through the few methods of `Device`; a lab never knows w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from cudalab.backends.facts import Facts
+from cudalab.backends import Facts
 from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
@@ -395,30 +395,6 @@ def graph(device: Device, launches: Callable[[], None]) -> Callable[[], None]:
 def overwrite(device: Device, buffer: Buffer, value: int) -> None:
     """Set every byte of `buffer` to `value`, on any device."""
     device.copy(np.broadcast_to(np.uint8(value), buffer.nbytes), buffer)
-
-
-def dim3(dim: Dim) -> tuple[int, int, int]:
-    """Fill a grid or block up to three dimensions: 256 -> (256, 1, 1)."""
-    sizes = (dim,) if isinstance(dim, int) else tuple(int(d) for d in dim)
-    if not 1 <= len(sizes) <= 3:
-        raise ValueError(f"a grid or block has 1 to 3 dimensions, got {sizes}")
-    x, y, z = (*sizes, 1, 1)[:3]
-    return x, y, z
-
-
-def check_arguments(kernel: Kernel, args: Sequence[object]) -> None:
-    """Reject invalid arguments of a launch before the device gets them."""
-    if len(args) != kernel.num_params:
-        raise CudalabError(
-            f"kernel {kernel.name} takes {kernel.num_params} parameters, launched with {len(args)}",
-            hint="the lab's dispatch defines the kernel's parameters: see `cudalab show`",
-        )
-    for position, arg in enumerate(args):
-        if not isinstance(arg, np.generic) and not hasattr(arg, "nbytes"):
-            raise TypeError(
-                f"argument {position} of kernel {kernel.name} is a {type(arg).__name__}: "
-                "pass a buffer or a NumPy scalar such as np.int32(n)"
-            )
 
 
 class CompiledModule:

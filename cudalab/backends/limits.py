@@ -1,9 +1,12 @@
-"""CUDA's limits of grids, blocks and shared memory, and the errors beyond them."""
+"""CUDA's limits of grids, blocks and shared memory, and the errors of launches beyond them."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
-from cudalab.backends.base import Dim, dim3
-from cudalab.errors import KernelError
+import numpy as np
+
+from cudalab.backends.base import Dim, Kernel
+from cudalab.errors import CudalabError, KernelError
 
 MAX_THREADS = 1024  # in a block
 MAX_BLOCK = (1024, 1024, 64)
@@ -48,3 +51,27 @@ def check_shared(kernel: str, device: str, limit: int, *, static: int, dynamic: 
 
 def _shown(dims: Dim3) -> str:
     return " x ".join(map(str, dims))
+
+
+def dim3(dim: Dim) -> tuple[int, int, int]:
+    """Fill a grid or block up to three dimensions: 256 -> (256, 1, 1)."""
+    sizes = (dim,) if isinstance(dim, int) else tuple(int(d) for d in dim)
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"a grid or block has 1 to 3 dimensions, got {sizes}")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def check_arguments(kernel: Kernel, args: Sequence[object]) -> None:
+    """Reject invalid arguments of a launch before the device gets them."""
+    if len(args) != kernel.num_params:
+        raise CudalabError(
+            f"kernel {kernel.name} takes {kernel.num_params} parameters, launched with {len(args)}",
+            hint="the lab's dispatch defines the kernel's parameters: see `cudalab show`",
+        )
+    for position, arg in enumerate(args):
+        if not isinstance(arg, np.generic) and not hasattr(arg, "nbytes"):
+            raise TypeError(
+                f"argument {position} of kernel {kernel.name} is a {type(arg).__name__}: "
+                "pass a buffer or a NumPy scalar such as np.int32(n)"
+            )

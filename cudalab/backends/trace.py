@@ -2,16 +2,39 @@
 
 The CPU device's check mode (backends/cpu/check.py) and Nsight Compute (backends/ncu.py) both end
 in these classes; `profile.py` and `sanitize.py` turn them into reports.
+
+The values of Finding.kind, and the meaning of its fields besides place and thread:
+
+race                two threads, nothing orders them, at least one writes. other_place, other_thread
+                    and other_access are those of the access that came first in this run; buffer,
+                    index and space say where; missing is "__syncthreads" or "__syncwarp", or None
+                    between blocks, which nothing orders in one launch. detail is "volatile" where
+                    both accesses are: the warp-synchronous code of older GPUs
+lost_update         a race between loads and stores of the same line: x = x + 1 without an atomic
+same_word           (a note) lanes of a warp store to one word in one instruction: one of them wins
+same_value          (a note) threads store a value that the word has from another one already
+out_of_bounds       buffer, index, beyond, bytes, access, space; buffer is None near no buffer
+misaligned          the address is no multiple of `bytes`: buffer, index, access, space
+uninitialised       buffer, index, space: nobody has written there
+not_arrived         the same, where an asynchronous copy was started and nobody has waited for it
+barrier_divergence  thread waits at the __syncthreads at `place`, while other_thread waits at
+                    another one (other_place), or has gone past it and left the kernel: detail is
+                    "left" and other_place the last line it was seen at. A note if it returned early
+                    instead, which is allowed since compute capability 7.0
+deadlock            place/thread and other_place/other_thread wait for each other; the launch ends
+wrong_mask          a *_sync call and its mask: detail says what is wrong, in words
+infinite_loop       the launch did not end within `kill_after`: place is a line of the loop
+crash               detail: "stack overflow", "division by zero", …; the launch ends
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
 Space = Literal["global", "shared", "constant", "local"]
 Kind = Literal["load", "store", "atomic"]
-Tally = dict[str, int]  # launches, and what their threads did in all: backends/cpu/tally.py
+Tally = dict[str, int]  # launches, and what their threads did in all: backends/cpu/layout.py
 Tallies = dict[str, Tally]  # by kernel
 
 
@@ -174,3 +197,48 @@ def needs_more(missing: str | None, known: str | None) -> bool:
     Within a warp either barrier cures it, between warps only the block's.
     """
     return (known, missing) == ("__syncwarp", "__syncthreads")
+
+
+def merge_findings(known: list[Finding], new: list[Finding]) -> None:
+    """Add findings; those that differ only in thread or time increase a finding's count."""
+    index = {_identity(finding): i for i, finding in enumerate(known)}
+    for finding in new:
+        at = index.setdefault(_identity(finding), len(known))
+        if at == len(known):
+            known.append(finding)
+        else:
+            count = known[at].count + finding.count
+            shown = finding if needs_more(finding.missing, known[at].missing) else known[at]
+            known[at] = replace(shown, count=count)
+    for finding in list(known):  # one after another: of two that follow from each other one stays
+        if _follows(finding, known):
+            known.remove(finding)
+
+
+def _identity(finding: Finding) -> tuple[object, ...]:
+    f = finding
+    return f.kind, f.kernel, f.place, f.other_place, f.buffer, f.access, f.other_access, f.note
+
+
+def is_of_type(finding: Finding) -> bool:
+    """Whether an index is beyond what the type of its array says."""
+    return finding.kind == "out_of_bounds" and finding.detail.startswith("index")
+
+
+def _follows(finding: Finding, known: list[Finding]) -> bool:
+    """Whether another finding is the cause of this one."""
+    f = finding
+    same = [k for k in known if k.kernel == f.kernel and k.buffer == f.buffer and not k.note]
+    if f.kind in ("race", "same_word") and f.other_place in (None, f.place):
+        causes = ("lost_update", f.kind) if f.note else ("lost_update",)
+        return any(k.kind in causes and k.place == f.place for k in same)
+    if f.kind in ("same_value", "uninitialised"):  # the values differ elsewhere; a writer is late
+        races = ("race", "lost_update") if f.kind == "same_value" else ("race",)
+        return any(k.kind in races and f.place in (k.place, k.other_place) for k in same)
+    if f.kind == "out_of_bounds" and f.note:  # past the end of the object, too
+        return any(k.kind == f.kind and not k.note and k.place == f.place for k in known)
+    if f.kind == "barrier_divergence" and f.note:
+        return any(k.kind == f.kind and k.place == f.place for k in same)
+    if f.kind == "out_of_bounds" and f.buffer is None and not is_of_type(f):
+        return any(k.place == f.place and is_of_type(k) and not k.note for k in known)
+    return False

@@ -15,8 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cudalab import __version__
-from cudalab.backends import open_device
-from cudalab.backends.choice import host_device
+from cudalab.backends import host_device, open_device
 from cudalab.backends.cuda import why
 from cudalab.checker.sandbox import sandbox
 from cudalab.errors import CudalabError

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from cudalab import __version__
-from cudalab.backends import facts
-from cudalab.backends.choice import has_gpu
+from cudalab.backends import facts, has_gpu
 from cudalab.checker import cases, draw
 from cudalab.checker.cases import Plan
 from cudalab.checker.correct import Tests, digest, skipped

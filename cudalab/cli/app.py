@@ -30,13 +30,13 @@ def prepare_run(arguments: Sequence[str]) -> None:
     Start opening the GPU, unless the CPU device, a child process or nobody will use it. NumPy gets
     one thread for linear algebra: a run has little of it, and threads spin while they wait.
     """
-    from cudalab.backends.cuda import early
+    from cudalab.backends.cuda import driver
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if {"cpu", "--device=cpu", "-h", "--help"}.isdisjoint(arguments) and not any(
         word.startswith(("--kernel", "--kill-after")) for word in arguments
     ):
-        early.begin_to_open_gpu()
+        driver.begin_to_open_gpu()
 
 
 # The program -----------------------------------------------------------------------------------

@@ -312,7 +312,7 @@ def make_submission(
     lab: Lab, source: SubmissionOptions, judging: JudgingOptions, box: Sandbox | None
 ) -> Kernel | Program | Command:
     """Make the submission; `box` is the sandbox, which only our own variants do without."""
-    from cudalab.backends.choice import device_for
+    from cudalab.backends import device_for
     from cudalab.checker.submit.kernel import Kernel, own_kernel
     from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.submission import Command

@@ -240,7 +240,7 @@ def fastest(lab: Lab, case: Case, gpu: Gpu, timed: Callable[[Variant], Rung]) ->
 
     The default comes first, then the others from the end of its ladder, as long as time is left.
     """
-    from cudalab.backends.choice import host_features
+    from cudalab.backends import host_features
     from cudalab.labs import registry
 
     default = registry.default(lab, case, "cuda", gpu.features & host_features())

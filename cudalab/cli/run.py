@@ -161,7 +161,7 @@ def run(
     nvcc's options, such as -lcublas, -arch=sm_75 or -Xcompiler -fopenmp, may stay where they are:
     what means nothing on the CPU device is ignored there.
     """
-    from cudalab.backends.choice import has_gpu
+    from cudalab.backends import has_gpu
     from cudalab.program.build import executable
     from cudalab.program.files import is_binary
 
@@ -245,7 +245,7 @@ def with_toolkit(
 
 def show_tiers(files: tuple[str, ...], options: list[str]) -> None:
     """Print how the CPU device runs each kernel of a program."""
-    from cudalab.backends.choice import host_device
+    from cudalab.backends import host_device
     from cudalab.program import loops
     from cudalab.program.build import executable
 
@@ -314,12 +314,12 @@ def observed(
     """
     from cudalab.microscope import document
     from cudalab.microscope.remarks import of_profile
-    from cudalab.program import instrumented, observe, reports
+    from cudalab.program import modes, observe, reports
     from cudalab.program.toolkit.rebuild import parts_of
     from cudalab.system.supervise import prints_to_stderr
 
     program = parts_of(files, options)
-    library = instrumented.build(program)
+    library = modes.library(program)
     sources = [file for part in program for file in part.files]
     local = None if sanitize else in_local_memory(program)
     name, label = Path(files[0]).stem, sources[0].label

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cudalab import runner
-from cudalab.backends import open_device
+from cudalab.backends import host_device, open_device
 from cudalab.backends.base import Device, overwrite
-from cudalab.backends.choice import host_device
 from cudalab.backends.trace import Finding, Looks, Place, Tallies, Thread, needs_more
 from cudalab.errors import CudalabError, NotBuiltError
 from cudalab.formats import as_bytes

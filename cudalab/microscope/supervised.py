@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from cudalab.backends import open_device
-from cudalab.backends.choice import host_device
+from cudalab.backends import host_device, open_device
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError
 from cudalab.labs.inputs import Size

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cudalab import runner
+from cudalab.backends import host_device, host_features
 from cudalab.backends.base import Device, WrappedDevice
-from cudalab.backends.choice import host_device, host_features
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError

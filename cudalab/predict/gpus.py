@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from cudalab.backends.cuda.features import features_of
+from cudalab.backends.cuda.driver import features_of
 from cudalab.errors import UsageError, nearest
 
 FOLDER = Path(__file__).parents[1] / "gpus"

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cudalab.backends.choice import host_device, host_features
+from cudalab.backends import host_device, host_features
 from cudalab.backends.trace import LaunchTrace
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs, Size

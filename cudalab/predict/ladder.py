@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cudalab.backends.choice import host_device, host_features
+from cudalab.backends import host_device, host_features
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.labs import registry
 from cudalab.labs.base import Lab

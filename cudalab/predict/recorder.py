@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cudalab.backends import base
-from cudalab.backends.facts import HOST
+from cudalab.backends import HOST, base, limits
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError
 from cudalab.formats import Payload
@@ -101,19 +100,19 @@ class Recorder:
         shared_bytes: int = 0,
     ) -> None:
         """Record a launch."""
-        base.check_arguments(kernel, args)
+        limits.check_arguments(kernel, args)
         names = kernel.parameters if isinstance(kernel, RecordedKernel) else []
         first: dict[int, tuple[str, int]] = {}  # a buffer has the name of its first parameter
         for name, arg in zip(names, args, strict=True):
             if isinstance(arg, RecordedBuffer):
                 first.setdefault(id(arg), (name, arg.nbytes))
-        x, y, z = base.dim3(grid)
+        x, y, z = limits.dim3(grid)
         if x * y * z:
             self.launches.append(
                 LaunchTrace(
                     kernel=kernel.name,
                     grid=(x, y, z),
-                    block=base.dim3(block),
+                    block=limits.dim3(block),
                     blocks=x * y * z,
                     blocks_traced=0,
                     warps_traced=0,

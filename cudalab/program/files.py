@@ -1,7 +1,7 @@
 """The files of a program: those named on the command line and the headers they include.
 
-A `Part` knows what its texts and options require of the host's compiler. Both ways to build a
-program begin with it: build.py makes one that runs, instrumented.py one that is observed.
+A `Part` knows what its texts and options require of the host's compiler. A program in either mode
+begins with it.
 """
 
 import os
@@ -26,6 +26,8 @@ _FOR_HOST = (".c", ".cpp", ".cc", ".cxx", ".C")  # nvcc hands these to the host'
 # kernel, which nvcc would refuse, is taken for one of CUDA.
 IN_C = re.compile(r"(cuda_runtime(_api)?|cuda_profiler_api|(driver|vector|builtin)_types)\.h")
 _KERNEL = re.compile(r"\b__global__\b|<<<")
+_OPENMP = "-Xcompiler=-fopenmp"
+_USES_OPENMP = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b|\bomp_[a-z]\w*[ \t]*\(", re.MULTILINE)
 
 
 @dataclass
@@ -68,7 +70,8 @@ def gather(
         beside = os.path.dirname(file.path)  # noqa: PTH120 - pathlib is slow to start with
         for match in _INCLUDE.finditer(file.text):
             folders = [beside, *include_dirs] if match[1] == '"' else include_dirs
-            path = _find(match[2], folders)
+            likely = (os.path.join(folder, match[2]) for folder in folders)  # noqa: PTH118 - as above
+            path = next(filter(os.path.isfile, likely), None)
             if path is None:
                 continue
             real = os.path.realpath(path)
@@ -154,7 +157,7 @@ class Part:
             *(f"-D__CUDACC_VER_{each}__={n}" for each, n in numbers.items()),
         ]
 
-    def host_command(self, index: int, compiled: str, rewritten: str = "") -> list[str]:
+    def host_command(self, index: int, rewritten: str = "") -> list[str]:
         """The command that compiles a source in plain C or C++, as nvcc would pass it on.
 
         If its text is `rewritten` in another folder, that file finds the headers beside the source.
@@ -171,7 +174,30 @@ class Part:
         if rewritten:
             flags += ["-iquote", path.rpartition("/")[0] or "."]
             flags.append(f"-ffile-prefix-map={rewritten}={path}")
-        return [*find_compiler().compile, *flags, "-c", rewritten or path, "-o", compiled]
+        return [*find_compiler().compile, *flags]
+
+
+def program_of(files: Sequence[File], sources: int, options: Sequence[str]) -> Part:
+    """The only part of a program, with the option for OpenMP that it may need and that is missing.
+
+    Clang gets none: it may be installed without the library.
+    """
+    from cudalab.backends.cpu.toolchain import find_compiler  # noqa: PLC0415 - as said above
+    from cudalab.language.source import blank_comments  # noqa: PLC0415
+    from cudalab.output.notes import note  # noqa: PLC0415
+
+    part = Part(files=files, sources=sources, options=options)
+    if any(option.startswith("-fopenmp") for option in part.host.compile):
+        return part
+    for file in files:
+        # the text itself is searched first: most programs use no OpenMP
+        if "omp" in file.text and (match := _USES_OPENMP.search(blank_comments(file.text))):
+            if find_compiler().is_clang:
+                return part
+            line, option = file.text.count("\n", 0, match.end()) + 1, _OPENMP.replace("=", " ")
+            note(f"{file.label}:{line}: OpenMP: compiled with {option}, as nvcc needs it")
+            return Part(files=files, sources=sources, options=[*options, _OPENMP])
+    return part
 
 
 def is_binary(path: str) -> bool:
@@ -191,14 +217,6 @@ def is_kernel_file(text: str) -> bool:
 def is_program(text: str) -> bool:
     """Whether the text is a program: it has a main function and no lab's header."""
     return bool(_MAIN.search(text)) and not _HEADER.search(text)
-
-
-def _find(name: str, folders: Sequence[str]) -> str | None:
-    for folder in folders:
-        path = os.path.join(folder, name)  # noqa: PTH118 - as above
-        if os.path.isfile(path):  # noqa: PTH113 - as above
-            return path
-    return None
 
 
 def _read(path: str) -> str:

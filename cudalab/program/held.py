@@ -8,24 +8,23 @@ first error ends it, for what a program does about errors is not looked at.
 
 from collections.abc import Sequence
 
-from cudalab.language.macros import Macro, read_body
+from cudalab.language import macros, tokens
 from cudalab.language.scopes import Node, Scope
-from cudalab.language.tokens import set_of
 from cudalab.language.types import NUMBERS, type_of
 from cudalab.program.parsed import Parsed
 
 _LOOPS = ("for", "while", "do")
-_PLAIN = set_of(  # nodes that do no more than their parts
+_PLAIN = tokens.set_of(  # nodes that do no more than their parts
     "block for while do expression declaration initializer list assign binary conditional comma "
     "group cast construct named_cast empty literal sizeof jump return if macro"
 )
-_CALLS = set_of(
+_CALLS = tokens.set_of(
     "cudaDeviceSynchronize cudaThreadSynchronize cudaStreamSynchronize cudaGetLastError "
     "cudaPeekAtLastError cudaEventRecord cudaEventSynchronize cudaMemcpy cudaMemcpyAsync "
     "cudaMemset cudaMemsetAsync swap std::swap min max std::min std::max"
 )
-_PRINT = set_of("printf fprintf")
-_CONSTANTS = set_of("NULL nullptr true false stdout stderr __FILE__ __LINE__ __func__")
+_PRINT = tokens.set_of("printf fprintf")
+_CONSTANTS = tokens.set_of("NULL nullptr true false stdout stderr __FILE__ __LINE__ __func__")
 _DEPTH = 8  # of macros and functions in each other
 
 
@@ -49,7 +48,7 @@ class _Reader:
         self.scope = scope
         self.launches = False
         self.users: list[Node] = []  # of the macros that are being read
-        self.macros: dict[str, list[Macro]] = {}
+        self.macros: dict[str, list[macros.Macro]] = {}
         self.functions: dict[str, list[Node]] = {}
         self.on_device: set[str] = set()
         for each in files:
@@ -119,7 +118,7 @@ class _Reader:
             bodies = [x for x in self.functions.get(user.text, ()) if x.children]
             return len(bodies) == 1 and all(self._is_quiet(x, depth) for x in bodies[0].children)
         self.users.append(user)
-        bodies = [read_body(each, self.scope)[1] for each in self.macros[user.text]]
+        bodies = [macros.read_body(each, self.scope)[1] for each in self.macros[user.text]]
         quiet = all(self._is_quiet(each, depth) for each in bodies)
         self.users.pop()
         return quiet

@@ -4,10 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cudalab.language.macros import Macro
-from cudalab.language.scopes import Node
-from cudalab.language.source import quoted
-from cudalab.language.structure import Kernel
+from cudalab.language import macros, scopes, source, structure
 from cudalab.language.tokens import Words, split
 from cudalab.language.types import is_local
 from cudalab.program.parsed import Launch, Parsed
@@ -27,7 +24,7 @@ class Known:
 
 def known(files: Sequence[Parsed]) -> Known:
     """Collect what the files declare about their kernels."""
-    kernels: dict[str, list[Kernel]] = {}
+    kernels: dict[str, list[structure.Kernel]] = {}
     for each in files:
         for kernel in each.structure.kernels:
             kernels.setdefault(kernel.name, []).append(kernel)
@@ -96,7 +93,7 @@ def qualified(files: Sequence[Parsed], single: set[str], templates: set[str]) ->
 
 
 def rewrite(
-    parsed: Parsed, root: Node, words: Words, of: Known, macro: Macro | None = None
+    parsed: Parsed, root: scopes.Node, words: Words, of: Known, macro: macros.Macro | None = None
 ) -> None:
     """Turn `k<<<config>>>(args)` into cudalab_typed_call(k, call of k, "k", config)(args).
 
@@ -108,7 +105,7 @@ def rewrite(
         kernel, text = node.children[0], parsed.file.text
         begin, end = tokens[kernel.first].start, tokens[kernel.last - 1].end
         written = " ".join(text[begin:end].split()).replace(" \\ ", " ")
-        name = f"#{written}" if macro and written in macro.parameters else quoted(written)
+        name = f"#{written}" if macro and written in macro.parameters else source.quoted(written)
         first = words.texts[kernel.first]
         if of.qualified.get(first) == f"::{first}" and not is_local(kernel):
             written = f"::{written}"
@@ -128,7 +125,7 @@ def rewrite(
         parsed.replace(tokens[node.last - 3].start, tokens[node.last - 1].end, "))")
 
 
-def _launch(parsed: Parsed, node: Node, written: str, of: Known) -> str:
+def _launch(parsed: Parsed, node: scopes.Node, written: str, of: Known) -> str:
     """The beginning of a launch, which depends on what is known about the kernel."""
     kernel, name = node.children[0], short_name(node.children[0])
     if kernel.kind != "name":  # a pointer, evaluated at the launch
@@ -151,7 +148,7 @@ def _launch(parsed: Parsed, node: Node, written: str, of: Known) -> str:
     return f"::cudalab::cudalab_any_call{f'<{references}>' if references else ''}({call}"
 
 
-def _is_complete(words: Words, kernel: Node, of: Known) -> bool:
+def _is_complete(words: Words, kernel: scopes.Node, of: Known) -> bool:
     """Whether a launch names all arguments of a template that has no overloads."""
     texts = words.texts[kernel.first : kernel.last]
     if "<" not in texts or texts.count("<") > 1:
@@ -160,6 +157,6 @@ def _is_complete(words: Words, kernel: Node, of: Known) -> bool:
     return len(split(inside)) == of.arguments.get(short_name(kernel), 0)
 
 
-def short_name(kernel: Node) -> str:
+def short_name(kernel: scopes.Node) -> str:
     """The name of a kernel without its namespace."""
     return kernel.text.rpartition("::")[2]

@@ -13,14 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from cudalab.backends.cpu.flags import CUDA_RUNTIME
-from cudalab.backends.cpu.regions import Loops, Place, loops
-from cudalab.backends.cpu.regions.parts import declaration
+from cudalab.backends.cpu import flags, tiers, toolchain
+from cudalab.backends.cpu.regions import Loops, Place, loops, parts, unit
 from cudalab.backends.cpu.regions.syntax import Function
-from cudalab.backends.cpu.regions.unit import BLOCK_VOTES
 from cudalab.backends.cpu.regions.words import read
-from cudalab.backends.cpu.tiers import LOOPS, described
-from cudalab.backends.cpu.toolchain import run
 from cudalab.language.tokens import Token, spaced, split
 from cudalab.program.launches import qualified
 from cudalab.program.parsed import Launch, Parsed
@@ -61,7 +57,7 @@ class Ways:
     def lines(self) -> list[str]:
         """A line of text for each kernel."""
         return [
-            f"{name}: {described(reason) if reason else LOOPS}"
+            f"{name}: {tiers.described(reason) if reason else tiers.LOOPS}"
             for name, reason in self.reasons.items()
         ]
 
@@ -97,7 +93,7 @@ class Preprocessor:
         self._write({each: _without_headers(text, texts) for each, text in texts.items()})
         defined = self.folder / "defined"
         defined.write_text("\n".join([*macros, ""]), encoding="utf-8")
-        guards = CUDA_RUNTIME.with_name("cudalab") / "guards.h"
+        guards = flags.CUDA_RUNTIME.with_name("cudalab") / "guards.h"
         return self._printed(
             *self.command, *_DEFINED, "-include", str(guards), "-include", str(defined), name=name
         )
@@ -127,7 +123,7 @@ class Preprocessor:
             (self.folder / each).write_text(text, encoding="utf-8", errors="surrogateescape")
 
     def _printed(self, *command: str, name: str) -> str | None:
-        done = run((*command, "-E", str(self.folder / name)))
+        done = toolchain.run((*command, "-E", str(self.folder / name)))
         return done.stdout if done.returncode == 0 else None
 
 
@@ -237,7 +233,7 @@ def _weave(
     """
     planes = any(_PLANE.search(each.file.text) for each in files)
     flat = all(each.flat for each in written.values()) and not planes
-    head = [f"#undef {name}" for name in sorted({*macros, *BLOCK_VOTES})]  # they are expanded
+    head = [f"#undef {name}" for name in sorted({*macros, *unit.BLOCK_VOTES})]  # they are expanded
     head += ["#define CUDALAB_PROGRAM", *["#define CUDALAB_FLAT"] * flat]
     head += ['#include "../kernels/regions.h"']
     templates: dict[str, Function] = {}
@@ -254,7 +250,7 @@ def _weave(
     for file in files:
         for kernel in file.structure.kernels:
             if kernel.body_end is not None and kernel.name in templates:
-                text = f" {declaration(templates[kernel.name])}"
+                text = f" {parts.declaration(templates[kernel.name])}"
                 file.replace(kernel.body_end, kernel.body_end, text)
         for launch in file.launches:
             if launch.name in templates:

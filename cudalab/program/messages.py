@@ -1,21 +1,16 @@
-"""Errors about a program from the host compiler's messages about its rewritten text."""
+"""Errors about a program, from the messages of the host's compiler and linker."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeVar
 
-from cudalab.backends.cpu.regions import places_in
 from cudalab.errors import CudalabError, KernelCompileError
-from cudalab.program import linking
+from cudalab.program import parsed, rewrite
 from cudalab.program.files import File
-from cudalab.program.parsed import parse
-from cudalab.program.refusals import Lacking
-from cudalab.program.rewrite import refusal
-from cudalab.program.wording import readable
-from cudalab.system.cache import disk_full
+from cudalab.program.refusals import Lacking, is_cuda_name, is_known, meant
+from cudalab.program.wording import RUNTIME, as_written, readable
+from cudalab.system import cache, elf
 
 # A name or a header that the compiler does not know, in the words of g++ and clang++.
 _UNKNOWN = re.compile(
@@ -33,41 +28,11 @@ _RETURNS_INT = re.compile(r"^\s*(?:int|void)\s+(\w+)\s*\(", re.MULTILINE)
 _OPENMP = re.compile(r"undefined (?:reference to|symbol:) [`']?(?:omp_|GOMP_|__kmpc_)")
 _MADE = re.compile(r"[^\s:]*/build-\w+/(?P<index>\d+)-[^/\s:]*\.cpp(?:\.o)?")
 _FIRST_ONLY = "compilation terminated due to -fmax-errors"
-T = TypeVar("T")
-
-
-class Refused:
-    """The places where the compiler refuses what was added to the text of a program.
-
-    The text is rewritten and compiled again without these additions until the compiler accepts it.
-    """
-
-    def __init__(self, files: Sequence[File]) -> None:
-        """Start with nothing refused."""
-        self.files, self.messages = files, ""
-        self.places: Counter[tuple[str, int]] = Counter()  # files and lines, and how often
-        self._before: object = None
-
-    def is_same(self, made: object) -> bool:
-        """Whether the compiler has already refused the same text."""
-        return made == self._before
-
-    def other(self, made: T) -> T:
-        """Return the text; raise the error if the compiler has already refused the same one."""
-        if self.is_same(made):
-            raise explain(self.messages, self.files)
-        self._before = made
-        return made
-
-    def add(self, messages: str) -> None:
-        """Record the compiler's messages about a text."""
-        self.messages = messages
-        self.places.update(places_in(messages))
 
 
 def explain(messages: str, files: Sequence[File]) -> CudalabError:
     """The error for a failed compilation."""
-    full = disk_full(messages)
+    full = cache.disk_full(messages)
     if full:
         return full
 
@@ -77,7 +42,7 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
     messages = _MADE.sub(own, messages).replace(f"{Path.cwd()}/", "")
     lacking = _lacking(messages, files)
     if lacking:
-        return refusal(lacking, [parse(file) for file in files])
+        return rewrite.refusal(lacking, [parsed.parse(file) for file in files])
     if _NO_MAIN.search(messages):
         like = [each[1] for file in files for each in _RETURNS_INT.finditer(file.text)]
         written = next(iter(get_close_matches("main", like, n=1)), "")
@@ -91,9 +56,9 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
             f"{files[0].label} does not link:\n{readable(messages, files)}",
             hint="OpenMP has to be asked for, here and of nvcc: -Xcompiler -fopenmp",
         )
-    unlinked = linking.explain(messages, files[0].label, {each.label: each.text for each in files})
+    texts = {each.label: each.text for each in files}
     more = "\nThese are the first errors." if _FIRST_ONLY in messages else ""
-    return unlinked or KernelCompileError(
+    return unlinked(messages, files[0].label, texts) or KernelCompileError(
         f"{files[0].label} does not compile:\n{readable(messages, files)}{more}"
     )
 
@@ -101,11 +66,11 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
 def links(messages: str, label: str) -> CudalabError:
     """The error for objects that cannot be linked into a program."""
     lacking = Lacking()
-    for name, place in linking.undefined(messages):
+    for name, place in undefined(messages):
         lacking.add_linked(name, place)
-    missing = lacking.error() if lacking else linking.explain(messages, label, {})
+    missing = lacking.error() if lacking else unlinked(messages, label, {})
     return (
-        disk_full(messages)
+        cache.disk_full(messages)
         or missing
         or KernelCompileError(f"{label} does not link:\n{messages.strip()}")
     )
@@ -125,7 +90,7 @@ def _lacking(messages: str, files: Sequence[File]) -> Lacking:
             lacking.add_header(header, place)
         elif not _defined(name, files):
             lacking.add_name(name, place, match["space"] or match["within"] or "")
-    for name, place in linking.undefined(messages):
+    for name, place in undefined(messages):
         lacking.add_linked(name, place)
     assembly = _ASSEMBLER.search(messages)
     if assembly:
@@ -142,3 +107,107 @@ def _defined(name: str, files: Sequence[File]) -> bool:
         rf"|\b(?!return\b)\w+[ \t*&]+{name}\s*[;=\[]"  # a variable
     )
     return any(own.search(file.text) for file in files)
+
+
+# What does not link -------------------------------------------------------------------------------
+
+
+# In the words of GNU's linker and of LLVM's, which zig passes on as notes.
+_NOTE = r"(?:>>>|    note:) "
+_AT = r"(?:[^\s(]+ \()?(?P<{}>[^\s()]+:\d+)"
+_UNDEFINED = re.compile(
+    r"^(?:\S*ld[\w.]*: )?(?:(?P<place>[^\s:()][^:\n]*:\d+): |[^\n]*\(\.text[^)]*\): )?"
+    r"undefined reference to [`'](?P<name>[^'\n]+)'$"
+    rf"|undefined symbol: (?P<symbol>[^\n]+)\n{_NOTE}referenced by {_AT.format('by')}",
+    re.MULTILINE,
+)
+_TWICE = re.compile(
+    r"^(?:\S*ld[\w.]*: )?[^\n]*?(?P<second>[^\s:]+:\d+): multiple definition of [`']"
+    r"(?P<name>[^']+)'; [^\n]*?(?P<first>[^\s:]+:\d+): first defined here"
+    rf"|duplicate symbol: (?P<symbol>[^\n]+)\n{_NOTE}defined at {_AT.format('at')}[^\n]*\n"
+    rf"(?:{_NOTE} [^\n]*\n)*{_NOTE}defined at {_AT.format('again')}",
+    re.MULTILINE,
+)
+_NO_LIBRARY = re.compile(
+    r"cannot find -l(?P<name>[^\s:]+)"
+    r"|unable to find (?:dynamic system )?library ['\"]?-?l?(?P<other>[\w.+-]+)"
+    r"|library not found for -l(?P<third>\S+)"
+)
+
+_NOT_FOR_C = "files of C cannot call {} on the CPU device: let the file's name end in .cu"
+
+
+def undefined(messages: str) -> Iterator[tuple[str, str]]:
+    """The names that no file defines, and where they are used."""
+    for match in _UNDEFINED.finditer(messages):
+        name, place = match["name"] or match["symbol"], match["place"] or match["by"] or ""
+        if name.partition("(")[0] != "main" and "cudalab" not in name and RUNTIME not in place:
+            yield name, place
+
+
+def unlinked(messages: str, label: str, texts: Mapping[str, str]) -> KernelCompileError | None:
+    """The error for objects that do not link; None if the messages are not a linker's.
+
+    `texts` are the sources, by the names that the messages use.
+    """
+    messages = as_written(messages)
+    errors: dict[str, None] = {}
+    hints: dict[str, None] = {}
+    for name, place in undefined(messages):
+        if of_c := _of_c(name, place):
+            errors[_line(place, of_c, texts)] = None
+            continue
+        kind = "the kernel " if _is_kernel(name, texts) else ""
+        errors[_line(place, f"{kind}{name} is declared, but no file defines it", texts)] = None
+        hints["name the file that defines it, too: files of a program, or -l for a library"] = None
+    for match in _TWICE.finditer(messages):
+        name = match["name"] or match["symbol"]
+        first, second = match["first"] or match["at"], match["second"] or match["again"]
+        errors[_line(second, f"{name} is defined a second time; first at {first}", texts)] = None
+        hints["define it in one file, or make it static"] = None
+    for match in _NO_LIBRARY.finditer(messages):
+        name = match["name"] or match["other"] or match["third"]
+        errors[f"error: no library {name}: neither lib{name}.so nor lib{name}.a"] = None
+        hints["install it, or name its folder by -L"] = None
+    if not errors:
+        return None
+    return KernelCompileError(
+        "\n".join([f"{label} does not link:", *errors]), hint="; ".join(hints) or None
+    )
+
+
+def not_loaded(message: str) -> KernelCompileError:
+    """The error for a program that the loader of shared libraries refuses with a message."""
+    symbol = message.partition("undefined symbol: ")[2]
+    if not symbol:
+        return KernelCompileError(f"the program does not link: {message}")
+    return KernelCompileError(
+        f"the program does not link: {elf.said(symbol)} is declared, but no file defines it",
+        hint="name the file that defines it, too, or let nvcc compile all files: in a program that "
+        "make has built, what another compiler has compiled is not known",
+    )
+
+
+def _of_c(name: str, place: str) -> str:
+    """What is wrong with a function of CUDA that a file of C calls, where nothing declares it."""
+    if not is_cuda_name(name) or not place.rpartition(":")[0].endswith(".c"):
+        return ""
+    if other := meant(name):
+        return f"unknown: {name}; did you mean {other}?"
+    return _NOT_FOR_C.format(name) if is_known(name) else ""
+
+
+def _is_kernel(name: str, texts: Mapping[str, str]) -> bool:
+    """Whether the sources declare a kernel of that name."""
+    plain = re.escape(name.partition("(")[0].rpartition("::")[2].partition("<")[0])
+    declared = re.compile(rf"__global__\b[^;{{}}()]*(?:\([^()]*\)[^;{{}}()]*)?\b{plain}\s*\(")
+    return any(declared.search(text) for text in texts.values())
+
+
+def _line(place: str, words: str, texts: Mapping[str, str]) -> str:
+    """A message about a place, followed by the source line if it is known."""
+    path, _, number = place.rpartition(":")
+    lines = texts.get(path, "").splitlines()
+    at = int(number) if number.isdigit() else 0
+    start = f"{place}: error: {words}" if place else f"error: {words}"
+    return f"{start}\n    {lines[at - 1].strip()}" if 0 < at <= len(lines) else start

@@ -1,6 +1,6 @@
 """Whole programs in check mode: `cudalab run --sanitize` and `--profile`.
 
-A child process loads the program, which instrumented.py has made a library, and calls its main
+A child process loads the program, which modes.py has made a library, and calls its main
 function. Each launch calls back into Python, which runs the grid in check mode and sends the
 observations through a pipe, so the report is complete even if the program crashes later.
 """
@@ -15,21 +15,18 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from cudalab.backends.cpu import check, check_rows
-from cudalab.backends.cpu.check_module import Progress, load_runtime
-from cudalab.backends.cpu.device import KernelEntry
-from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place
+from cudalab.backends.cpu import check, check_module, check_rows, layout
+from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place, merge_findings
 from cudalab.errors import CudalabError
-from cudalab.program import linking, order
-from cudalab.program.instrumented import Library
-from cudalab.system import elf
-from cudalab.system.machine import available_memory, resident_memory
+from cudalab.program import messages, order
+from cudalab.program.modes import Library
+from cudalab.system import elf, machine
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
 KILL_AFTER_S = 30.0  # processor time for which a kernel is observed with --sanitize
@@ -64,6 +61,8 @@ class Observed:
     looks: Looks = field(default_factory=Looks)
     unobserved: tuple[str, ...] = ()  # what the instrument did not see
     ended_by: str = ""  # the signal that ended the program, if any
+    started: bool = False  # whether its main function was called
+    refused: str = ""  # why not, if its library cannot be loaded
 
     def add(self, kind: str, what: Any) -> None:
         """Add one observation from the program's process."""
@@ -71,9 +70,9 @@ class Observed:
             self.traces.append(what)
         elif kind == "findings":
             self.launches[-1].findings = what
-            check_rows.merge_findings(self.findings, what)
+            merge_findings(self.findings, what)
         elif kind == "order":
-            check_rows.merge_findings(self.findings, [what])
+            merge_findings(self.findings, [what])
         elif kind == "launch":
             self.launches.append(what)
         elif kind == "examined":
@@ -82,6 +81,10 @@ class Observed:
             self.messages.append(what)
         elif kind == "looks":
             self.looks.add(what)
+        elif kind == "started":
+            self.started = True
+        elif kind == "refused":
+            self.refused = what
 
     def add_crash(self, text: str, labels: Sequence[str]) -> None:
         """Add what host code has done that ended the program, as callers.h writes it.
@@ -112,8 +115,30 @@ def observe(
     ends as an endless loop. `local` are the accesses to local memory that are counted: file, line,
     "load" or "store".
     """
-    seen, started, refused = Observed(), False, ""
-    crash = tempfile.TemporaryFile() if detect else sys.stderr.buffer  # noqa: SIM115 - closed below
+    with tempfile.TemporaryFile() as crash:
+        watch = _Watch(
+            detect=detect,
+            count=count,
+            kill_after=kill_after,
+            crash_file=crash.fileno() if detect else sys.stderr.fileno(),
+            local=local,
+        )
+        status, seen = _observed(lambda pipe: _run_program(library, arguments, pipe, watch))
+        if seen.refused:
+            raise messages.not_loaded(seen.refused)
+        if not seen.started:
+            raise CudalabError("the instrument could not start: nothing was observed")
+        crash.seek(0)
+        seen.add_crash(crash.read().decode(errors="replace"), library.labels)
+    seen.unobserved = library.unobserved
+    seen.looks.own -= library.launches
+    seen.looks.local -= library.launches
+    return status, seen
+
+
+def _observed(run: Callable[[int], NoReturn]) -> tuple[int, Observed]:
+    """The wait status of a child process, and the observations that it sends through a pipe."""
+    seen = Observed()
     reading, writing = os.pipe()
     # Both signals are for the program alone: this process must live to write the report. They are
     # blocked until it handles them, for the program may run before this process goes on.
@@ -125,46 +150,19 @@ def observe(
         for end in ends:
             signal.signal(end, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-        watch = _Watch(
-            detect=detect,
-            count=count,
-            kill_after=kill_after,
-            crash_file=crash.fileno(),
-            local=local,
-        )
-        _run_program(library, arguments, writing, watch)
+        run(writing)
     os.close(writing)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     before_end = signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-    with os.fdopen(reading, "rb") as pipe:
+    with os.fdopen(reading, "rb") as pipe, suppress(EOFError, pickle.UnpicklingError):
         while True:
-            try:
-                kind, what = pickle.load(pipe)  # noqa: S301 - from our own child
-            except (EOFError, pickle.UnpicklingError):
-                break
-            started |= kind == "started"
-            if kind == "refused":
-                refused = what
-            seen.add(kind, what)
+            seen.add(*pickle.load(pipe))  # noqa: S301 - from our own child
     signal.signal(signal.SIGINT, before)
     signal.signal(signal.SIGTERM, before_end)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         seen.ended_by = signal.Signals(os.WTERMSIG(status)).name
-    said = ""  # of a crash
-    if detect:
-        with crash:
-            crash.seek(0)
-            said = crash.read().decode(errors="replace")
-    if refused:
-        raise linking.not_loaded(refused)
-    if not started:
-        raise CudalabError("the instrument could not start: nothing was observed")
-    seen.add_crash(said, library.labels)
-    seen.unobserved = library.unobserved
-    seen.looks.own -= library.launches
-    seen.looks.local -= library.launches
     return status, seen
 
 
@@ -204,7 +202,7 @@ class _ObservedLaunch(ctypes.Structure):
     """cudalab::ObservedLaunch of observe.cpp."""
 
     _fields_ = (
-        ("kernel", ctypes.POINTER(KernelEntry)),
+        ("kernel", ctypes.POINTER(layout.KernelEntry)),
         ("args", ctypes.POINTER(ctypes.c_void_p)),
         ("grid", ctypes.c_uint * 3),
         ("block", ctypes.c_uint * 3),
@@ -244,10 +242,9 @@ class _Program:
         """Load the parts in order, and register the callbacks for launches and messages."""
         self.pipe, self.kill_after = pipe, watch.kill_after
         self.detect, self.count = watch.detect, watch.count
-        self.parameters, self.constants = library.parameters, library.constants
-        self.streams = library.streams
+        self.library = library
         self.variables: dict[int, str] = {}  # region -> name
-        self.checker = load_runtime()
+        self.checker = check_module.load_runtime()
         ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
         self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
         try:
@@ -261,15 +258,24 @@ class _Program:
         self.known_looks, self.whole = b"", True  # whether all has been observed to its end
         self.spent_s = 0.0
         self.observed_s: dict[str, float] = {}  # by kernel, with --sanitize
-        self.most_resident = resident_memory() + int(ROOM * available_memory())
+        self.most_resident = machine.resident_memory() + int(ROOM * machine.available_memory())
         # The library calls these, so they must live as long as this object.
         self._launch_callback = _LaunchCallback(self._launch)
-        self._message_callback = _MessageCallback(self._message)
+        self._message_callback = _MessageCallback(
+            lambda kind, text: self.send(
+                "message", (MESSAGE_KINDS[kind], text.decode(errors="replace"))
+            )
+        )
         self.host.cudalab_observe(
             self._launch_callback, self._message_callback, int(self.detect), watch.crash_file
         )
         if self.detect:
-            self._order_callback = order.Listener(self._unordered)
+            self._order_callback = order.Listener(
+                lambda unordered: self.send(
+                    "order",
+                    order.finding(unordered.contents, self.tables, self.variables, library.streams),
+                )
+            )
             self.host.cudalab_order(self._order_callback, int(library.own_default))
         self.host.cudalab_variables(_Visitor(self._add_variable))
 
@@ -284,7 +290,7 @@ class _Program:
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
         """Register a variable, or a table of functions, as memory that kernels may use."""
         name = elf.said(mangled.decode())
-        space = check_rows.SPACES.index("constant" if name in self.constants else "global")
+        space = check_rows.SPACES.index("constant" if name in self.library.constants else "global")
         region = self.checker.cudalab_check_add(
             ctypes.c_void_p(address), num_bytes, 0, space, int(self.detect)
         )
@@ -300,14 +306,6 @@ class _Program:
         data = pickle.dumps((kind, what))
         while data:
             data = data[os.write(self.pipe, data) :]
-
-    def _unordered(self, pointer: Any) -> None:
-        self.send(
-            "order", order.finding(pointer.contents, self.tables, self.variables, self.streams)
-        )
-
-    def _message(self, kind: int, text: bytes) -> None:
-        self.send("message", (MESSAGE_KINDS[kind], text.decode(errors="replace")))
 
     def _launch(self, pointer: Any) -> int:
         """Run a launch of the program; 0 if the grid ends without an error.
@@ -344,12 +342,12 @@ class _Program:
             self.spent_s += time.monotonic() - began
             if state > 0 and done < blocks:
                 state = self._run(launch, done, blocks - done, fresh=False, observed=False)
-        self._report(launch, grid, block, blocks, traced)
+        self._report(launch, blocks, traced)
         return 0 if state > 0 else 1
 
     def _run(self, launch: Any, first: int, count: int, fresh: bool, *, observed: bool) -> int:
         """Run blocks in the instrumented build, with the instrument on or off."""
-        options = check_rows.Options(
+        options = layout.Options(
             module=self.tables.handle,
             kernel=ctypes.cast(launch.kernel, ctypes.c_void_p),
             args=ctypes.cast(launch.args, ctypes.c_void_p),
@@ -368,7 +366,7 @@ class _Program:
             cooperative=launch.cooperative,
         )
         self.checker.cudalab_check_launch(ctypes.byref(options))
-        progress, looks = Progress(self.checker), self.detect and observed
+        progress, looks = check_module.Progress(self.checker), self.detect and observed
         kernel = launch.kernel.contents.name
         before_s = self.observed_s.get(kernel, 0.0)
         left_s = max(self.kill_after - before_s, self.kill_after / LATER)
@@ -379,7 +377,7 @@ class _Program:
             elif looks and (
                 progress.spent_s > left_s
                 or progress.stuck_s > self.kill_after / 2
-                or resident_memory() > self.most_resident
+                or machine.resident_memory() > self.most_resident
             ):
                 looks = False
                 self.whole = False
@@ -390,26 +388,19 @@ class _Program:
             progress.update()
             self.whole &= state > 0
             self.observed_s[kernel] = before_s + progress.spent_s
-        if self.detect and resident_memory() > self.most_resident / 2:
+        if self.detect and machine.resident_memory() > self.most_resident / 2:
             self.checker.cudalab_check_release()
         return int(state)
 
-    def _report(
-        self,
-        launch: Any,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        blocks: int,
-        traced: int,
-    ) -> None:
+    def _report(self, launch: Any, blocks: int, traced: int) -> None:
         kernel = launch.kernel.contents
         name = kernel.name.decode(errors="replace")
         called = self._called(launch, kernel, name)
         names = check_rows.Names(
             kernel=name,
             tables=self.tables,
-            grid=grid,
-            block=block,
+            grid=tuple(launch.grid),
+            block=tuple(launch.block),
             buffers={region: (called[region], 0) for region in called},
         )
         if self.detect:
@@ -425,7 +416,7 @@ class _Program:
     def _called(self, launch: Any, kernel: Any, name: str) -> dict[int, str]:
         """Names for memory: the kernel's parameter, or the line that allocated it."""
         called = dict(self.variables)
-        parameters = self.parameters.get(name.partition("<")[0].rpartition("::")[2], [])
+        parameters = self.library.parameters.get(name.partition("<")[0].rpartition("::")[2], [])
         for i in range(kernel.num_params):
             if not kernel.param_sizes[i] & 128:
                 continue

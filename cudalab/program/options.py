@@ -125,7 +125,9 @@ def for_host(options: Sequence[str]) -> HostOptions:
             host.macros += f"#define {macro} {text if equals else 1}\n"
         elif option.startswith(("-I", "-isystem")):
             folder = option.replace("-isystem", "-I")
-            host.folders += [] if _is_toolkits(folder[2:]) else [folder]
+            # What the CPU device has of a toolkit's headers is its own.
+            headers = os.path.join(folder[2:], "cuda_runtime.h")  # noqa: PTH118 - pathlib is slow to start with
+            host.folders += [] if os.path.isfile(headers) else [folder]  # noqa: PTH113 - as above
         elif option.startswith("-L"):
             host.link.append(option)
         elif option.startswith("-l") and name not in _FLAGS and "=" not in option:
@@ -151,11 +153,6 @@ def _for_compiler(option: str, value: str) -> list[str]:
         return [word for part in parts for word in shlex.split(re.sub(r"\\(.)", r"\1", part))]
     except ValueError as error:
         raise UsageError(f"{option}: {str(error).lower()}") from None
-
-
-def _is_toolkits(folder: str) -> bool:
-    """Whether a folder has a toolkit's headers: what the CPU device has of them is its own."""
-    return os.path.isfile(os.path.join(folder, "cuda_runtime.h"))  # noqa: PTH113, PTH118 - pathlib is slow to start with
 
 
 def folders_of(options: Sequence[str]) -> list[str]:

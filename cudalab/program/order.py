@@ -3,13 +3,14 @@
 import ctypes
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from cudalab.backends.cpu import parts
 from cudalab.backends.cpu.check_rows import Tables
 from cudalab.backends.trace import Finding, Kind, Place, Thread
 from cudalab.language.source import blank_comments
 from cudalab.microscope.explanations import where
+from cudalab.program import parts
 from cudalab.program.files import File
 
 _OWN_DEFAULT = re.compile(
@@ -110,46 +111,19 @@ def finding(
     earlier, later = unordered.earlier, unordered.later
     kind = _PROBLEMS[unordered.problem]
     place, other_place = _place(later, tables), _place(earlier, tables)
-
-    def line(file: bytes | None, number: int) -> str:
-        same = _text(file) == place.file
-        return f"line {number}" if same else f"{_text(file)}:{number}"
-
-    def stream(party: Any) -> str:
-        if party.stream:
-            return ("the default stream", "the thread's default stream")[party.stream - 1]
-        at, number = line(party.stream_file, party.stream_line), party.stream_number
-        names = streams.get((_text(party.stream_file), party.stream_line), ())
-        if len(names) != 1 and number < len(names):
-            return f"stream {names[number]} of {at}"
-        called = f"stream {names[0]}" if len(names) == 1 else "the stream"
-        return f"{called} of {at}" + (
-            f", number {number + 1} of those made there" if number else ""
-        )
-
-    def actor(party: Any, at: str) -> str:
-        if not party.file:
-            return "the host"
-        call = f"at {at} in {stream(party)}"
-        name = _text(party.name)
-        return f"kernel {name}, launched {call}," if party.is_kernel else f"{name} {call}"
-
-    def access(party: Any) -> str:
-        """The line of the access, if that is not the line of the call."""
-        if not party.place:
-            return ""
-        of = _access(party, tables)
-        return f" at {where(of) if not party.file else line(of.file.encode(), of.line)}"
-
+    words = _Words(place.file, tables, streams)
     memory = variables.get(unordered.region, "")
-    memory = memory or f"the memory of {line(unordered.file, unordered.line)}"
-    one = actor(earlier, line(earlier.file, earlier.line))
-    other = actor(later, where(place))
+    memory = memory or f"the memory of {words.line(unordered.file, unordered.line)}"
+    one = words.actor(earlier, words.line(earlier.file, earlier.line))
+    other = words.actor(later, where(place))
     if kind == "used_too_early":
         one += f" allocates {memory}"
     else:
-        one += f" {_VERBS[earlier.kind]} byte {unordered.offset:,} of {memory}{access(earlier)}"
-    other += " frees it" if kind == "freed_in_use" else f" {_VERBS[later.kind]} it{access(later)}"
+        one += f" {_VERBS[earlier.kind]} byte {unordered.offset:,} of {memory}"
+        one += words.access(earlier)
+    other += (
+        " frees it" if kind == "freed_in_use" else f" {_VERBS[later.kind]} it{words.access(later)}"
+    )
     text = f"{one}; {other}. {_MISSING.get(kind, 'Nothing makes it wait.')}"
     return Finding(
         kind,
@@ -164,6 +138,45 @@ def finding(
         detail=text.replace("kernel", "Kernel", 1) if text.startswith("kernel ") else text,
         note=kind == "copy_under_way",
     )
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What a finding calls lines, streams and pieces of work."""
+
+    file: str  # of the finding: lines there are called by their numbers alone
+    tables: Tables
+    streams: Mapping[tuple[str, int], Sequence[str]]
+
+    def line(self, file: bytes | None, number: int) -> str:
+        same = _text(file) == self.file
+        return f"line {number}" if same else f"{_text(file)}:{number}"
+
+    def stream(self, party: Any) -> str:
+        if party.stream:
+            return ("the default stream", "the thread's default stream")[party.stream - 1]
+        at, number = self.line(party.stream_file, party.stream_line), party.stream_number
+        names = self.streams.get((_text(party.stream_file), party.stream_line), ())
+        if len(names) != 1 and number < len(names):
+            return f"stream {names[number]} of {at}"
+        called = f"stream {names[0]}" if len(names) == 1 else "the stream"
+        return f"{called} of {at}" + (
+            f", number {number + 1} of those made there" if number else ""
+        )
+
+    def actor(self, party: Any, at: str) -> str:
+        if not party.file:
+            return "the host"
+        call = f"at {at} in {self.stream(party)}"
+        name = _text(party.name)
+        return f"kernel {name}, launched {call}," if party.is_kernel else f"{name} {call}"
+
+    def access(self, party: Any) -> str:
+        """The line of the access, if that is not the line of the call."""
+        if not party.place:
+            return ""
+        of = _access(party, self.tables)
+        return f" at {where(of) if not party.file else self.line(of.file.encode(), of.line)}"
 
 
 _MISSING = {

@@ -3,16 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cudalab.language import arithmetic
-from cudalab.language.exact import declare_macros
+from cudalab.language import arithmetic, exact, source, tree
 from cudalab.language.macros import Macro, macros
 from cudalab.language.scopes import Node, Scope
-from cudalab.language.source import quoted
 from cudalab.language.structure import Structure, scan
 from cudalab.language.tokens import Lines, Place, Token, Words, tokenize
-from cudalab.language.tree import Reader
+from cudalab.program import refusals
 from cudalab.program.files import File
-from cudalab.program.refusals import Lacking
 
 ONLY_LAUNCHED = "CUDALAB_ONLY_LAUNCHED"  # a macro of launch.h
 
@@ -41,7 +38,7 @@ class Parsed:
     structure: Structure = field(default_factory=Structure)
     bodies: list[Node] = field(default_factory=list)  # functions and lambdas for the device
     edits: list[tuple[int, int, str]] = field(default_factory=list)
-    lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
+    lacking: refusals.Lacking = field(default_factory=refusals.Lacking)  # what only a GPU has
     head: str = ""  # directives that come first
     tail: str = ""  # what follows the text
     launches: list[Launch] = field(default_factory=list)  # of kernel templates
@@ -77,7 +74,7 @@ class Parsed:
             if each.body is not None and guard
         ]
         edits = [*guards, *self.edits]
-        pieces = [self.head, f"#line 1 {quoted(self.file.label)}\n"]
+        pieces = [self.head, f"#line 1 {source.quoted(self.file.label)}\n"]
         end = 0
         for start, stop, text in sorted(edits, key=lambda edit: edit[:2]):
             pieces += [self.file.text[end:start], text]
@@ -103,9 +100,9 @@ def parse(file: File) -> Parsed:
 def read(files: Sequence[Parsed]) -> Scope:
     """Read the trees of all files, each after those that it includes, into one scope."""
     scope = Scope("namespace")
-    marks = declare_macros([macro for each in files for macro in each.macros], scope)
+    marks = exact.declare_macros([macro for each in files for macro in each.macros], scope)
     for each in _in_order(files):
-        each.root = Reader(each.words).file(scope)
+        each.root = tree.Reader(each.words).file(scope)
         each.structure = scan(each.root, each.words, each.lines)
         each.bodies = list(arithmetic.device_functions(each.root, each.words, marks))
     return scope

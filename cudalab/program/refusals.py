@@ -1,4 +1,4 @@
-"""The features that the CPU device lacks, and where a program uses them.
+"""The features that the CPU device lacks, where a program uses them, and what misspelt names mean.
 
 MISSING is the only list of their names; a feature that is added is removed from it. A program is
 refused with one line that lists everything it lacks, each with the first place that needs it.
@@ -6,16 +6,19 @@ refused with one line that lists everything it lacks, each with the first place 
 
 from __future__ import annotations
 
+import difflib
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import cccl
-from cudalab.backends.cpu.flags import has_header
+from cudalab.backends.cpu.flags import RUNTIME, has_header
 from cudalab.errors import NoDeviceError
-from cudalab.program.typos import close_header, meant
 
 if TYPE_CHECKING:
     from cudalab.language.tokens import Token
@@ -234,3 +237,132 @@ def names_used(tokens: Sequence[Token], directives: Sequence[Token]) -> list[tup
             first[token.text] = token.start
     only = re.compile("|".join(each.names for each in MISSING if each.names))
     return [(name, start) for name, start in first.items() if only.fullmatch(name)]
+
+
+# Misspelt names -----------------------------------------------------------------------------------
+
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_NAME = re.compile(r"\b(?!\w*cudalab|CUDALAB)[A-Za-z_]\w{3,}\b")
+_WORD = re.compile(r"[A-Z]*[a-z]{2,}|[A-Z]{2,}")
+_CLOSE = 0.8  # of difflib's ratio: one letter of five
+_CLOSER = 0.9  # for a name that is one word, which says less
+_NEAR = 0.75  # for the names of a program, which are few
+_LONG = 8  # letters of a part of a name that says which one it is
+# Words and functions that every program may use, and headers.
+_COMMON = frozenset(
+    {"return", "printf", "sizeof", "float", "double", "unsigned", "signed", "void", "include"}
+    | {"malloc", "calloc", "free", "memset", "memcpy", "struct", "const", "static", "int"}
+    | {"long", "char", "bool", "while", "else", "break", "continue", "switch", "template"}
+    | {"typename", "main", "std", "vector", "string", "size_t", "fprintf", "stderr", "stdout"}
+    | {"exit", "abs", "sqrtf", "fabsf", "fmaxf", "fminf", "rand", "srand", "atoi", "threadIdx"}
+    | {"blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "float2", "float4", "int2"}
+    | {"int4", "uint3"}
+)
+_HEADERS = frozenset(
+    {"cstdio", "cstdlib", "cmath", "cstring", "cassert", "cstdint", "climits", "cfloat"}
+    | {"iostream", "iomanip", "fstream", "sstream", "vector", "string", "algorithm", "numeric"}
+    | {"random", "chrono", "memory", "utility", "functional", "stdio.h", "stdlib.h", "math.h"}
+    | {"string.h", "time.h", "assert.h", "stdint.h", "limits.h", "float.h", "stdbool.h"}
+    | {"sys/time.h"}
+)
+
+
+def meant(name: str) -> str:
+    """The name that was meant; empty if `name` may be one of CUDA's that the CPU device lacks.
+
+    Such a name is made of words that other names have: cudaMemPoolSetAccess. In a misspelt name a
+    word is like no other, as in cudaMaloc, or an ending is missing, or it is in the wrong case.
+    """
+    known = _known()
+    if name in known:  # in a header that the program does not include
+        return ""
+    for each in (f"{name}_t", f"{name}s", f"{name}__", _by_lower_case().get(name.lower(), "")):
+        if each in known:
+            return each
+    if len(name) >= _LONG and (longer := _continued(name)):
+        return longer
+    words = _WORD.findall(name)
+    if len(words) != 1 and set(words) <= _words():
+        return ""
+    close = difflib.get_close_matches(name, known, cutoff=_CLOSE if words[1:] else _CLOSER)
+    return max(close, key=lambda each: _likeness(each, name), default="")
+
+
+def close(name: str, own: Iterable[str] = (), said: str = "") -> str:
+    """The name that was meant by one that need not be CUDA's; empty if there is none.
+
+    `own` are the program's names, and the compiler has `said` another one.
+    """
+    program = set(own)
+    bare = name.strip("_").lower()
+    same = _bare().get(bare, "") or next((x for x in sorted(program) if x.lower() == bare), "")
+    if same or said in program:
+        return same or said
+    known = program | (_COMMON - {name}) | ({said} if _likeness(said, name)[0] >= _CLOSE else set())
+    found = difflib.get_close_matches(name, known, cutoff=_NEAR) if name[2:] else []
+    if found:
+        return max(found, key=lambda each: _likeness(each, name))
+    ends = [each for each in _known() if each.startswith("cuda") and each.endswith(name)]
+    ends = ends if len(name) >= _LONG else []
+    return min(ends, key=len, default="")
+
+
+def close_header(path: str) -> str:
+    """The header that was meant; empty if there is none."""
+    name = path.rpartition("/")[2]
+    own = {each.name for each in _headers() if "cudalab" not in (each.parent.name, each.name[:7])}
+    known = own | _HEADERS
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE)), "")
+
+
+def is_known(name: str) -> bool:
+    """Whether one of the CPU device's headers has a name."""
+    return name in _known()
+
+
+def _continued(name: str) -> str:
+    """The shortest name that goes on where this one ends within a word: cudaDeviceSync."""
+    longer = [x for x in _known() if x.startswith(name) and x[len(name) :][:1].islower()]
+    return min(longer, key=len, default="")
+
+
+def _likeness(one: str, other: str) -> tuple[float, int]:
+    """How similar two names are: by their letters, then by their common beginning."""
+    equal = (a == b for a, b in zip(one, other, strict=False))
+    return difflib.SequenceMatcher(None, one, other).ratio(), sum(takewhile(bool, equal))
+
+
+@cache
+def _by_lower_case() -> dict[str, str]:
+    return {name.lower(): name for name in _known()}
+
+
+@cache
+def _known() -> frozenset[str]:
+    """The names in the CPU device's headers, which include those of CUDA."""
+    names: set[str] = set()
+    for header in _headers():
+        names.update(_NAME.findall(_COMMENT.sub("", header.read_text(encoding="utf-8"))))
+    return frozenset(names)
+
+
+@cache
+def _headers() -> tuple[Path, ...]:
+    """The CPU device's headers."""
+    folders = (RUNTIME / "include", RUNTIME / "kernels", *RUNTIME.glob("optional/*/include"))
+    return tuple(each for folder in folders for each in folder.rglob("*") if each.is_file())
+
+
+@cache
+def _bare() -> dict[str, str]:
+    """CUDA's words with underscores, by what is between them in lower case."""
+    words = [name for name in sorted(_known()) if name.startswith("__") and name[2:3].islower()]
+    words.remove("__thread")  # the compiler's
+    return {name.strip("_").lower(): name for name in words}
+
+
+@cache
+def _words() -> frozenset[str]:
+    """The words that those names are made of."""
+    return frozenset(word for name in _known() for word in _WORD.findall(name))

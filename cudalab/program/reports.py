@@ -2,25 +2,24 @@
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.backends.trace import Looks
 from cudalab.language.source import lines_of
+from cudalab.microscope import local_arrays, sanitize, show
 from cudalab.microscope.annotate import number, share
 from cudalab.microscope.explanations import NULL, explain, where
 from cudalab.microscope.findings import FindingRow, Findings, errors, grouped
-from cudalab.microscope.local_arrays import note
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
-from cudalab.microscope.sanitize import Identity, add_rows, covered, finding_row, not_looked_at
-from cudalab.microscope.show import show
 from cudalab.output import terminal
 from cudalab.output.annotations import Annotation, Level, Rule
 from cudalab.program import unchecked
 from cudalab.program.files import File
-from cudalab.program.naming import Names
 from cudalab.program.observe import Observed
 from cudalab.system.machine import processor_name
 
@@ -52,9 +51,44 @@ _PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 def finding_rows(name: str, files: Sequence[File], seen: Observed) -> list[FindingRow]:
     """The findings in all launches, errors first."""
     texts = {file.label: lines_of(file.text) for file in files}
-    known: dict[Identity, FindingRow] = {}
-    add_rows(known, (finding_row(finding, name, texts) for finding in seen.findings))
+    known: dict[sanitize.Identity, FindingRow] = {}
+    sanitize.add_rows(
+        known, (sanitize.finding_row(finding, name, texts) for finding in seen.findings)
+    )
     return sorted(known.values(), key=lambda row: row.note)
+
+
+class Names:
+    """What a report calls its files: the path once, and then the name.
+
+    Texts are to be shortened in the order of the report.
+    """
+
+    def __init__(self, files: Sequence[File]) -> None:
+        """Files that share a name keep their paths."""
+        labels = {file.label: Path(file.label).name for file in files}
+        count = Counter(labels.values())
+        self._name = {label: name for label, name in labels.items() if count[name] == 1}
+        paths = "|".join(re.escape(label) for label, name in self._name.items() if label != name)
+        self._place = re.compile(rf"(?<![\w./-])(?:{paths})(?=:\d)") if paths else None
+        self._shown: set[str] = set()
+
+    def short(self, text: str) -> str:
+        """A text with the names of files whose paths have been shown."""
+        return self._place.sub(self._shorter, text) if self._place else text
+
+    def rows(self, rows: Iterable[FindingRow]) -> list[FindingRow]:
+        """Findings whose descriptions have been shortened."""
+        return [replace(row, what=self.short(row.what)) for row in rows]
+
+    def _shorter(self, at: re.Match[str]) -> str:
+        label = at[0]
+        if label in self._shown:
+            return self._name[label]
+        self._shown.add(label)
+        path = Path(label)
+        here = Path.cwd()
+        return str(path.relative_to(here)) if path.is_relative_to(here) else label
 
 
 @dataclass(frozen=True)
@@ -140,7 +174,7 @@ def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
         follows=found.follows,
         leaks=found.leaks,
         lines_observed=len(seen.looks.at),
-        not_looked_at=not_looked_at(_in_kernels(seen)),
+        not_looked_at=sanitize.not_looked_at(_in_kernels(seen)),
     )
 
 
@@ -174,8 +208,10 @@ def _covered(names: Names, seen: Observed) -> None:
     )
     looked = f"{accesses}; the order of kernels, copies, fills and host code"
     looks = _in_kernels(seen)
-    listed = not_looked_at(looks)
-    terminal.lines(["", *covered(looked, len(looks.at), listed, seen.unobserved, names.short)])
+    listed = sanitize.not_looked_at(looks)
+    terminal.lines(
+        ["", *sanitize.covered(looked, len(looks.at), listed, seen.unobserved, names.short)]
+    )
 
 
 def _in_kernels(seen: Observed) -> Looks:
@@ -303,8 +339,8 @@ def profile_of(
         kernels=merged(seen.traces),
         texts={file.label: file.text for file in files},
     )
-    by_gcc = "clang" not in find_compiler().version()
-    text = note(program, seen.looks.local, in_local_memory, by_gcc=by_gcc)
+    by_gcc = not find_compiler().is_clang
+    text = local_arrays.note(program, seen.looks.local, in_local_memory, by_gcc=by_gcc)
     return Profile(
         device="cpu",
         device_name=processor_name(),
@@ -339,7 +375,7 @@ def profiled(name: str, files: Sequence[File], profile: Profile, seen: Observed)
     terminal.table(f"{name}: {_launches(seen)}", heads, launches)
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"... and {len(alike) - LAUNCHES_SHOWN} more kinds of launches", ""])
-    show(profile)
+    show.show(profile)
     _failures(Names(files), verdict([], seen))
 
 

@@ -6,31 +6,20 @@ to a section of its own. Lines keep their numbers; strings and comments are neve
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
+from cudalab.backends.cpu.flags import stops_at_zero
 from cudalab.errors import NoDeviceError
-from cudalab.language import local_variables, lockstep, shared
+from cudalab.language import exact, local_variables, lockstep, macros, shared
 from cudalab.language.device_functions import File as Functions
-from cudalab.language.macros import read_body
-from cudalab.language.scopes import BASIC, Scope
+from cudalab.language.scopes import BASIC, Node, Scope
 from cudalab.language.source import quoted
-from cudalab.language.tokens import Token, closing_angle
+from cudalab.language.tokens import Place, Token, closing_angle
 from cudalab.output.notes import note
-from cudalab.program import (
-    assembly,
-    exact_arithmetic,
-    held,
-    launches,
-    refusals,
-    rejected,
-    removed,
-    sides,
-    tiles,
-    unchecked,
-)
+from cudalab.program import held, inline_ptx, launches, nvcc_ways, refusals, tiles, unchecked
 from cudalab.program.files import File
 from cudalab.program.launches import Known, short_name
 from cudalab.program.parsed import Launch, Parsed, parse, read
-from cudalab.program.pasted import Pasted
 
 
 def edited(
@@ -52,31 +41,31 @@ def edited(
     """
     parsed = [parse(file) for file in files]
     scope = read(parsed)
-    removed.tell(() if refused else parsed)  # once, though the texts may be made again
+    nvcc_ways.tell(() if refused else parsed)  # once, though the texts may be made again
     kernels = launches.known(parsed)
-    rejected.check(parsed, kernels.references.keys())
+    nvcc_ways.check(parsed, kernels.references.keys())
     _rewrite_references(parsed, tell=not refused)
-    sides.rewrite(parsed, tell=not refused)
-    pasted = Pasted(parsed)
+    nvcc_ways.rewrite_sides(parsed, tell=not refused)
+    pasted = inline_ptx.Pasted(parsed)
     for each in parsed:
         _note_headers(each, each.lacking)
         _check_clusters(each)
-        removed.include_thrust(each)
+        nvcc_ways.include_thrust(each)
         for (start, end), index in each.file.includes.items():
             each.replace(start, end, f'"{names[index]}"')
         _rewrite_variables(each)
         _rewrite_empty(each)
         _enlist_kernels(each, kernels)
         unchecked.rewrite(each)
-        assembly.rewrite(each, each.tokens, pasted)
+        inline_ptx.rewrite(each, each.tokens, pasted)
         edits = [*shared.edits(each.root, each.words, each.file.text)]
         launches.rewrite(each, each.root, each.words, kernels)
         for macro in each.macros:
             if not {"__shared__", "<"}.isdisjoint(token.text for token in macro.tokens):
-                words, body = read_body(macro, scope)
+                words, body = macros.read_body(macro, scope)
                 edits += shared.edits(body, words, each.file.text, macro)
                 launches.rewrite(each, body, words, kernels, macro)
-            assembly.rewrite(each, macro.tokens, pasted)
+            inline_ptx.rewrite(each, macro.tokens, pasted)
         each.edits += edits
     lacking = refusals.Lacking()
     for each in parsed:
@@ -89,7 +78,7 @@ def edited(
     if observed:
         _rewrite_observed(parsed, scope, refused or Counter())
     else:
-        exact_arithmetic.rewrite(parsed, scope, refused or Counter())
+        _rewrite_arithmetic(parsed, scope, refused or Counter())
         held.rewrite(parsed, scope)
     return parsed
 
@@ -181,10 +170,35 @@ def _rewrite_observed(
         for each in files
     ]
     blamed = Counter(place for _, places in made for place in places)
-    exact_arithmetic.rewrite(files, scope, refused - blamed)
+    _rewrite_arithmetic(files, scope, refused - blamed)
     for each, (edits, _) in zip(files, made, strict=True):
         for edit in edits:
             each.replace(*edit)
+
+
+def _rewrite_arithmetic(files: Sequence[Parsed], scope: Scope, refused: Counter[Place]) -> None:
+    """Give conversions and shifts in device code a GPU's results, unless an edit is in the way.
+
+    `refused` are files and lines where the compiler refuses that, and how often: statements there
+    get other edits, if there are any; else they stay as they are, and their functions refuse to
+    run.
+    """
+    macros_of_all = [macro for each in files for macro in each.macros]
+    code = exact.Exact(files, macros_of_all, scope, divisions=not stops_at_zero())
+    for each in files:
+        made = list(each.edits)
+        for edit in code.edits(each, made, partial(_lines, each), refused):
+            each.replace(*edit)
+        for macro, text in code.twins(each.macros, each.file.text, made):
+            line = f"\n#line {each.lines[macro.end] + 1}"
+            each.edits.append((macro.end, macro.end, text + line))
+        each.head = exact.defaults(code.doubled)
+
+
+def _lines(each: Parsed, statement: Node) -> list[Place]:
+    first = each.lines[each.words.tokens[statement.first].start]
+    last = each.lines[each.words.tokens[statement.last - 1].start]
+    return [(each.file.label, line) for line in range(first, last + 1)]
 
 
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:

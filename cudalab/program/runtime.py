@@ -5,29 +5,15 @@ separate library.
 """
 
 import os
-import selectors
-import subprocess
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import get_native_id
 
-from cudalab.backends.cpu import compiler, parts
-from cudalab.backends.cpu.flags import (
-    CUDA_RUNTIME,
-    FITTING,
-    PART,
-    PROGRAM,
-    for_programs,
-    for_runtime,
-    with_users,
-)
-from cudalab.backends.cpu.key import cached
-from cudalab.backends.cpu.toolchain import environment, find_compiler
-from cudalab.errors import NoDeviceError
+from cudalab.backends.cpu import commands, compiler, flags
+from cudalab.backends.cpu.toolchain import cached, find_compiler
 from cudalab.output.progress import stage
+from cudalab.program import parts
 from cudalab.system.cache import explain_full_disk
-from cudalab.system.machine import usable_cores
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"
@@ -38,7 +24,7 @@ HOST_LIBRARY = "libhost.so"
 OBSERVED_PROGRAM = (
     *("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG", "-Wno-vla"),
     "-fno-semantic-interposition",
-    *("-D__assert_fail=cudalab_assert_fail", FITTING),
+    *("-D__assert_fail=cudalab_assert_fail", flags.FITTING),
 )
 _OBSERVED = ("-fPIC", "-fno-omit-frame-pointer")
 
@@ -56,10 +42,10 @@ class Runtime:
         """Start the compilers for the objects that are missing, with `more` flags."""
         folder.mkdir(exist_ok=True)
         self.folder, self.parts = folder, parts_of_it
-        self._compilers, self._made = Compilers(), list[Path]()
+        self._compilers, self._made = commands.Compilers(), list[Path]()
         for part in parts_of_it:
-            flags = [*with_users(parts.flags(part)), *more, *for_runtime()]
-            self.make(folder / f"{part}.o", [*flags, "-c", str(parts.source(part))])
+            own = [*flags.with_users(parts.flags(part)), *more, *flags.for_runtime()]
+            self.make(folder / f"{part}.o", [*own, "-c", str(parts.source(part))])
 
     def make(self, made: Path, options: Sequence[str]) -> None:
         """Start the compiler with these options unless the file is there."""
@@ -68,11 +54,11 @@ class Runtime:
             self._compilers.add(command)
             self._made.append(made)
 
-    def precompile(self, flags: Sequence[str]) -> None:
+    def precompile(self, own: Sequence[str]) -> None:
         """Start to read the header of programs with these flags."""
-        if "clang" not in find_compiler().version():  # which would need an option in each call
-            header = str(CUDA_RUNTIME.with_name(PRECOMPILED))
-            self.make(self.folder / f"{PRECOMPILED}.gch", [*flags, "-x", "c++-header", header])
+        if not find_compiler().is_clang:  # which would need an option in each call
+            header = str(flags.CUDA_RUNTIME.with_name(PRECOMPILED))
+            self.make(self.folder / f"{PRECOMPILED}.gch", [*own, "-x", "c++-header", header])
 
     def finish(self, say: Callable[[int, int], None] = lambda _done, _total: None) -> list[str]:
         """Wait for the compilers and return the object files; see Compilers.finish for `say`."""
@@ -90,9 +76,9 @@ def _building(made: Path) -> Path:
 
 def plain(used: Sequence[str] = ()) -> Runtime:
     """Start to build the runtime: the common parts and those `used`."""
-    place = cached("programs", "runtime", *with_users(PART), find_compiler().identity)
+    place = cached("programs", "runtime", *flags.with_users(flags.PART))
     made = Runtime(place, (parts.FIRST, *used, *parts.ALWAYS, "launch", *parts.OF_PROGRAM))
-    made.precompile([*with_users(PROGRAM), *for_programs()])
+    made.precompile([*flags.with_users(flags.PROGRAM), *flags.for_programs()])
     return made
 
 
@@ -110,86 +96,17 @@ def files(*, check: bool) -> list[Path]:
 def observed(used: Sequence[str] = ()) -> list[str]:
     """The objects for an observed program, followed by the library with the runtime API."""
     checked = compiler.check_runtime_library()  # depends on the processor's features, too
-    place = cached("programs", "observed", *with_users(PART), checked.name)
+    place = cached("programs", "observed", *flags.with_users(flags.PART), checked.name)
     own = Runtime(place, (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM), *_OBSERVED)
-    own.precompile(compiler.check_flags((*OBSERVED_PROGRAM, *for_programs())))
+    own.precompile(flags.check_flags((*OBSERVED_PROGRAM, *flags.for_programs())))
     with stage("compiling the runtime, once") as known:
         objects = own.finish(lambda done, total: known.reach(done, total, "parts"))
     library = place / HOST_LIBRARY
     if not library.exists():
-        apart = cached("programs", "library", *with_users(PART), checked.name)
+        apart = cached("programs", "library", *flags.with_users(flags.PART), checked.name)
         shared = Runtime(apart, (*parts.ALWAYS, *parts.OF_CHECK), *_OBSERVED).finish()
         done = find_compiler().link(_building(library), (*shared, str(checked)), shared=True)
         if done.returncode:
             raise compiler.runtime_failure(done.stderr)
         _building(library).replace(library)
     return [*objects, str(library)]
-
-
-class Compilers:
-    """Compilers that run in parallel while the caller continues.
-
-    At most one runs per processor, since each takes hundreds of MB.
-    """
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._waiting: deque[Sequence[str]] = deque()
-        self._started: list[tuple[subprocess.Popen[bytes], list[bytes]]] = []  # and what they say
-        self._running = selectors.DefaultSelector()  # by the pipes through which they say it
-
-    def add(self, command: Sequence[str]) -> None:
-        """Start a compiler, now or as soon as another one has finished."""
-        self._waiting.append(command)
-        self._start()
-
-    def finish(self, say: Callable[[int, int], None] = lambda _done, _total: None) -> str:
-        """Wait for all compilers; return the messages of those that failed.
-
-        `say` is told how many have finished, of how many.
-        """
-        while self._running.get_map():
-            for key, _ in self._running.select():
-                process, said = key.data
-                if text := os.read(key.fd, 1 << 16):
-                    said.append(text)
-                    continue
-                self._running.unregister(key.fd)
-                os.close(key.fd)
-                process.wait()
-                self._start()
-                total = len(self._started) + len(self._waiting)
-                say(total - len(self._waiting) - len(self._running.get_map()), total)
-        return "".join(
-            b"".join(said).decode(errors="replace") or f"{process.args!r} failed without a message"
-            for process, said in self._started
-            if process.returncode
-        )
-
-    def _start(self) -> None:
-        while self._waiting and len(self._running.get_map()) < usable_cores():
-            command = self._waiting.popleft()
-            heard, spoken = os.pipe()
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=spoken,
-                    stderr=subprocess.STDOUT,
-                    env=environment(),
-                )
-            except OSError as error:
-                os.close(heard)
-                raise NoDeviceError(f"{command[0]} cannot be started: {error.strerror}") from None
-            finally:
-                os.close(spoken)
-            self._started.append((process, []))
-            self._running.register(heard, selectors.EVENT_READ, self._started[-1])
-
-
-def run_all(commands: Iterable[Sequence[str]]) -> str:
-    """Run the commands in parallel and return the messages of those that failed."""
-    compilers = Compilers()
-    for command in commands:
-        compilers.add(command)
-    return compilers.finish()

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cudalab.program import refusals
 from cudalab.program.files import File
-from cudalab.program.refusals import is_cuda_name
-from cudalab.program.typos import close, close_header, meant
 
 RUNTIME = "/cpu/runtime/"
 _MESSAGE = re.compile(
@@ -200,8 +199,11 @@ def _moved(errors: list[Error], texts: dict[str, list[str]]) -> Iterator[Error]:
             call = next((e for e in errors if e.unknown() == unclosed[1]), error)
             error.line, error.source = call.line, call.source
             error.words = f"expected \u2018)\u2019: {unclosed[1]}( is not closed"
-        elif _NOT_A_LAUNCH.search(error.words) and _is_bad_launch(error.source):
-            error.words = "a launch is kernel<<<grid, block>>>(arguments)"
+        elif _NOT_A_LAUNCH.search(error.words) and _LIKE_A_LAUNCH.search(error.source):
+            is_right = _LAUNCH.search(error.source)
+            error.words = (
+                error.words if is_right else "a launch is kernel<<<grid, block>>>(arguments)"
+            )
         yield error
 
 
@@ -226,10 +228,6 @@ def _code_before(lines: list[str], line: int) -> int:
         if text and not text.startswith(("//", "#", "*", "/*")):
             return number
     return line
-
-
-def _is_bad_launch(source: str) -> bool:
-    return bool(_LIKE_A_LAUNCH.search(source)) and not _LAUNCH.search(source)
 
 
 def _follows(error: Error, before: Error) -> bool:
@@ -285,7 +283,7 @@ def _own_words(error: Error, names: set[str]) -> str:
         path = header[1] or header[2]
         if folder := _folder_with(path, Path(error.path).parent):
             return f"no header {path}; it is in {folder}: add -I {shlex.quote(folder)}"
-        other = close_header(path)
+        other = refusals.close_header(path)
         return f"no header {path}" + (f"; did you mean {other}?" if other else "")
     if "void value not ignored" in words and "<<<" in error.source:
         return "a launch has no value: ask cudaGetLastError() behind it"
@@ -331,7 +329,7 @@ def _plain(words: str) -> str:
 
 def _about_name(error: Error, name: str, names: set[str]) -> str:
     """The words about an unknown name, with the one that was probably meant."""
-    suggestion = meant(name) if is_cuda_name(name) else ""
+    suggestion = refusals.meant(name) if refusals.is_cuda_name(name) else ""
     if suggestion:
         return f"unknown: {name}; did you mean {suggestion}?"
     if "keyword to refer to the type" in error.words:  # as C has it
@@ -343,7 +341,7 @@ def _about_name(error: Error, name: str, names: set[str]) -> str:
     header = header or (name if name in _CLASSES and not other else "")
     if header:
         return f"{words}; it needs #include <{header}>"
-    other = other or close(name, names - {name}, said[1] if said else "")
+    other = other or refusals.close(name, names - {name}, said[1] if said else "")
     return f"{words}; did you mean \u2018{other}\u2019?" if other else words
 
 

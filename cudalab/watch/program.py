@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from cudalab.errors import CudalabError, ExitCode
-from cudalab.program import instrumented, observe, reports
+from cudalab.program import modes, observe, reports
 from cudalab.program.files import File, gather
-from cudalab.program.instrumented import Library
+from cudalab.program.modes import Library
 from cudalab.program.observe import Observed
 from cudalab.program.options import folders_of
 from cudalab.program.reports import Verdict
@@ -52,7 +52,7 @@ class ProgramWatcher:
         try:
             program = parts_of([self.label], self.options)
             self._files = [file for part in program for file in part.files]
-            library = instrumented.build(program)
+            library = modes.library(program)
         except CudalabError as error:
             return self._refused(error)
         ran = self._run(library, detect=True)

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from cudalab import labs
-from cudalab.backends.cpu.key import cached
+from cudalab.backends.cpu.toolchain import cached
 from cudalab.labs.base import Lab
 from cudalab.labs.inputs import Case
 from cudalab.language import source

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cudalab import labs
+from cudalab.backends import GPU
 from cudalab.backends.base import DeviceInfo
-from cudalab.backends.facts import GPU
 from cudalab.bench import choice, measure, measured, stats
 from cudalab.bench.measure import Candidate, Entry, Judge, Sampler
 from cudalab.bench.measured import COLD, HOT, Plan, Row, Sample, Status

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from command import cudalab
 
-from cudalab.backends.cpu import assembly
-from cudalab.backends.cpu.control_flow import IS_HEADER
+from cudalab.backends.cpu.layout import IS_HEADER
+from cudalab.backends.cpu.listing import Counts, Listing
 from cudalab.program import reports
 from cudalab.program.observe import Launch, Observed
 
@@ -91,7 +91,7 @@ def test_calls_in_our_headers_are_known_by_either_compilers_names():
     """By clang's, whose folder stands apart, as by g++'s."""
     folder = "/here/cudalab/backends/cpu/runtime/include/cudalab"
     files = [f'"{folder}" "launch.h"', f'"{folder}/launch.h"', '"/here" "program.cu"']
-    listing = assembly._Listing({"program.cu"}, assembly.Counts())
+    listing = Listing({"program.cu"}, Counts())
     for number, name in enumerate(files, 1):
         for row in (f"\t.file\t{number} {name}", f"\t.loc\t{number} 9 0", "\tcall\tf"):
             listing.read(row)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.backends.cpu import parts
 from cudalab.backends.cpu.flags import for_runtime
 from cudalab.backends.cpu.toolchain import environment
+from cudalab.program import parts
 
 pytest.importorskip("ziglang", reason="the compiler of machines without one is an extra")
 

@@ -10,7 +10,7 @@ import pytest
 from command import cudalab
 from whole_programs import with_gcc
 
-from cudalab.program.toolkit.folder import environment
+from cudalab.program.toolkit.make import environment
 
 PROJECT = Path(__file__).parents[1] / "programs" / "separate"
 ANSWER = b"1112 182 4\n"  # as in test_run.py

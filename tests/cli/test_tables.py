@@ -172,7 +172,7 @@ def test_broken_report_pipe_ends_quietly():
 def test_the_gpu_is_opened_early_where_this_process_computes(monkeypatch, arguments, opens):
     opened = []
     monkeypatch.setattr(
-        "cudalab.backends.cuda.early.begin_to_open_gpu", lambda: opened.append(True)
+        "cudalab.backends.cuda.driver.begin_to_open_gpu", lambda: opened.append(True)
     )
     with suppress(click.ClickException):
         cli.main(["radixsort", *arguments, "-i", "no such file"], standalone_mode=False)
@@ -181,14 +181,14 @@ def test_the_gpu_is_opened_early_where_this_process_computes(monkeypatch, argume
 
 def test_other_commands_of_a_lab_open_no_gpu(monkeypatch):
     monkeypatch.setattr(
-        "cudalab.backends.cuda.early.begin_to_open_gpu", lambda: pytest.fail("opened")
+        "cudalab.backends.cuda.driver.begin_to_open_gpu", lambda: pytest.fail("opened")
     )
     with suppress(click.ClickException):
         cli.main(["verify", "radixsort", "no such file", "nor this"], standalone_mode=False)
 
 
 def test_a_thread_that_opens_the_gpu_is_silent_without_one():
-    code = "from cudalab.backends.cuda import early; early._retain_primary_context()"
+    code = "from cudalab.backends.cuda import driver; driver._retain_primary_context()"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"CUDA_VISIBLE_DEVICES": ""},

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from instrumented import COMPILERS, forget_compiler, profiled, use
 
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import commands
 from cudalab.backends.cpu.check import CheckDevice, spread
-from cudalab.backends.cpu.check_rows import FINDINGS, merge_findings
+from cudalab.backends.cpu.check_rows import FINDINGS
 from cudalab.backends.cpu.toolchain import run
-from cudalab.backends.trace import Finding, Place, Thread
+from cudalab.backends.trace import Finding, Place, Thread, merge_findings
 from cudalab.checker.submit.submission import copy_runtime
 from cudalab.language import source
-from cudalab.program import runtime
+from cudalab.program import modes, runtime
 from cudalab.program.files import Part, gather
-from cudalab.program.instrumented import build
 from cudalab.system import elf
 from cudalab.system.cache import cache_dir
 
@@ -157,26 +156,28 @@ def test_a_damaged_cache_entry_is_built_again(tmp_path, monkeypatch):
 @pytest.mark.parametrize("is_damaged", [True, False])
 def test_only_a_damaged_header_is_removed(tmp_path, monkeypatch, is_damaged):
     """A compiler that crashes on something else leaves it for those that follow."""
-    monkeypatch.setattr(compiler, "cache_dir", tmp_path.joinpath)
+    monkeypatch.setattr(commands, "cache_dir", tmp_path.joinpath)
     header = tmp_path / "observed-1" / "cudalab_program.h.gch"
     header.parent.mkdir()
     header.touch()
     crashes = f"[ ! -e '{header}' ]" if is_damaged else "false"
     command = f"{crashes} || {{ echo 'internal compiler error' >&2; exit 1; }}"
-    done = compiler._run_compiler(("sh", "-c", command, "-I", str(header.parent), "-o", "kernel.o"))
-    assert done.returncode == (not is_damaged)
+    made = str(tmp_path / "kernel.o")
+    failed = commands.compile_all([("sh", "-c", command, "-I", str(header.parent), "-o", made)])
+    assert bool(failed) == (not is_damaged)
     assert [path.name for path in header.parent.iterdir()] == [header.name] * (not is_damaged)
 
 
 def test_a_program_is_instrumented_with_the_precompiled_header(tmp_path, monkeypatch):
     file = tmp_path / "sets.cu"
     file.write_text("__global__ void set(int* out) { *out = 1; }\nint main() {}\n")
-    commands = []
-    monkeypatch.setattr(compiler, "run", lambda command: commands.append(command) or run(command))
+    seen, run_all = [], commands.run_all
+    monkeypatch.setattr(commands, "run_all", lambda each: seen.extend(each) or run_all(each))
     options = ["-DOWN=1", f"-I{tmp_path}"]
     part = Part(files=gather([str(file)], []), sources=1, options=options)
-    build([part])
-    with_options = next(command[:-4] for command in commands if "-S" in command)
+    modes.library([part])
+    words = next(command for command in seen if "-S" in command)
+    with_options = words[: words.index("-S")]
     (tmp_path / "text.cpp").write_text('#include "cudalab_program.h"\n')
     done = run((*with_options, "-H", "-fsyntax-only", str(tmp_path / "text.cpp")))
     assert f"! {runtime.files(check=True)[-1]}" in done.stderr

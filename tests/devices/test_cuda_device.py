@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from cudalab import labs
-from cudalab.backends.cuda import device
-from cudalab.backends.cuda.features import features_of
+from cudalab.backends.cuda import device, driver
+from cudalab.backends.cuda.driver import features_of
 from cudalab.errors import KernelError, NoDeviceError, install_command
 from cudalab.labs import registry
 from cudalab.language import source
@@ -44,7 +44,7 @@ def hidden(monkeypatch):
 @pytest.mark.usefixtures("hidden")
 def test_without_pycuda():
     assert not device.CudaDevice.available()
-    assert "PyCUDA" in device.unavailable_reason()
+    assert "PyCUDA" in driver.unavailable_reason()
     with pytest.raises(NoDeviceError, match="PyCUDA") as caught:
         device.CudaDevice()
     assert install_command("cuda") in caught.value.hint
@@ -239,7 +239,7 @@ def test_memory_that_another_thread_drops_is_freed():
 @pytest.mark.cuda
 def test_hidden_devices():
     done = python(
-        "from cudalab.backends.cuda.device import unavailable_reason; print(unavailable_reason())",
+        "from cudalab.backends.cuda.driver import unavailable_reason; print(unavailable_reason())",
         CUDA_VISIBLE_DEVICES="",
     )
     assert done.stdout.startswith("there is no CUDA device: ")

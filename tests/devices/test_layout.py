@@ -7,8 +7,7 @@ import ctypes
 import pytest
 
 from cudalab.backends.cpu import check_module, compiler, layout
-from cudalab.backends.cpu.device import KernelEntry, Symbol
-from cudalab.backends.cpu.tally import TallyRow
+from cudalab.backends.cpu.layout import OF_CHECK, OF_RUNTIME, KernelEntry, Symbol
 from cudalab.errors import ToolchainError
 
 
@@ -35,19 +34,19 @@ class Swapped(ctypes.Structure):
         ((KernelEntry, Shorter), "another Shorter than Python: the size is 16, not 8"),
         ((KernelEntry, Swapped), "the size of bytes is 8, not 4"),
         ((KernelEntry,), "structures that Python does not know"),
-        ((KernelEntry, Symbol, TallyRow, Symbol), "the size is None, not 16"),
+        ((*OF_RUNTIME, Symbol), "the size is None, not 16"),
     ],
 )
 def test_a_mirror_that_is_out_of_date_is_refused(runtime, mirrors, says):
-    layout.check(runtime, (KernelEntry, Symbol, TallyRow))
+    layout.check(runtime, OF_RUNTIME)
     with pytest.raises(ToolchainError, match=says):
         layout.check(runtime, mirrors)
 
 
 def test_each_row_of_check_mode_is_compared():
     runtime = check_module.load_runtime()
-    for position, mirror in enumerate(check_module.MIRRORS):
+    for position, mirror in enumerate(OF_CHECK):
         changed = type(mirror.__name__, (mirror,), {"_fields_": (("more", ctypes.c_uint64),)})
-        planted = (*check_module.MIRRORS[:position], changed)
+        planted = (*OF_CHECK[:position], changed)
         with pytest.raises(ToolchainError, match=f"another {mirror.__name__} than Python"):
             layout.check(runtime, planted)

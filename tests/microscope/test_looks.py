@@ -8,8 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from cudalab.backends.cpu import assembly, check_rows
-from cudalab.backends.cpu.check_rows import ENTERED, IS_ACCESS, LOOKED_AT, NOT_LOOKED_AT, OWN
+from cudalab.backends.cpu import check_rows
+from cudalab.backends.cpu.check_rows import ENTERED, LOOKED_AT, NOT_LOOKED_AT, OWN
+from cudalab.backends.cpu.layout import IS_ACCESS
+from cudalab.backends.cpu.listing import Counts, Listing
 from cudalab.backends.trace import Place
 
 # A block with two hooks, of which a jump may leave out the second, and a block behind it.
@@ -37,7 +39,7 @@ kernel:
 
 
 def test_a_hook_belongs_to_its_block_if_nothing_leads_around_it():
-    listing = assembly._Listing({"a.cu"}, assembly.Counts(), is_program=True)
+    listing = Listing({"a.cu"}, Counts(), is_program=True)
     for row in LISTING.splitlines():
         listing.read(row)
     expected = {site.line: site.head for site in listing.sites if site.flags & IS_ACCESS}
@@ -63,7 +65,7 @@ kernel:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the rows are x86-64's")
 def test_arguments_of_a_function_that_aligns_its_frame_are_its_own():
-    listing = assembly._Listing({"a.cu"}, assembly.Counts(), is_program=True)
+    listing = Listing({"a.cu"}, Counts(), is_program=True)
     for row in ALIGNED.splitlines():
         listing.read(row)
     assert [site.line for site in listing.blind()] == [6]

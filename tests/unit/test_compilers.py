@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import pytest
 
-from cudalab.backends.cpu import toolchain
+from cudalab.backends.cpu import commands, toolchain
 from cudalab.errors import NoDeviceError
-from cudalab.program import runtime
 
 
 def test_no_more_compilers_run_than_there_are_processors(tmp_path, monkeypatch):
-    monkeypatch.setattr(runtime, "usable_cores", lambda: 2)
+    monkeypatch.setattr(commands, "usable_cores", lambda: 2)
     # Each has a file while it runs, and leaves a mark if it sees more than one other.
     script = "touch $0; sleep 0.05; [ $(ls | wc -l) -le 2 ] || touch ../crowded; rm $0; exit 1"
     (tmp_path / "running").mkdir()
     monkeypatch.chdir(tmp_path / "running")
-    said = runtime.run_all([["sh", "-c", script, f"{i}"] for i in range(7)])
+    said = commands.run_all([["sh", "-c", script, f"{i}"] for i in range(7)])
     assert said.count("failed without a message") == 7
     assert not (tmp_path / "crowded").exists()
 
 
 def test_the_messages_of_those_that_fail_are_whole():
     long = 1 << 17  # more than a pipe holds
-    commands = [
+    each = [
         ["sh", "-c", f"head -c {long} /dev/zero | tr '\\0' a; printf '\\377'; exit 1"],
         ["sh", "-c", "echo a warning; exit 0"],
         ["sh", "-c", "echo wrong >&2; exit 3"],
     ]
-    said = runtime.run_all(commands)
+    said = commands.run_all(each)
     assert said == "a" * long + "\ufffd" + "wrong\n"  # in the order of the commands
 
 
 def test_a_compiler_that_cannot_be_started_is_named(tmp_path):
     with pytest.raises(NoDeviceError, match="missing cannot be started: No such file"):
-        runtime.run_all([[str(tmp_path / "missing")]])
+        commands.run_all([[str(tmp_path / "missing")]])
 
 
 def test_zig_s_library_is_compiled_once_and_only_for_programs_that_may_need_it(

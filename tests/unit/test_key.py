@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import cudalab
-from cudalab.backends.cpu import key
+from cudalab.backends.cpu import toolchain
 
 PACKAGE = Path(cudalab.__file__).parent
 DECIDING = ("language", "program", "backends/cpu")
@@ -23,7 +23,7 @@ def copy(tmp_path_factory):
 
 
 def code(folder):
-    return key._code.__wrapped__(str(folder))
+    return toolchain._code.__wrapped__(str(folder))
 
 
 def test_each_file_that_decides_on_the_code_changes_the_key(copy):
@@ -53,10 +53,10 @@ def test_a_new_file_and_a_new_name_change_the_key(copy):
 
 @pytest.mark.parametrize("name", ["processor", "__version__"])
 def test_another_processor_or_version_has_other_names(name, monkeypatch):
-    before = key.key("text")
-    monkeypatch.setattr(key, name, "another" if name == "__version__" else lambda: "another")
-    assert key.key("text") != before
+    before = toolchain.key("text")
+    monkeypatch.setattr(toolchain, name, "another" if name == "__version__" else lambda: "another")
+    assert toolchain.key("text") != before
 
 
 def test_parts_do_not_run_into_each_other():
-    assert key.key("ab", "c") != key.key("a", "bc")
+    assert toolchain.key("ab", "c") != toolchain.key("a", "bc")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cudalab.program import linking
+from cudalab.program import messages
 
 TEXTS = {"src/a.cu": "int f();\nint main() { return f(); }\n", "src/b.cu": "int f() { return 1; }"}
 MISSED = {
@@ -26,7 +26,7 @@ TWICE = {
 
 @pytest.mark.parametrize("linker", MISSED)
 def test_what_no_file_defines(linker):
-    error = linking.explain(MISSED[linker], "a.cu", TEXTS)
+    error = messages.unlinked(MISSED[linker], "a.cu", TEXTS)
     assert error.message == (
         "a.cu does not link:\n"
         "src/a.cu:2: error: f() is declared, but no file defines it\n"
@@ -40,13 +40,13 @@ def test_names_of_thrust_are_those_of_programs():
     message = MISSED["GNU"].replace(
         "f()'", f"f({vector} const&, std::vector<int, std::allocator<int> >)'"
     )
-    error = linking.explain(message, "a.cu", TEXTS)
+    error = messages.unlinked(message, "a.cu", TEXTS)
     assert ": error: f(thrust::device_vector<int> const&, std::vector<int>) is" in error.message
 
 
 @pytest.mark.parametrize("linker", TWICE)
 def test_what_two_files_define(linker):
-    error = linking.explain(TWICE[linker], "a.cu", TEXTS)
+    error = messages.unlinked(TWICE[linker], "a.cu", TEXTS)
     assert error.message == (
         "a.cu does not link:\n"
         "src/b.cu:1: error: f() is defined a second time; first at src/a.cu:1\n"
@@ -62,5 +62,5 @@ def test_what_two_files_define(linker):
     ],
 )
 def test_a_library_that_is_nowhere(words):
-    error = linking.explain(words, "a.cu", TEXTS)
+    error = messages.unlinked(words, "a.cu", TEXTS)
     assert "error: no library nowhere: neither libnowhere.so nor libnowhere.a" in error.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalab.program.files import File
-from cudalab.program.naming import Names
+from cudalab.program.reports import Names
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, tokenize
 from cudalab.program.files import File, gather
-from cudalab.program.instrumented import _inlined as inlined
+from cudalab.program.modes import inlined
 from cudalab.program.parsed import parse, read
 
 

@@ -11,8 +11,9 @@ import pytest
 
 import cudalab
 from cudalab import backends, labs
-from cudalab.backends.cpu import flags, parts
+from cudalab.backends.cpu import flags
 from cudalab.language.source import HEADERS
+from cudalab.program import parts
 
 PACKAGE = Path(cudalab.__file__).parent
 REPOSITORY = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cudalab import labs
-from cudalab.backends.choice import host_features
+from cudalab.backends import host_features
 from cudalab.bench.choice import own_variant, shown_case
 from cudalab.bench.results import commit
 from cudalab.labs import registry

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from cudalab import labs, runner
-from cudalab.backends import open_device
-from cudalab.backends.choice import host_features
+from cudalab.backends import host_features, open_device
 from cudalab.backends.trace import LaunchTrace
 from cudalab.bench.results import commit
 from cudalab.errors import CudalabError

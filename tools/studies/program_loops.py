@@ -21,7 +21,7 @@ from math import exp, log
 from pathlib import Path
 from typing import BinaryIO
 
-from cudalab.backends.choice import host_device
+from cudalab.backends import host_device
 from cudalab.checker.submit.judged_run import JudgedRun
 from cudalab.errors import CudalabError
 from cudalab.program import loops

@@ -7,427 +7,22 @@ information nor a tool that reads it is needed, and inlined code is no special c
 
 Each shared array and each variable stands behind an unused zone, and what never changes before one,
 too, so that running over an end does not hit the next array or variable unnoticed.
+
+With -fsanitize=thread an assignment has hooks, but not what else g++ does with an object in memory:
+load it as an argument, and store it as the result of a call, or of an asm statement. clang has
+hooks there, too; for g++ they are added. This knows the instructions of x86-64 and of 64-bit ARM.
 """
 
 import re
-from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from cudalab.backends.cpu.control_flow import (
-    ADDS_ONE,
-    BLOCK_HOOK,
-    BOUNDS_HOOK,
-    ENTRY_HOOK,
-    IN_FRAME,
-    IS_ACCESS,
-    IS_BLIND,
-    IS_BLOCK,
-    IS_END,
-    IS_FIXED,
-    IS_FOREIGN,
-    IS_HEADER,
-    IS_JOIN,
-    IS_LIBRARY,
-    IS_LOCAL,
-    IS_WHOLE,
-    LEAVE_HOOK,
-    LOOKS,
-    NO_CALL,
-    RESULT_UNUSED,
-    Block,
-    Flow,
-    Site,
-)
-from cudalab.backends.cpu.joins import may_stop
-from cudalab.backends.cpu.objects import with_hooks
-from cudalab.backends.cpu.site_tables import Counts, lengths, tables_of
-from cudalab.language.source import QUOTED, unquoted
-
-ZONE_BYTES = 256  # before each shared array and variable; behind each shared array and table
-RUNTIME = "/cpu/runtime/"  # what happens in its headers belongs to the line that called it
-# What happens in the code of these, and in headers of the system, belongs to the line that called
-# it, but is observed: libraries, types of numbers, and what the rewriter puts around the user's
-# accesses.
-LIBRARIES = re.compile(
-    r"/cpu/runtime/optional/cccl/|/cpu/runtime/(?:optional/\w+/)?include/"
-    r"(?:cuda_fp16|cuda_bf16|cuComplex|curand\w*|cudalab/(?:arithmetic|narrow|curand)\w*)\.h"
-)
+from cudalab.backends.cpu import layout
+from cudalab.backends.cpu.control_flow import BLOCK_HOOK, Flow, Site
+from cudalab.backends.cpu.listing import Counts, Listing, numbered
 
 _BY_GCC = '\t.ident\t"GCC'
-_FILE = re.compile(rf"\s*\.file\s+(\d+)\s+{QUOTED}(?:\s+{QUOTED})?")
-_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
-_FUNCTION = re.compile(r"\s*\.type\s+([^\s,]+),\s*[@%]function")
-_SECTION = re.compile(r"\s*\.(?:section|text|data|bss)\b")
-_THREAD_LOCAL = re.compile(r"\s*\.section\s+\.t(?:bss|data)\b")
-_VARIABLES = re.compile(  # in builtins.h, and those that no section can hold
-    r"\s*\.section\s+\"?(?:cudalab_(?:device|constant|managed)\b|\.(?:bss|data|rodata)\.)"
-)
-_TABLES = re.compile(r"\s*\.section\s+\"?\.(?:rodata|data\.rel\.ro)\.")  # what never changes
-_ALIGN = re.compile(r"\s*\.(?:p2|b)?align\s")
-_SPACE = re.compile(r"\s*\.(?:zero|skip|space)\s")
-_LABEL = re.compile(r"(\.?\w+):")
-_INSTRUCTION = re.compile(r"\s+[a-z]")
-_CALL = re.compile(r"\s+(?:rex64\s+)?(?:callq?|blr?)\s+\*?([\w.%()]+)")
-_SPILLS = (" Spill", " Folded Spill")  # to any place
-# Where a block begins that g++ has added later than the hooks: the end of a function.
-_JUMPED_TO = re.compile(r"\.L\d+")
-# The register that holds a call's result.
-_RESULT = re.compile(r"%[re]?ax\b|%[ad]l\b|%xmm0\b|\b[wx]0\b|\b[sd]0\b")
-_READERS = ("st", "cmp", "tst", "cbz", "cbnz", "tbz", "tbnz")  # on ARM; others write the first
-# The address of an array in the frame of its function.
-_OF_FRAME = re.compile(r"\(%r[bs]p,|\blea\w*\s+-?\d*\(%r[bs]p\)|\badd\s+x\d+, (?:sp|x29),")
-_ADDS = re.compile(r"\badd|\blea\w*\s+\S*\(%r\w+,")
-# An access to memory that is not the frame of a function: the address is in a register, or a name.
-_FAR = re.compile(
-    r"\s+(?!lea|call|jmp|push|nop)\w+\s.*(?:\(%r(?!bp|sp|ip)\w+|(?<![.\w@])[A-Za-z_][\w$]*\(%rip\))"
-    r"|\s+(?:ld|st)\w+\s.*\[x(?!29\b)\d+"
-)
-# Where a function's arguments lie, if it aligns its frame: x86-64's register, and its copies.
-_ARGUMENTS = re.compile(r"\tleaq\t\d+\(%r[bs]p\), (%r\w+)")
-_COPY = re.compile(r"\tmovq\t(%r\w+), (%r\w+)")
-_INTO = re.compile(r".*, (%r\w+)$")
-# The address of a variable.
-_OF_NAME = re.compile(
-    r"\blea\w*\s+(?:\d+\+)?([A-Za-z_][\w.$]*)(?:[+]\d+)?\(%rip\)|:lo12:([A-Za-z_][\w.$]*)"
-)
-_BY_NAME = re.compile(r"(?:\d+\+)?([A-Za-z_][\w.$]*)(?:[+]\d+)?\(%rip\)")
-_OF_TABLE = re.compile(r"\.L\d+\(%rip\)|:lo12:\.L\d+")  # of jumps, which a switch makes
-# A hook before an access: the bytes that it is told of, if it is one of that many.
-_HOOK = re.compile(
-    r"__tsan_(?:(?:unaligned_)?(?:volatile_)?(?P<kinds>(?:read_?|write)+)(?P<bytes>\d+)?|vptr_\w+)"
-)
-_POINTER_BYTES = 8
-_ANY_NUMBER = 1 << 30  # of bytes
-# What an instruction that moves something moves, by the end of its name.
-_MOVES = re.compile(r"\s+v?(?:mov[sz]?|add|sub|cmp|and|or|xor|test)([bwlq])[lq]?\s")
-_ADDRESS = re.compile(r"[^\s,]*\([^)]*\)|\[[^\]]*\]")
-_BYTES = {"b": 1, "w": 2, "l": 4, "q": 8}
-# What kernels of labs call of the C library, and what observes it. Programs have heap.cpp.
-_OBSERVED = {name: f"__tsan_{name}" for name in ("memcpy", "memmove", "memset")}
-_OBSERVED |= dict.fromkeys(("malloc", "_Znwm", "_Znam"), "cudalab_heap_allocate")
-_OBSERVED |= dict.fromkeys(("free", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"), "cudalab_heap_free")
-_PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
-# What kernels/locals.h has: the function that calls it has local variables that are known.
-_LOCALS = re.compile(
-    r"_ZN7cudalab(?:9LocalZone|10LocalValue|11LocalObject|13LocalVariable|14cudalab_begins|"
-    r"13cudalab_given)"
-)
-_EXCHANGE = re.compile(r"_Z\d+atomicExch")
-# atomicAdd of an int or unsigned; and its second argument, if that is the constant 1.
-_ADDITION = re.compile(r"_Z\d+atomicAdd(?:P([ij])\1|_(?:block|system)I([ij])J[ij]E)")
-_ONE = re.compile(r"movl\s+\$1, %esi(?!.*, ?%[re]si\b)|mov\s+w1, ?#?1\b(?!.*\s[wx]1,)")
-
-
-@dataclass
-class _Index:
-    """A check of an index: whether the array whose access follows is in the function's frame.
-
-    g++ computes the index once more, with what it reads.
-    """
-
-    check: Site
-    column: str  # of the access, too
-    in_frame: bool = False  # what has been addressed since the last read, or call of a function
-    at_first: bool | None = None  # before the first call
-
-    def is_decided(self, called: str, column: str) -> bool:
-        """Take the next call; set the flag of the check if that decides it."""
-        if self.at_first is None:
-            self.at_first = self.in_frame
-        hook = _HOOK.match(called)
-        is_access = hook is not None and column == self.column
-        if not is_access and (hook is None or hook["kinds"] == "read"):
-            self.in_frame = False  # what is stored is computed, or read, behind the check
-            return False
-        self.decide(is_access=is_access)
-        return True
-
-    def decide(self, *, is_access: bool = False) -> None:
-        """Set the flag of the check; `is_access` says that the array is known to be read now."""
-        in_frame = self.in_frame or (bool(self.at_first) and not is_access)
-        self.check.flags |= IS_LOCAL if in_frame else 0
-
-
-class _Listing:
-    """The rows of an assembly file, read one after another."""
-
-    def __init__(self, sources: set[str], before: Counts, *, is_program: bool = False) -> None:
-        self.sources, self.is_program, self.before = sources, is_program, before
-        self.rows: list[str] = []
-        self.files: dict[int, str] = {}
-        self.headers: dict[int, int] = {}  # the flags of those of the files that are ours
-        self.sites: list[Site] = []
-        self.blocks: list[Block] = []
-        self.functions: dict[str, int] = {}  # name -> number
-        self.hooks: dict[int, Site] = {}  # number of a row -> the call that begins a block there
-        self.starts: dict[str, int] = {}  # label -> the next block that begins behind it
-        self._pending: set[str] = set()  # labels without code behind them so far
-        self._place = (0, 0)  # file and line
-        self._column = ""
-        self._function = before.functions
-        self._in_block = self._thread_local = self._variables = self._has_locals = False
-        self._in_tables = self._tables = False  # in a section of those; behind one of them
-        self._fixed: set[str] = set()  # names of what never changes
-        self._indexed: list[tuple[Site, str]] = []  # by checks of an index, and what is named there
-        self._alignment = ""  # the last such row of the section
-        self._address = ""  # the instructions since the last call
-        # A call whose result has not been used so far, and the flag that it gets if that is so.
-        self._exchange: Site | None = None
-        self._unused = RESULT_UNUSED
-        self._index: _Index | None = None  # a check whose array has not been accessed so far
-        self._arguments = set[str]()  # registers that lead to those of the function
-        self._hooked = 0  # bytes of the next accesses, of which hooks have been told
-        # Of the accesses since the last hook: to write a bit field is to read it, too.
-        self._addresses: set[str] = set()
-        # By function, file and line: the blocks of accesses of which no hook has been told, and the
-        # names of what is accessed, if the instruction has one.
-        self._blind: dict[tuple[int, int, int], list[tuple[Site, str]]] = {}
-
-    def read(self, row: str) -> None:
-        """Copy a row, and add labels or zones."""
-        self.rows.append(row)
-        if _INSTRUCTION.match(row):
-            self._instruction(row)
-        elif match := _LABEL.match(row):
-            self._label(match[1])
-        elif match := _LOC.match(row):
-            if match[2] != "0":  # 0: code that belongs to no line
-                self._place, self._column = (int(match[1]), int(match[2])), match[3]
-        elif match := _FILE.match(row):
-            names = unquoted(match[2]), match[3] and unquoted(match[3])
-            self.files[int(match[1])] = self._file_name(*names)
-            self.headers[int(match[1])] = self._header_flags(*names)
-        elif match := _FUNCTION.match(row):
-            self._function, self._in_block, self._has_locals = self._function + 1, False, False
-            self._arguments.clear()
-            self._end_index()
-            self.functions[match[1]] = self._function
-        elif _SECTION.match(row):
-            self._section(row)
-        elif _ALIGN.match(row):
-            self._alignment = row
-        elif self._thread_local and _SPACE.match(row):
-            self.rows.append(f"\t.zero\t{ZONE_BYTES}")
-
-    def _section(self, row: str) -> None:
-        if self._tables:
-            self.rows.insert(-1, f"\t.zero\t{ZONE_BYTES}")
-        self._tables = False
-        self._thread_local = _THREAD_LOCAL.match(row) is not None
-        self._variables = _VARIABLES.match(row) is not None
-        self._in_tables = _TABLES.match(row) is not None
-        self._alignment = ""
-
-    def _label(self, name: str) -> None:
-        self.starts[name] = len(self.blocks)
-        self._pending.add(name)
-        if (self._variables or self._thread_local) and not name.startswith("."):
-            self.rows[-1:] = [f"\t.zero\t{ZONE_BYTES}", self._alignment, self.rows[-1]]
-            if self._in_tables:
-                self._tables = True
-                self._fixed.add(name)
-
-    def _instruction(self, row: str) -> None:
-        call = _CALL.match(row)
-        called = call[1] if call else None
-        name = called.partition("@")[0] if called else ""
-        if called and not self.is_program and name in _OBSERVED:
-            self.rows[-1] = row = row.replace(name, _OBSERVED[name])
-            called = called.replace(name, _OBSERVED[name])
-        starts_block = called is not None and called.startswith(BLOCK_HOOK)
-        if self._in_block and not starts_block:
-            self._continue_block(row, called)
-        self._pending.clear()
-        self._look_behind_calls(row, called)
-        if called is None:
-            self._address += "" if row.endswith(_SPILLS) else row
-            of_arguments = any(f"({register})" in row for register in self._arguments)
-            of_table = _OF_TABLE.search("".join(self.rows[-4:]))
-            if _FAR.match(row) and not of_table and not of_arguments:
-                self._access(row)
-            self._find_arguments(row)
-            return
-        self._take_hook(called)
-        number = self.before.sites + len(self.sites) + 1
-        site = Site(number, *self._place, self._function)
-        site.flags |= self.headers.get(site.file, 0)
-        self._read_hook(site, called)
-        if self._in_block:
-            self.blocks[-1].sites.append(site)
-            in_header = site.flags & (IS_HEADER | IS_LIBRARY) == IS_HEADER
-            if may_stop(called, in_header=in_header):
-                self.blocks[-1].stops.append(called)
-            # A hook of the user's is called whenever its block is entered.
-            block = self.blocks[-1]
-            if _HOOK.match(called) and not site.flags and block.site.number and block.is_straight:
-                site.flags |= IS_ACCESS
-                site.head = block.site.number
-        if LOOKS.match(called):
-            site.looks = self._address
-        self._expect_look(site, called)
-        self._address = ""
-        self.rows.append(f".Lcudalab_site_{site.number}:")
-        self.sites.append(site)
-
-    def _find_arguments(self, row: str) -> None:
-        """Note the registers that lead to the arguments of the function."""
-        if match := _ARGUMENTS.match(row):
-            self._arguments.add(match[1])
-        elif (match := _COPY.match(row)) and match[1] in self._arguments:
-            self._arguments.add(match[2])
-        elif self._arguments and (match := _INTO.match(row)):
-            self._arguments -= {match[1], match[1].removesuffix("d")}
-
-    def _expect_look(self, site: Site, called: str) -> None:
-        """Note a call of which the instructions before or behind it tell more."""
-        if _EXCHANGE.match(called):
-            self._exchange, self._unused = site, RESULT_UNUSED
-        elif _ADDITION.match(called) and _ONE.search(self._address):
-            self._exchange, self._unused = site, ADDS_ONE
-        elif called.startswith(BOUNDS_HOOK):
-            self._end_index()
-            self._index = _Index(site, self._column)
-        elif _HOOK.match(called) and _OF_FRAME.search(self._address):
-            site.flags |= IN_FRAME  # and not what a pointer leads to
-            site.flags |= 0 if _ADDS.search(self._address) else IS_WHOLE
-
-    def _end_index(self) -> None:
-        """Decide about a check behind which no access was seen."""
-        if self._index:
-            self._index.decide()
-        self._index = None
-
-    def _take_hook(self, called: str) -> None:
-        """Note of how many bytes hooks have been told for the accesses that follow."""
-        hook = _HOOK.match(called)
-        if hook is None:
-            if not called.startswith((BLOCK_HOOK, "__tls_get_addr")) and not self._finds_shared():
-                self._hooked = 0
-            return
-        told = int(hook["bytes"]) * (1 + (hook["kinds"] == "read_write")) if hook["bytes"] else 0
-        told = told if hook["kinds"] else _POINTER_BYTES
-        self._hooked = (0 if self._addresses else self._hooked) + (told or _ANY_NUMBER)
-        self._addresses = set()
-
-    def _finds_shared(self) -> bool:
-        """Whether the call in the last row only says where the thread's own variables are."""
-        return "tlscall" in self.rows[-1].lower() or ".tlsdesccall" in "".join(self.rows[-2:-1])
-
-    def _access(self, row: str) -> None:
-        """Note an access of which no hook has been told."""
-        address = _ADDRESS.search(row)
-        is_known = address is not None and address[0] in self._addresses
-        if self._hooked or is_known:
-            self._addresses.add(address[0] if address else "")
-        moves = _MOVES.match(row)
-        moved = _BYTES[moves[1]] if moves else self._hooked
-        if not (self._hooked or is_known) and self.blocks and self.blocks[-1].site.number:
-            named = _BY_NAME.search(row)
-            access = self.blocks[-1].site, named[1] if named else ""
-            self._blind.setdefault((self._function, *self._place), []).append(access)
-        if self._hooked < _ANY_NUMBER:
-            self._hooked -= min(moved, self._hooked)
-
-    def end(self) -> None:
-        """Set the flags of checks that depend on what comes behind them."""
-        for check, name in self._indexed:
-            check.flags |= IS_FIXED if name in self._fixed else 0
-
-    def blind(self) -> list[Site]:
-        """A site for each line of a function with an access of which no hook is told.
-
-        Of what never changes only the index matters, which a check has seen.
-        """
-        checked = Counter(
-            (check.function, check.file, check.line)
-            for check in {id(check): check for check, _ in self._indexed}.values()
-            if check.flags & IS_FIXED
-        )
-        sites = []
-        for (function, file, line), accesses in self._blind.items():
-            unknown = [block for block, name in accesses if name not in self._fixed]
-            block = accesses[0][0]
-            is_blind = len(unknown) > checked[function, file, line]
-            if is_blind and block.function == function and not self.headers.get(file, 0):
-                flags = NO_CALL | IS_BLIND
-                sites.append(replace(block, file=file, line=line, flags=flags, head=block.number))
-        return sites
-
-    def _read_hook(self, site: Site, called: str) -> None:
-        """Note or change the call of a hook, in the last row."""
-        if called.startswith(BLOCK_HOOK):
-            site.flags |= IS_BLOCK
-            self.hooks[len(self.rows) - 1] = site
-            self.blocks.append(Block(site, len(self.blocks)))
-            self._in_block = True
-        elif called.startswith(LEAVE_HOOK) and self._has_locals:
-            self.rows[-1] = self.rows[-1].replace(LEAVE_HOOK, "cudalab_leave")
-        elif called.startswith((ENTRY_HOOK, LEAVE_HOOK)):
-            self._drop(site)
-        elif _LOCALS.match(called):
-            self._has_locals = True
-        elif match := _PLAIN.match(called):
-            self._read_plain(site, called, match)
-
-    def _read_plain(self, site: Site, called: str, hook: re.Match[str]) -> None:
-        """Change the call of a hook before a plain access."""
-        row, is_own = self.rows[-1], not site.flags & IS_HEADER
-        if is_own and not hook[1]:
-            self.rows[-1] = _numbered(row.replace(called, f"cudalab_{hook[2]}"), site, 1)
-        elif is_own or site.flags & IS_LIBRARY:
-            return
-        elif self.is_program or hook[2].startswith("write"):  # perhaps to a local variable
-            where = "header" if self.is_program else "own"
-            self.rows[-1] = row.replace(called, f"cudalab_{where}_{hook[2]}")
-        else:
-            self._drop(site)  # no host code calls it
-
-    def _drop(self, site: Site) -> None:
-        """Remove the call in the last row."""
-        site.flags |= NO_CALL
-        self.rows[-1] = ""
-
-    def _continue_block(self, row: str, called: str | None) -> None:
-        block = self.blocks[-1]
-        block.rejoin(self._pending)
-        if any(map(_JUMPED_TO.fullmatch, self._pending - block.rejoined)):
-            block = Block(Site(0, *self._place, self._function), len(self.blocks))
-            self.blocks.append(block)
-        block.take(row, called, self._place)
-
-    def _look_behind_calls(self, row: str, called: str | None) -> None:
-        """Find out what becomes of the result of an atomic operation, and of a checked index."""
-        if self._exchange and (used := _uses_result(row, called)) is not None:
-            self._exchange.flags |= 0 if used else self._unused
-            self._exchange = None
-        if called and called.startswith(BLOCK_HOOK):
-            return
-        if self._index is None:
-            return
-        if called is None:
-            self._index.in_frame |= _OF_FRAME.search(row) is not None
-            if named := _OF_NAME.search(row):
-                self._indexed.append((self._index.check, named[1] or named[2]))
-        elif self._index.is_decided(called, self._column):
-            self._index = None
-
-    def _header_flags(self, first: str, second: str | None) -> int:
-        """The flags of the calls in a file: those in a header belong to the line that called it."""
-        path = "/".join(filter(None, (first, second)))
-        if RUNTIME in path and not LIBRARIES.search(path):
-            return IS_HEADER
-        is_users = self._file_name(first, second) in self.sources
-        if is_users:
-            return 0
-        is_ours = RUNTIME in path and "/include/" in path
-        return IS_HEADER | IS_LIBRARY | (0 if is_ours else IS_FOREIGN)
-
-    def _file_name(self, first: str, second: str | None) -> str:
-        """The name as a #line directive gave it; compilers may have split off its folder."""
-        if second is None:
-            return first
-        joined = f"{first.rstrip('/')}/{second}"
-        return joined if joined in self.sources else second
 
 
 def annotate(
@@ -444,7 +39,7 @@ def annotate(
     are observed, too. The tables continue those of the files `before`; the counts of all follow.
     """
     before = before or Counts()
-    listing = _Listing(sources, before, is_program=is_program)
+    listing = Listing(sources, before, is_program=is_program)
     rows = text.splitlines()
     if _BY_GCC in text:
         rows = with_hooks(rows)
@@ -461,41 +56,282 @@ def annotate(
         files=(*before.files, *new),
         functions=before.functions + len(listing.functions),
     )
-    tables = tables_of(sites, listing.files, before, counts)
-    tables += lengths(counts) if is_last else []
+    tables = _tables_of(sites, listing.files, before, counts)
+    if is_last:
+        tables += ['\t.section\t.data.rel.ro,"aw"', "\t.p2align\t3"]
+        tables += [*_exported("cudalab_check_num_sites"), f"\t.quad\t{counts.sites}"]
+        tables += [*_exported("cudalab_check_num_files"), f"\t.quad\t{len(counts.files)}"]
     return "\n".join(listing.rows + tables) + "\n", counts
-
-
-def _uses_result(row: str, called: str | None) -> bool | None:
-    """Whether an instruction uses the result of the call before it; None if later ones may."""
-    if called is not None:
-        return False
-    match = _RESULT.search(row)
-    if match is None:
-        return None
-    behind, (mnemonic, first, *_) = row[match.end() :], row.split()
-    if "%" in match[0]:  # the target comes last
-        return "," in behind or not mnemonic.startswith(("mov", "lea"))
-    written = first.rstrip(",") == match[0] and not mnemonic.startswith(_READERS)
-    return not written or match[0] in behind
 
 
 def _block_hook(site: Site, row: str) -> str:
     """The call at the start of a block, in the place of `row`; empty in headers."""
-    if site.flags & IS_LIBRARY:
+    if site.flags & layout.IS_LIBRARY:
         return row.replace(BLOCK_HOOK, "cudalab_block_of_library")
-    if site.flags & IS_HEADER:
-        site.flags |= NO_CALL
+    if site.flags & layout.IS_HEADER:
+        site.flags |= layout.NO_CALL
         return ""
     hook = "cudalab_block"
-    hook += "_end" if site.flags & IS_END else ""
-    hook += "_join" if site.flags & IS_JOIN else ""
-    return _numbered(row.replace(BLOCK_HOOK, hook), site, 0)
+    hook += "_end" if site.flags & layout.IS_END else ""
+    hook += "_join" if site.flags & layout.IS_JOIN else ""
+    return numbered(row.replace(BLOCK_HOOK, hook), site, 0)
 
 
-def _numbered(row: str, site: Site, argument: int) -> str:
-    """A call of a hook with the number of its site as an argument, from 0."""
-    if "call" in row:
-        return f"\tmovl\t${site.number}, %{('edi', 'esi')[argument]}\n{row}"
-    high, low = divmod(site.number, 1 << 16)  # on ARM
-    return f"\tmov\tw{argument}, #{low}\n\tmovk\tw{argument}, #{high}, lsl #16\n{row}"
+def _tables_of(
+    sites: list[Site], files: dict[int, str], before: Counts, counts: Counts
+) -> list[str]:
+    """The tables of sites and file names, as check_sites.h declares them.
+
+    They have sections of their own, which a linker puts together in the order of the files. The
+    first file has their names.
+    """
+    index = {number: counts.files.index(name) for number, name in files.items()}
+    is_first = before == Counts()
+    rows = ['\t.section\tcudalab_sites,"aw"', "\t.p2align\t3"]
+    rows += _exported("cudalab_check_sites") if is_first else []
+    for s in sites:
+        branch = index.get(s.branch[0], 0), s.branch[1]
+        operations = s.floats, s.doubles
+        values = index.get(s.file, 0), s.line, s.flags, *branch, *operations, s.function, s.head
+        rows.append(f"\t.quad\t.Lcudalab_site_{s.number}")
+        rows.append("\t.long\t" + ", ".join(map(str, values)))
+        rows.append("\t.p2align\t3")
+    rows += ['\t.section\tcudalab_files,"aw"', "\t.p2align\t3"]
+    rows += _exported("cudalab_check_files") if is_first else []
+    new = range(len(before.files), len(counts.files))
+    rows += [f"\t.quad\t.Lcudalab_file_{position}" for position in new]
+    rows.append('\t.section\t.rodata.cudalab,"a"')
+    for position in new:
+        rows.append(f".Lcudalab_file_{position}:")
+        name = counts.files[position].encode() + b"\0"
+        rows.append("\t.byte\t" + ", ".join(str(byte) for byte in name))
+    return rows
+
+
+def _exported(symbol: str) -> list[str]:
+    return [f"\t.globl\t{symbol}", f"{symbol}:"]
+
+
+# Hooks that g++ leaves out: of what is passed in registers ----------------------------------------
+
+
+_HOOK = re.compile(r"__(?:tsan|sanitizer|ubsan)_")
+_BEFORE_ASM, _BEHIND_ASM = "#APP", "#NO_APP"  # around the program's own assembly
+_LOAD_HOOK = re.compile(r"__tsan_(?:\w*_)?read(?:(\d+)|_range)(?:@|$)")
+
+
+class _Piece(NamedTuple):
+    """A part of an object that one instruction moves."""
+
+    base: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Processor:
+    """The instructions of a kind of processor, as g++ writes them."""
+
+    call: re.Pattern[str]
+    elsewhere: re.Pattern[str]  # what is jumped to, and jumps
+    size_of_range: re.Pattern[str]  # the second argument of a hook
+    # What lies in memory, but not in the frame of the function.
+    store: re.Pattern[str]
+    load: re.Pattern[str]
+    loads: re.Pattern[str]  # in other ways
+    bytes_of: Callable[[re.Match[str]], int]  # that a store or a load moves
+    # A call that changes no register that may be in use, wherever the stack ends.
+    hook: Callable[[str, str, int, int], Iterable[str]]  # kind, base, offset, bytes
+
+    def called(self, rows: Sequence[str], number: int) -> str | None:
+        """The function that a row calls, but for the one that knows where shared memory is."""
+        call = self.call.match(rows[number])
+        if call is None or call[1].startswith("__tls_get_addr"):
+            return None
+        return None if number and rows[number - 1].startswith("\t.tlsdesccall") else call[1]
+
+    def piece(self, move: re.Match[str]) -> _Piece:
+        """The part of an object that a store or a load moves."""
+        begin = int(move["offset"] or 0)
+        return _Piece(move["base"], begin, begin + self.bytes_of(move))
+
+    def pieces(self, rows: Sequence[str], number: int, moves: re.Pattern[str]) -> list[_Piece]:
+        """The pieces of one object from a row on: they adjoin."""
+        pieces: list[_Piece] = []
+        for row in rows[number:]:
+            move = moves.match(row)
+            if move is None:
+                break
+            piece = self.piece(move)
+            if pieces and (
+                piece.base != pieces[-1].base
+                or (piece.begin != pieces[-1].end and piece.end != pieces[-1].begin)
+            ):
+                break
+            pieces.append(piece)
+        return pieces
+
+    def call_follows(self, rows: Sequence[str], number: int) -> bool:
+        """Whether a function, or assembly, is next, before a hook or any other place."""
+        for at in range(number, len(rows)):
+            if rows[at] == _BEFORE_ASM:
+                return True
+            if called := self.called(rows, at):
+                return not _HOOK.match(called)
+            if self.elsewhere.match(rows[at]):
+                return False
+        return False
+
+
+# x86-64 ------------------------------------------------------------------------------------------
+
+_X86_FAR = r"(?P<offset>-?\d*)(?P<base>\((?!%rbp|%rsp|%rip)[^)]*\))"
+_X86_MOVES = r"\s+v?mov(?P<type>b|w|l|q|[sz][bw][lq]|d|ss|sd|lps|ups|aps|dqu|dqa)\s+"
+_X86_BYTES = {
+    "b": 1,
+    "w": 2,
+    "zbl": 1,
+    "zwl": 2,
+    "sbl": 1,
+    "swl": 2,
+    "l": 4,
+    "d": 4,
+    "ss": 4,
+    "q": 8,
+    "sd": 8,
+    "lps": 8,
+}  # others: 16
+_X86_SAVED = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
+
+
+def _bytes_on_x86(move: re.Match[str]) -> int:
+    groups = move.groupdict()
+    return _X86_BYTES.get(groups["type"] or groups["pushed"], 16)
+
+
+def _hook_on_x86(kind: str, base: str, offset: int, num_bytes: int) -> Iterator[str]:
+    yield from (f"\tpushq\t%{register}" for register in _X86_SAVED)
+    yield from (f"\tleaq\t{offset or ''}{base}, %rdi", f"\tmovl\t${num_bytes}, %esi")
+    yield from ("\tmovq\t%rsp, %rax", "\tsubq\t$144, %rsp", "\tandq\t$-16, %rsp")
+    yield "\tmovq\t%rax, 128(%rsp)"
+    yield from (f"\tmovups\t%xmm{i}, {16 * i}(%rsp)" for i in range(8))
+    yield f"\tcall\t__tsan_{kind}_object@PLT"
+    yield from (f"\tmovups\t{16 * i}(%rsp), %xmm{i}" for i in range(8))
+    yield "\tmovq\t128(%rsp), %rsp"
+    yield from (f"\tpopq\t%{register}" for register in reversed(_X86_SAVED))
+
+
+_X86 = _Processor(
+    call=re.compile(r"\s+(?:rex64\s+)?callq?\s+\*?([\w.%()]+)"),
+    elsewhere=re.compile(r"(?:\.L\d+|\w+):|\s+j\w+\s|\s+ret"),
+    size_of_range=re.compile(r"\s+movl\s+\$(\d+), %esi$"),
+    store=re.compile(rf"{_X86_MOVES}%\w+, {_X86_FAR}$"),
+    load=re.compile(rf"(?:{_X86_MOVES}|\s+push(?P<pushed>q)\s+){_X86_FAR}(?:, %\w+)?$"),
+    loads=re.compile(rf"\s+(?!lea|call|push)\w+\s+(?:%fs:\S*\(|-?\d+\(%rbp,|{_X86_FAR},)"),
+    bytes_of=_bytes_on_x86,
+    hook=_hook_on_x86,
+)
+
+# 64-bit ARM --------------------------------------------------------------------------------------
+
+_ARM_FAR = r"\[(?P<base>x(?!29\b)\d+)(?:, #?(?P<offset>-?\d+))?\]$"
+_ARM_REGISTERS = r"(?P<register>[bhsdqwx])(?:\d+|zr), (?:[bhsdqwx](?:\d+|zr), )?"
+_ARM_IF = "eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al"
+_ARM_BYTES = {"b": 1, "h": 2, "s": 4, "w": 4, "d": 8, "x": 8, "q": 16}
+_ARM_SAVED = (("x", 18, 8, 0), ("q", 8, 16, 160))  # kind, number, bytes of each, where
+
+
+def _bytes_on_arm(move: re.Match[str]) -> int:
+    return _ARM_BYTES[move["part"] or move["register"]] * (2 if move["pair"] else 1)
+
+
+def _saved_on_arm(one: str, two: str) -> Iterator[str]:
+    """All registers that a function may change, stored or loaded by instructions `one`, `two`."""
+    for kind, number, size, where in _ARM_SAVED:
+        for i in range(0, number, 2):
+            yield f"\t{two}\t{kind}{i}, {kind}{i + 1}, [sp, {where + i * size}]"
+    yield f"\t{one}\tx30, [sp, 144]"
+
+
+def _hook_on_arm(kind: str, base: str, offset: int, num_bytes: int) -> Iterator[str]:
+    yield "\tsub\tsp, sp, #288"
+    yield from _saved_on_arm("str", "stp")
+    change, distance = ("sub" if offset < 0 else "add"), abs(offset)
+    yield f"\t{change}\tx0, {base}, #{distance & 0xFFF}"
+    yield f"\t{change}\tx0, x0, #{distance & ~0xFFF}"
+    yield from (f"\tmov\tx1, #{num_bytes}", f"\tbl\t__tsan_{kind}_object")
+    yield from _saved_on_arm("ldr", "ldp")
+    yield "\tadd\tsp, sp, #288"
+
+
+_ARM = _Processor(
+    call=re.compile(r"\s+blr?\s+([\w.]+)"),
+    elsewhere=re.compile(rf"(?:\.L\d+|\w+):|\s+(?:b\.?(?:{_ARM_IF})?|cbn?z|tbn?z|br|ret)(?:\s|$)"),
+    size_of_range=re.compile(r"\s+mov\s+[wx]1, #?(\d+)$"),
+    store=re.compile(rf"\s+st(?P<pair>p)?u?r?(?P<part>[bh])?\s+{_ARM_REGISTERS}{_ARM_FAR}"),
+    load=re.compile(rf"\s+ld(?P<pair>p)?u?r?s?(?P<part>[bhw])?\s+{_ARM_REGISTERS}{_ARM_FAR}"),
+    loads=re.compile(r"\s+ld\w+\s+[^[:]*\[x(?!29\b)[^:]*$"),
+    bytes_of=_bytes_on_arm,
+    hook=_hook_on_arm,
+)
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Reads the rows of a listing, and writes them with the hooks that are missing."""
+
+    def __init__(self, rows: Sequence[str], processor: _Processor) -> None:
+        self.rows, self.processor = rows, processor
+        self.made: list[str] = []
+        self.done = 0  # the row behind the object that had its hook last
+        self.behind_call = False
+        self.hooked = 0  # bytes that the next loads read, which have had their hook
+        self.size_of_range = 0
+
+    def read(self, number: int) -> None:
+        """Copy a row, and what it needs before it."""
+        row, processor = self.rows[number], self.processor
+        if "(" not in row and (size := processor.size_of_range.match(row)):
+            self.size_of_range = int(size[1])
+        elif called := processor.called(self.rows, number):
+            self._call(called)
+        elif row == _BEHIND_ASM:
+            self.behind_call, self.hooked = True, 0
+        elif processor.elsewhere.match(row):
+            self.behind_call, self.hooked = False, 0
+        elif self.behind_call and processor.store.match(row):
+            self._move(number, processor.store, "write")
+        elif load := processor.load.match(row):
+            if self.hooked:
+                _, begin, end = processor.piece(load)
+                self.hooked = max(self.hooked - (end - begin), 0)
+            elif processor.call_follows(self.rows, number):
+                self._move(number, processor.load, "read")
+        elif processor.loads.match(row):
+            self.hooked = 0
+        self.made.append(row)
+
+    def _call(self, called: str) -> None:
+        is_hook = _HOOK.match(called) is not None
+        if load := _LOAD_HOOK.match(called):
+            self.hooked += int(load[1] or self.size_of_range)
+        elif not is_hook:
+            self.hooked = 0
+        self.behind_call = not is_hook
+
+    def _move(self, number: int, moves: re.Pattern[str], kind: str) -> None:
+        if number >= self.done:
+            pieces = self.processor.pieces(self.rows, number, moves)
+            self.done = number + len(pieces)
+            begin, end = min(each.begin for each in pieces), max(each.end for each in pieces)
+            self.made += self.processor.hook(kind, pieces[0].base, begin, end - begin)
+
+
+def with_hooks(rows: Sequence[str]) -> list[str]:
+    """The rows of a listing by g++, with hooks before the objects that calls take and return."""
+    reader = _Reader(rows, _X86 if any("%rsp" in row for row in rows) else _ARM)
+    for number in range(len(rows)):
+        reader.read(number)
+    return reader.made

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from cudalab.backends.cpu import toolchain
 from cudalab.backends.cpu.flags import RUNTIME
 from cudalab.errors import install_command
 
@@ -75,22 +76,17 @@ def headers_of(names: Iterable[str]) -> list[str]:
     package = installed()
     if package is None:
         return []
-    headers = {_named(name) or _declaring(name, package.folder) for name in names}
+    headers = set[str]()
+    for name in names:
+        short = "execution_policy" if name in ("device", "host", "seq") else name
+        short = short.removeprefix("make_")
+        likely = (f"thrust/{short}.h", f"thrust/iterator/{short}.h")
+        declared = re.compile(rf"\b(?:struct|class|using) {name}\b|(?<!::)\b{name}\(")
+        declaring = (
+            each for each, code in _thrust(package.folder).items() if declared.search(code)
+        )
+        headers |= {next(filter(has, likely), "") or next(declaring, "")}
     return sorted(headers - {""})
-
-
-def _named(name: str) -> str:
-    """The header with a name like this."""
-    short = "execution_policy" if name in ("device", "host", "seq") else name.removeprefix("make_")
-    own = (f"thrust/{short}.h", f"thrust/iterator/{short}.h")
-    return next((each for each in own if has(each)), "")
-
-
-def _declaring(name: str, folder: str) -> str:
-    """The header that declares a class or a function."""
-    declared = re.compile(rf"\b(?:struct|class|using) {name}\b|(?<!::)\b{name}\(")
-    found = (header for header, code in _thrust(folder).items() if declared.search(code))
-    return next(found, "")
 
 
 @cache
@@ -117,13 +113,14 @@ def why_missing() -> str:
     return f"CCCL {'.'.join(map(str, package.version))} in {package.folder} is too old; {install}"
 
 
-def flags(texts: Iterable[str], compiler: str) -> list[str]:
-    """The compiler's flags for a program with these files; `compiler` is its version message."""
+def flags(texts: Iterable[str]) -> list[str]:
+    """The compiler's flags for a program with these files."""
     libraries, package = _used(texts), installed()
     if not libraries or package is None:
         return []
     # CUB's classes use a name in two meanings, which g++ rejects without this option.
-    lenient = ["-fpermissive"] if "cub/" in libraries and "clang" not in compiler else []
+    is_lenient = "cub/" in libraries and not toolchain.find_compiler().is_clang
+    lenient = ["-fpermissive"] if is_lenient else []
     return [*lenient, "-isystem", str(OURS), "-isystem", package.folder]
 
 

@@ -11,29 +11,6 @@ A kernel is compiled twice: for speed, as always, and instrumented. Blocks that 
 the instrumented build, one after another on one OS thread, the lanes of each warp in step; all
 others run in the fast build. Blocks start in the order of their index either way, so results are
 the same and a block may wait for an earlier one.
-
-The values of Finding.kind, and the meaning of its fields besides place and thread:
-
-race                two threads, nothing orders them, at least one writes. other_place, other_thread
-                    and other_access are those of the access that came first in this run; buffer,
-                    index and space say where; missing is "__syncthreads" or "__syncwarp", or None
-                    between blocks, which nothing orders in one launch. detail is "volatile" where
-                    both accesses are: the warp-synchronous code of older GPUs
-lost_update         a race between loads and stores of the same line: x = x + 1 without an atomic
-same_word           (a note) lanes of a warp store to one word in one instruction: one of them wins
-same_value          (a note) threads store a value that the word has from another one already
-out_of_bounds       buffer, index, beyond, bytes, access, space; buffer is None near no buffer
-misaligned          the address is no multiple of `bytes`: buffer, index, access, space
-uninitialised       buffer, index, space: nobody has written there
-not_arrived         the same, where an asynchronous copy was started and nobody has waited for it
-barrier_divergence  thread waits at the __syncthreads at `place`, while other_thread waits at
-                    another one (other_place), or has gone past it and left the kernel: detail is
-                    "left" and other_place the last line it was seen at. A note if it returned early
-                    instead, which is allowed since compute capability 7.0
-deadlock            place/thread and other_place/other_thread wait for each other; the launch ends
-wrong_mask          a *_sync call and its mask: detail says what is wrong, in words
-infinite_loop       the launch did not end within `kill_after`: place is a line of the loop
-crash               detail: "stack overflow", "division by zero", …; the launch ends
 """
 
 from __future__ import annotations
@@ -51,13 +28,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.backends.base import Buffer, Dim, Kernel
-from cudalab.backends.cpu import check_rows, compiler
-from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, Progress, load_runtime
-from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, parts
+from cudalab.backends.cpu import check_module, check_rows, compiler, layout, tiers, toolchain
+from cudalab.backends.cpu.check_module import CheckBuffer, CheckKernel, CheckModule
+from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel
 from cudalab.backends.cpu.meter import CpuMeter
-from cudalab.backends.cpu.tally import add_tally
-from cudalab.backends.cpu.toolchain import find_compiler
-from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place
+from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place, merge_findings
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.formats import Payload
 from cudalab.language import source as sources
@@ -77,14 +52,6 @@ SHARE = 0.5  # of the remaining budget for one launch, as more may follow
 MAX_TURN_MS = 100  # until Python reacts to Ctrl-C
 GRACE_S = 2.0  # for a cancelled launch to stop
 PATIENCE = 1 + MAX_WAIT  # the clock's time may be so many times the processor's
-
-
-class CheckBuffer(CpuBuffer):
-    """A buffer between two guard zones, known to the instrument by a number."""
-
-    def __init__(self, array: np.ndarray[Any, Any], region: int) -> None:
-        super().__init__(array)
-        self.region = region
 
 
 class CheckDevice(CpuDevice):
@@ -137,7 +104,7 @@ class CheckDevice(CpuDevice):
         self.launches, self.launched = launches, Counter[str]()
         self.traces, self.findings, self.looks = [], [], Looks()
         self.local, self.local_lines = local, set[Place]()  # those that have used local memory
-        self.by_gcc = "clang" not in find_compiler().version()
+        self.by_gcc = not toolchain.find_compiler().is_clang
         self.in_local_memory: frozenset[LocalAccess] | None = frozenset()  # None: nobody knows
         self._checker: ctypes.CDLL | None = None
         self.spent_s = 0.0  # on tracing so far
@@ -148,14 +115,14 @@ class CheckDevice(CpuDevice):
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
     ) -> CheckModule:
         """Compile both builds, or load them from the cache."""
-        fast, file = super().compile(source, defines, arch), parts(source, defines)
-        checked = compiler.check_library(file, source.label)
+        fast, file = super().compile(source, defines, arch), tiers.parts(source, defines)
+        checked = compiler.kernel_library(file, source.label, observed=True)
         try:
             return self._module(source, fast.library, checked, file.text, defines)
         except OSError:  # a damaged cache entry: rebuild it and its runtime
             checked.unlink(missing_ok=True)
             compiler.check_runtime_library().unlink()
-            checked = compiler.check_library(file, source.label)
+            checked = compiler.kernel_library(file, source.label, observed=True)
             return self._module(source, fast.library, checked, file.text, defines)
 
     def _module(
@@ -182,7 +149,7 @@ class CheckDevice(CpuDevice):
         self, source: Source, defines: Mapping[str, str | int], *, loops: bool | None = None
     ) -> Path:
         """Compile both builds, or find them in the cache, and load neither."""
-        compiler.check_library(parts(source, defines), source.label)
+        compiler.kernel_library(tiers.parts(source, defines), source.label, observed=True)
         return super().build(source, defines, loops=loops)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CheckBuffer:
@@ -246,7 +213,7 @@ class CheckDevice(CpuDevice):
 
     def _load_checker(self) -> ctypes.CDLL:
         if self._checker is None:
-            self._checker = load_runtime()
+            self._checker = check_module.load_runtime()
         return self._checker
 
 
@@ -293,21 +260,18 @@ class _Launch:
         try:
             everything = self._goal(blocks) == blocks and device.budget_s is None
             if device.detect or not device.count or everything:
-                self._run_checked(self._order(blocks), 0, blocks)
+                order = None
+                if device.seed is not None and not self.module.may_wait:
+                    shuffled = list(range(blocks))
+                    random.Random(device.seed).shuffle(shuffled)  # noqa: S311 - no secret
+                    order = (ctypes.c_uint64 * blocks)(*shuffled)
+                self._run_checked(order, 0, blocks)
                 traced = blocks
             else:
                 traced = self._run_sample(blocks)
         finally:
             self._use(checked=False)
             self._record(blocks, traced)
-
-    def _order(self, blocks: int) -> ctypes.Array[ctypes.c_uint64] | None:
-        """The blocks in random order if there is a seed and no block may wait for another."""
-        if self.device.seed is None or self.module.may_wait:
-            return None
-        order = list(range(blocks))
-        random.Random(self.device.seed).shuffle(order)  # noqa: S311 - no secret
-        return (ctypes.c_uint64 * blocks)(*order)
 
     def _goal(self, blocks: int) -> int:
         """How many blocks to trace if time allows."""
@@ -363,7 +327,7 @@ class _Launch:
     ) -> None:
         self._use(checked=True)
         device = self.device
-        options = check_rows.Options(
+        options = layout.Options(
             module=self.module.tables.handle,
             kernel=ctypes.cast(self.kernel.checked, ctypes.c_void_p),
             args=ctypes.cast(self.pointers, ctypes.c_void_p),
@@ -388,12 +352,14 @@ class _Launch:
                 self.checker.cudalab_check_wait,
                 self.checker.cudalab_check_stop,
                 self.checker.cudalab_check_error,
-                Progress(self.checker),
+                check_module.Progress(self.checker),
             )
         finally:
             device.spent_s += time.monotonic() - began
 
-    def _wait(self, wait: Any, stop: Any, error: Any, progress: Progress | None = None) -> None:
+    def _wait(
+        self, wait: Any, stop: Any, error: Any, progress: check_module.Progress | None = None
+    ) -> None:
         """Wait in short turns, and cancel a launch that takes too long.
 
         Under the instrument, which has one thread, the processor's time counts.
@@ -416,7 +382,7 @@ class _Launch:
         if state < 0:
             raise KernelError(error().decode(errors="replace"))
 
-    def _is_late(self, now: float, progress: Progress | None) -> bool:
+    def _is_late(self, now: float, progress: check_module.Progress | None) -> bool:
         limit = self.device.kill_after
         if limit is None:
             return False
@@ -435,7 +401,7 @@ class _Launch:
     def _record(self, blocks: int, traced: int) -> None:
         if traced == blocks:
             tally = self.checker.cudalab_check_tally().contents
-            add_tally(self.device.tallies, self.kernel.name, tally)
+            layout.add_tally(self.device.tallies, self.kernel.name, tally)
         names = check_rows.Names(
             kernel=self.kernel.name,
             tables=self.module.tables,
@@ -444,9 +410,7 @@ class _Launch:
             buffers=self.buffers,
         )
         if self.device.detect:
-            check_rows.merge_findings(
-                self.device.findings, check_rows.findings(self.checker, names)
-            )
+            merge_findings(self.device.findings, check_rows.findings(self.checker, names))
             self.module.looks, lines = check_rows.looks(
                 self.checker, self.module.tables, self.module.looks, whole=traced == blocks
             )

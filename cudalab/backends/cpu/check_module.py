@@ -7,21 +7,33 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cpu import check_rows, compiler, layout
-from cudalab.backends.cpu.device import CpuKernel, CpuModule, KernelEntry, Symbol, load_library
-from cudalab.backends.cpu.tally import TallyRow
+from cudalab.backends.cpu.device import CpuBuffer, CpuKernel, CpuModule, load_library
+from cudalab.backends.cpu.layout import KernelEntry, Symbol, TallyRow
 from cudalab.errors import CudalabError
 from cudalab.language import kernel_file
 from cudalab.language import source as sources
 from cudalab.language.source import Source
 from cudalab.system import elf
 
+if TYPE_CHECKING:
+    import numpy as np
+
 # Names of variables that are not the file's own, in C++'s encoding.
 _OTHERS = re.compile(
     r"_Z(?:TV)?[ZNKL]*(?:T(?!V)|G|St|7cudalab|4cuda|3cub|6thrust|9__gnu_cxx)|_[^Z]|.*\."
 )
 _WAITS = re.compile(r"\b(?:volatile|__ldcv|__nanosleep|atomicCAS|atomicExch)\b")
+
+
+class CheckBuffer(CpuBuffer):
+    """A buffer between two guard zones, known to the instrument by a number."""
+
+    def __init__(self, array: np.ndarray[Any, Any], region: int) -> None:
+        super().__init__(array)
+        self.region = region
 
 
 class CheckModule(CpuModule):
@@ -145,20 +157,6 @@ def _apart(library: ctypes.CDLL, *, fixed: bool = False) -> Iterator[tuple[str, 
             yield name, Symbol(base + symbol.value, symbol.num_bytes)
 
 
-# In the order of cudalab_layout of check.cpp.
-MIRRORS = (
-    *(KernelEntry, Symbol, TallyRow),
-    *(
-        check_rows.Site,
-        check_rows.SharedArrayRow,
-        check_rows.AccessRow,
-        check_rows.StepRow,
-        check_rows.WaysRow,
-        check_rows.BranchRow,
-        check_rows.FindingRow,
-        check_rows.Options,
-    ),
-)
 _ADDRESSES = ("rows", "steps", "ways", "branches", "barriers", "warp_ops", "findings", "module")
 _loaded: dict[int, ctypes.CDLL] = {}  # handle -> the runtime, started
 # Its thread is not in a forked child, which has to start it again.
@@ -170,7 +168,7 @@ def load_runtime() -> ctypes.CDLL:
     runtime = load_library(compiler.check_runtime_library)
     handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
     if handle not in _loaded:
-        layout.check(runtime, MIRRORS)
+        layout.check(runtime, layout.OF_CHECK)
         for name in _ADDRESSES:
             getattr(runtime, f"cudalab_check_{name}").restype = ctypes.c_void_p
         runtime.cudalab_check_tally.restype = ctypes.POINTER(TallyRow)

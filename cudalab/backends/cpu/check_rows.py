@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cudalab.backends.cpu import layout
+from cudalab.backends.cpu.layout import Site
 from cudalab.backends.trace import (
     Access,
     Branch,
@@ -22,15 +24,10 @@ from cudalab.backends.trace import (
     Space,
     Step,
     Thread,
-    needs_more,
 )
 from cudalab.system import elf
 
 _NO_ROWS: np.ndarray[Any, Any] = np.zeros((0, 4), np.uint64)
-U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
-# Flags of a site.
-IS_BLOCK, IS_HEADER, IS_BRANCH, IS_BLIND, IS_ACCESS, IN_FRAME = 1, 2, 4, 2048, 4096, 16384
-LOADS_LOCAL, STORES_LOCAL = 32768, 65536
 # cudalab::Looks of check_sites.h
 LOOKED_AT, NOT_LOOKED_AT, ENTERED, OWN, LOCAL_MEMORY, UNALIGNED, ELSEWHERE = 1, 2, 4, 8, 16, 32, 64
 NOT_KNOWN_LOCAL = 128
@@ -68,82 +65,6 @@ _NOTES = (_SAME_WORD, _EARLY_RETURN, _SAME_VALUE, _INNER_ARRAY, _UNUSED_VALUE)
 _MISSING = (None, "__syncthreads", "__syncwarp", "__threadfence")
 
 
-def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
-    return [(name, kind) for name in names.split()]
-
-
-class Site(ctypes.Structure):
-    """cudalab::Site of check_sites.h."""
-
-    _fields_ = (
-        ("return_address", U64),
-        *_fields(U32, "file line flags branch_file branch_line floats doubles function head"),
-    )
-
-
-class SharedArrayRow(ctypes.Structure):
-    """cudalab::SharedArray of check.cpp."""
-
-    _fields_ = tuple(_fields(U64, "offset bytes is_guard is_own"))
-
-
-class AccessRow(ctypes.Structure):
-    """cudalab::AccessRow of check_count.h."""
-
-    _fields_ = (
-        *_fields(U32, "place region kind space bytes degree_max same_max unused"),
-        *_fields(U64, "requests lanes sectors ideal_sectors wavefronts ideal_wavefronts"),
-        *_fields(U64, "degree_sum same_sum lines partial"),
-    )
-
-
-class StepRow(ctypes.Structure):
-    """cudalab::StepRow of check_count.h."""
-
-    _fields_ = (
-        *_fields(U32, "row interval requests wavefronts ideal sectors lanes unused"),
-        ("address", U64 * 32),
-    )
-
-
-class WaysRow(ctypes.Structure):
-    """cudalab::WaysRow of check_count.h."""
-
-    _fields_ = (*_fields(U32, "site lanes"), ("successor", U32 * 32))
-
-
-class BranchRow(ctypes.Structure):
-    """cudalab::BranchRow of check_count.h."""
-
-    _fields_ = tuple(_fields(U64, "executions divergent lanes_first lanes_second"))
-
-
-class FindingRow(ctypes.Structure):
-    """cudalab::FindingRow of check_detect.h."""
-
-    _fields_ = (
-        *_fields(U32, "kind place other_place thread other_thread access other_access"),
-        *_fields(U32, "space region bytes missing has_index by"),
-        *_fields(U64, "block other_block"),
-        *_fields(I64, "offset beyond"),
-        ("count", U64),
-        ("detail", ctypes.c_char * 200),
-    )
-
-
-class Options(ctypes.Structure):
-    """cudalab::Options of check.cpp."""
-
-    _fields_ = (
-        *_fields(ctypes.c_void_p, "module kernel args"),
-        ("grid", U32 * 3),
-        ("block", U32 * 3),
-        ("blocks", ctypes.c_void_p),
-        *_fields(U64, "first_block num_blocks shared_bytes seed"),
-        *_fields(U32, "detects counts in_step banks fresh cooperative"),
-    )
-
-
 class Tables:
     """The tables of an instrumented library: its sites, files and shared arrays."""
 
@@ -153,7 +74,7 @@ class Tables:
         """Register them with the runtime; `dynamic` is the name of the dynamic shared memory."""
         arrays = elf.shared_arrays(path)
         self.shared_names = [*(array.name for array in arrays), dynamic or "dynamic shared memory"]
-        self._arrays = (SharedArrayRow * len(arrays))()
+        self._arrays = (layout.SharedArrayRow * len(arrays))()
         for row, array in zip(self._arrays, arrays, strict=True):
             row.offset, row.bytes = array.offset, array.num_bytes
             row.is_guard, row.is_own = array.is_guard, array.is_own
@@ -171,10 +92,11 @@ class Tables:
         counted = set(accesses)
         for site in self.sites:
             at = (self.files[site.file], site.line)
-            if counted or site.flags & (LOADS_LOCAL | STORES_LOCAL):  # a library is loaded once
-                site.flags &= ~(LOADS_LOCAL | STORES_LOCAL)
-                site.flags |= LOADS_LOCAL if (*at, "load") in counted else 0
-                site.flags |= STORES_LOCAL if (*at, "store") in counted else 0
+            before = site.flags & (layout.LOADS_LOCAL | layout.STORES_LOCAL)
+            if counted or before:  # a library is loaded once
+                site.flags &= ~before
+                site.flags |= layout.LOADS_LOCAL if (*at, "load") in counted else 0
+                site.flags |= layout.STORES_LOCAL if (*at, "store") in counted else 0
 
     def local_lines(self, checker: ctypes.CDLL) -> set[Place]:
         """The lines that have used memory of their own thread."""
@@ -198,16 +120,16 @@ def looks(
         unaligned={
             Place(tables.files[site.file], site.line)
             for site, known_of in zip(tables.sites, known, strict=True)
-            if known_of & UNALIGNED and not site.flags & IS_HEADER
+            if known_of & UNALIGNED and not site.flags & layout.IS_HEADER
         }
     )
     for site, look in zip(tables.sites, known, strict=True):
         place = Place(tables.files[site.file], site.line)
         if look & LOOKED_AT:
             lines.at.add(place)
-        if look & LOCAL_MEMORY and not site.flags & IS_HEADER:
+        if look & LOCAL_MEMORY and not site.flags & layout.IS_HEADER:
             lines.local.add(place)
-        if look & NOT_KNOWN_LOCAL and not site.flags & IS_HEADER:
+        if look & NOT_KNOWN_LOCAL and not site.flags & layout.IS_HEADER:
             lines.own.add(place)
         entered = site.head and known[site.head - 1] & ENTERED
         if why := _why_missed(site.flags, look, entered=bool(entered), whole=whole):
@@ -217,13 +139,13 @@ def looks(
 
 def _why_missed(flags: int, look: int, *, entered: bool, whole: bool) -> str:
     """Why an access was not looked at; "" if it was, or none was made."""
-    if look & ELSEWHERE and not flags & IS_HEADER:
+    if look & ELSEWHERE and not flags & layout.IS_HEADER:
         return "some lead to what has no name, such as a literal"
     if look & NOT_LOOKED_AT:
         return "made in a header of cudalab"
-    if entered and flags & IS_BLIND:
+    if entered and flags & layout.IS_BLIND:
         return "the compiler gives them no hook"
-    if entered and flags & IS_ACCESS and whole and not look & (LOOKED_AT | OWN):
+    if entered and flags & layout.IS_ACCESS and whole and not look & (LOOKED_AT | OWN):
         return "the instrument has lost them"
     return ""
 
@@ -270,7 +192,8 @@ def _coordinates(linear: int, size: tuple[int, int, int]) -> tuple[int, int, int
 
 def findings(checker: ctypes.CDLL, names: Names) -> list[Finding]:
     """The runtime's findings in the last launch, which it forgets."""
-    result = [finding(row, names) for row in _rows(checker.cudalab_check_findings, FindingRow)]
+    rows = _rows(checker.cudalab_check_findings, layout.FindingRow)
+    result = [finding(row, names) for row in rows]
     checker.cudalab_check_forget()
     return result
 
@@ -290,21 +213,21 @@ def trace(checker: ctypes.CDLL, names: Names, blocks: int, traced: int) -> Launc
     if traced == 0:  # the runtime still holds observations of the previous launch
         return launch
     sites = names.tables.sites
-    by_site = BranchRow * len(sites), U64 * len(sites)
-    floats, doubles = U64(), U64()
+    by_site = layout.BranchRow * len(sites), layout.U64 * len(sites)
+    floats, doubles = layout.U64(), layout.U64()
     checker.cudalab_check_operations(ctypes.byref(floats), ctypes.byref(doubles))
     operations = {"float": floats.value, "double": doubles.value}
     return replace(
         launch,
         accesses=accesses(
-            _rows(checker.cudalab_check_rows, AccessRow),
-            _rows(checker.cudalab_check_steps, StepRow),
+            _rows(checker.cudalab_check_rows, layout.AccessRow),
+            _rows(checker.cudalab_check_steps, layout.StepRow),
             names,
         ),
         branches=branches(
             sites,
             by_site[0].from_address(checker.cudalab_check_branches()),
-            _rows(checker.cudalab_check_ways, WaysRow),
+            _rows(checker.cudalab_check_ways, layout.WaysRow),
             names,
         ),
         barriers=uses(sites, by_site[1].from_address(checker.cudalab_check_barriers()), names),
@@ -341,6 +264,11 @@ def _access(rows: list[Any], steps: list[Any], names: Names) -> Access:
     def total(field: str) -> int:
         return sum(getattr(row, field) for row in rows)
 
+    addresses: list[tuple[int | None, ...]] = []
+    for step in steps:
+        active = [step.address[lane] if step.lanes >> lane & 1 else None for lane in range(32)]
+        low = min(address for address in active if address is not None) // 128 * 128
+        addresses.append(tuple(None if each is None else each - low for each in active))
     first, requests = rows[0], total("requests")
     kind = _KINDS[first.kind]
     if kind is None:
@@ -371,15 +299,8 @@ def _access(rows: list[Any], steps: list[Any], names: Names) -> Access:
             )
             for step in steps
         ),
-        addresses=tuple(_addresses(step) for step in steps),
+        addresses=tuple(addresses),
     )
-
-
-def _addresses(step: Any) -> tuple[int | None, ...]:
-    """The byte that each lane accesses in a step's first request: see Access.addresses."""
-    active = [step.address[lane] if step.lanes >> lane & 1 else None for lane in range(32)]
-    low = min(address for address in active if address is not None) // 128 * 128
-    return tuple(None if address is None else address - low for address in active)
 
 
 def branches(sites: ctypes.Array[Site], rows: Any, ways: Any, names: Names) -> tuple[Branch, ...]:
@@ -476,48 +397,3 @@ def finding(row: Any, names: Names) -> Finding:
         by=names.place(row.by) if row.by else None,
         note=row.kind in _NOTES,
     )
-
-
-def merge_findings(known: list[Finding], new: list[Finding]) -> None:
-    """Add findings; those that differ only in thread or time increase a finding's count."""
-    index = {_identity(finding): i for i, finding in enumerate(known)}
-    for finding in new:
-        at = index.setdefault(_identity(finding), len(known))
-        if at == len(known):
-            known.append(finding)
-        else:
-            count = known[at].count + finding.count
-            shown = finding if needs_more(finding.missing, known[at].missing) else known[at]
-            known[at] = replace(shown, count=count)
-    for finding in list(known):  # one after another: of two that follow from each other one stays
-        if _follows(finding, known):
-            known.remove(finding)
-
-
-def _identity(finding: Finding) -> tuple[object, ...]:
-    f = finding
-    return f.kind, f.kernel, f.place, f.other_place, f.buffer, f.access, f.other_access, f.note
-
-
-def is_of_type(finding: Finding) -> bool:
-    """Whether an index is beyond what the type of its array says."""
-    return finding.kind == "out_of_bounds" and finding.detail.startswith("index")
-
-
-def _follows(finding: Finding, known: list[Finding]) -> bool:
-    """Whether another finding is the cause of this one."""
-    f = finding
-    same = [k for k in known if k.kernel == f.kernel and k.buffer == f.buffer and not k.note]
-    if f.kind in ("race", "same_word") and f.other_place in (None, f.place):
-        causes = ("lost_update", f.kind) if f.note else ("lost_update",)
-        return any(k.kind in causes and k.place == f.place for k in same)
-    if f.kind in ("same_value", "uninitialised"):  # the values differ elsewhere; a writer is late
-        races = ("race", "lost_update") if f.kind == "same_value" else ("race",)
-        return any(k.kind in races and f.place in (k.place, k.other_place) for k in same)
-    if f.kind == "out_of_bounds" and f.note:  # past the end of the object, too
-        return any(k.kind == f.kind and not k.note and k.place == f.place for k in known)
-    if f.kind == "barrier_divergence" and f.note:
-        return any(k.kind == f.kind and k.place == f.place for k in same)
-    if f.kind == "out_of_bounds" and f.buffer is None and not is_of_type(f):
-        return any(k.place == f.place and is_of_type(k) and not k.note for k in known)
-    return False

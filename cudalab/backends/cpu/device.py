@@ -16,16 +16,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from cudalab.backends import base, limits
-from cudalab.backends.cpu import compiler, layout, tiers
+from cudalab.backends import HOST, base, limits, trace
+from cudalab.backends.cpu import compiler, layout, tiers, toolchain
+from cudalab.backends.cpu.layout import KernelEntry, Symbol, TallyRow
 from cudalab.backends.cpu.meter import CpuMeter
-from cudalab.backends.cpu.tally import TallyRow, add_tally
-from cudalab.backends.cpu.toolchain import find_compiler
-from cudalab.backends.facts import HOST
-from cudalab.backends.trace import Tallies
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelCompileError, KernelError
 from cudalab.formats import Payload, as_bytes
-from cudalab.language import source as sources
 from cudalab.language.source import Source
 from cudalab.system import elf, machine
 
@@ -143,7 +139,7 @@ class CpuDevice:
         """
         self.threads = threads or machine.usable_cores()
         self.loops = os.environ.get(LOOPS) != "0" if loops is None else loops
-        self.tallies: Tallies = {}
+        self.tallies: trace.Tallies = {}
         self._runtime: ctypes.CDLL | None = None
 
     @staticmethod
@@ -153,7 +149,7 @@ class CpuDevice:
 
     def __enter__(self) -> Self:
         """Fail early if there is no compiler."""
-        find_compiler()
+        toolchain.find_compiler()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -183,7 +179,9 @@ class CpuDevice:
 
         loops = self.loops if loops is None else loops
         try:
-            return compiler.kernel_library(parts(source, defines), source.label, check, loops=loops)
+            return compiler.kernel_library(
+                tiers.parts(source, defines), source.label, check, loops=loops
+            )
         except KernelCompileError:
             from cudalab.language import nvcc_rules  # noqa: PLC0415 - for what does not compile
 
@@ -195,7 +193,10 @@ class CpuDevice:
         dtype = np.dtype(dtype)
         count = int(np.prod(shape, dtype=np.int64))
         needed = count * dtype.itemsize
-        raw = _allocate(needed + ALIGNMENT) if needed <= machine.available_memory() else None
+        raw = None
+        with suppress(MemoryError):
+            if needed <= machine.available_memory():
+                raw = np.empty(needed + ALIGNMENT, np.uint8)
         if raw is None:
             raise DeviceMemoryError(
                 f"out of memory: {needed:,} bytes more are needed, "
@@ -232,7 +233,7 @@ class CpuDevice:
         shared_bytes: int = 0,
     ) -> None:
         """Run the grid to its end."""
-        base.check_arguments(kernel, args)
+        limits.check_arguments(kernel, args)
         if not isinstance(kernel, CpuKernel):
             raise TypeError(f"{kernel.name} is not a kernel of the CPU device")
         blocks, threads = limits.launch_shape(kernel.name, grid, block)
@@ -283,7 +284,7 @@ class CpuDevice:
 
     def info(self) -> base.DeviceInfo:
         """The host's properties in a GPU's terms."""
-        host_compiler = find_compiler()
+        host_compiler = toolchain.find_compiler()
         return base.DeviceInfo(
             name=machine.processor_name(),
             cores=machine.usable_cores(),
@@ -304,7 +305,7 @@ class CpuDevice:
     def _load_runtime(self) -> ctypes.CDLL:
         if self._runtime is None:
             runtime = load_library(compiler.runtime_library)
-            layout.check(runtime, (KernelEntry, Symbol, TallyRow))
+            layout.check(runtime, layout.OF_RUNTIME)
             runtime.cudalab_error.restype = ctypes.c_char_p
             runtime.cudalab_tally.restype = ctypes.POINTER(TallyRow)
             self._runtime = runtime
@@ -335,7 +336,7 @@ class CpuDevice:
             raise KernelError(
                 message, hint=next((hint for part, hint in _HINTS.items() if part in message), None)
             )
-        add_tally(self.tallies, kernel.name, runtime.cudalab_tally().contents)
+        layout.add_tally(self.tallies, kernel.name, runtime.cudalab_tally().contents)
 
     def _crash_again(self, kernel: CpuKernel, *launch: Any) -> NoReturn:
         """Run the block that has crashed as loops with fibers: they know which thread they are.
@@ -357,45 +358,6 @@ def load_library(build: Callable[[], Path]) -> ctypes.CDLL:
     except OSError:
         path.unlink(missing_ok=True)
         return ctypes.CDLL(str(build()))
-
-
-class KernelEntry(ctypes.Structure):
-    """cudalab::Kernel of runtime.h."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("thread", ctypes.c_void_p),
-        ("block", ctypes.c_void_p),
-        ("num_params", ctypes.c_uint),
-        ("param_sizes", ctypes.POINTER(ctypes.c_ubyte)),
-        ("arg_bytes", ctypes.c_void_p),
-        ("flat", ctypes.c_bool),
-        ("loops", ctypes.c_void_p),
-        ("by_whole_warps", ctypes.c_bool),
-        ("alike", ctypes.c_bool),
-    )
-
-
-class Symbol(ctypes.Structure):
-    """cudalab::Symbol of runtime.h."""
-
-    _fields_ = (("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t))
-
-
-def parts(source: Source, defines: Mapping[str, str | int]) -> tiers.Parts:
-    """The text of a .cu file with its defines, and its kernels.
-
-    cudalab's own need no other conversions and shifts than the processor's, which are faster.
-    """
-    text, kernels = sources.with_defines(source.text, defines), tuple(source.kernels)
-    return tiers.Parts(text, kernels, exact=not sources.is_own(source.path))
-
-
-def _allocate(num_bytes: int) -> np.ndarray[Any, Any] | None:
-    try:
-        return np.empty(num_bytes, np.uint8)
-    except MemoryError:
-        return None
 
 
 def _own(buffer: base.Buffer) -> CpuBuffer:

@@ -7,6 +7,9 @@ import shlex
 from functools import cache
 from pathlib import Path
 
+from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.errors import NoDeviceError, install_command
+
 RUNTIME = Path(__file__).parent / "runtime"
 CUDA_RUNTIME = RUNTIME / "include" / "cuda_runtime.h"
 OF_SAMPLES = RUNTIME / "optional" / "samples" / "include"  # headers that NVIDIA's samples share
@@ -64,11 +67,93 @@ PART = (
     "-fno-sanitize=float-cast-overflow",
 )
 
+# For check mode every access of the source must be there once, in the order of the source: nothing
+# is optimized, and compilers report the same.
+CHECK = ("-DCUDALAB_CHECK",)
+_NOT_OPTIMIZED = (
+    *(flag for flag in KERNEL if flag != "-O3"),
+    *("-g1", "-gdwarf-4"),  # of later versions addr2line takes the first file for the source
+    "-fno-omit-frame-pointer",
+    "-fdata-sections",  # and so a label for each variable, before which assembly.py puts a zone
+    *CHECK,
+    "-fsanitize=thread",
+)
+_HOOKS_GCC = (
+    *("-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"),  # without a hook
+    "-fsanitize-coverage=trace-pc",
+    "-fsanitize=bounds-strict",  # of a structure's last array, too
+    "--param=tsan-distinguish-volatile=1",
+    "--param=logical-op-non-short-circuit=0",
+)
+_HOOKS_CLANG = (
+    "-fsanitize-coverage=trace-pc,no-prune",
+    "-fsanitize=array-bounds",
+    "-fno-sanitize-trap=array-bounds",
+    *("-mllvm", "-tsan-distinguish-volatile=1"),
+    *("-mllvm", "-tsan-instrument-read-before-write=1"),
+)
+_OLDEST_GCC = 11  # the first that distinguishes volatile accesses
+
 # As in cudalab_cpu.h, which is not read when the conditions of a kernel file are decided.
 DEFINED = (
     *("-D__CUDA_ARCH__=750", "-D__CUDACC__=1", "-DCUDALAB_CPU=1"),
     "-Dassert(...)=cudalab_assert(#__VA_ARGS__, __VA_ARGS__)",  # which keeps the text of the source
 )
+
+
+# What the compiler and the user decide -----------------------------------------------------------
+
+# The kind of processor that $CXX compiles for, such as aarch64: aarch64-linux-gnu-g++, or an
+# option -target aarch64-linux-gnu.
+_TARGET = re.compile(r"(?<![\w-])(\w+)-(?:\w+-)?linux\b|target[= ](\w+)-")
+
+
+def with_users(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags, those for the processor, and those of the variable CUDALAB_CXXFLAGS."""
+    here, target = platform.machine(), _TARGET.search(os.environ.get("CXX", ""))
+    native = "-march=native" if here == "x86_64" else "-mcpu=native"
+    tuning = [native] if target is None or here in target.groups() else []
+    return (*flags, *tuning, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
+
+
+def stops_at_zero() -> bool:
+    """Whether the processor that programs are compiled for refuses an integer division by zero."""
+    target = _TARGET.search(os.environ.get("CXX", ""))
+    names = target.groups() if target else (platform.machine(),)
+    return "x86_64" in names
+
+
+def kernel_flags() -> tuple[str, ...]:
+    """The flags for kernels that are optimized, or not much if the environment has QUICK."""
+    if os.environ.get(QUICK) == "1":
+        return optimized(QUICK_OPTIMIZED)
+    return with_users(KERNEL) if find_compiler().is_clang else optimized(GCC_OPTIMIZED)
+
+
+def optimized(instead: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags for kernels with others in place of -O3."""
+    at = KERNEL.index("-O3")
+    return with_users((*KERNEL[:at], *instead, *KERNEL[at + 1 :]))
+
+
+def check_flags(more: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The flags for kernels in check mode; the user's may not optimize them."""
+    return (*with_users((*_NOT_OPTIMIZED, *_hooks(), *more)), "-O0")
+
+
+@cache
+def _hooks() -> tuple[str, ...]:
+    """The flags that make the compiler call the hooks of check mode."""
+    if find_compiler().is_clang:
+        return _HOOKS_CLANG
+    version = find_compiler().version()
+    number = re.search(r" (\d+)\.\d+", version)
+    if number and int(number[1]) < _OLDEST_GCC:
+        raise NoDeviceError(
+            f"check mode needs g++ {_OLDEST_GCC} or later, or clang: found {version}",
+            hint=f"{install_command('cpu')} and set CXX to: python -m ziglang c++",
+        )
+    return _HOOKS_GCC
 
 
 # Where the runtime's headers are ------------------------------------------------------------------
@@ -100,35 +185,3 @@ def for_runtime() -> tuple[str, ...]:
 
 def _searched(*folders: Path) -> tuple[str, ...]:
     return tuple(option for folder in folders for option in ("-I", str(folder)))
-
-
-# The kind of processor that $CXX compiles for, such as aarch64: aarch64-linux-gnu-g++, or an
-# option -target aarch64-linux-gnu.
-_TARGET = re.compile(r"(?<![\w-])(\w+)-(?:\w+-)?linux\b|target[= ](\w+)-")
-
-
-def with_users(flags: tuple[str, ...]) -> tuple[str, ...]:
-    """The flags, those for the processor, and those of the variable CUDALAB_CXXFLAGS."""
-    here, target = platform.machine(), _TARGET.search(os.environ.get("CXX", ""))
-    native = "-march=native" if here == "x86_64" else "-mcpu=native"
-    tuning = [native] if target is None or here in target.groups() else []
-    return (*flags, *tuning, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
-
-
-def stops_at_zero() -> bool:
-    """Whether the processor that programs are compiled for refuses an integer division by zero."""
-    target = _TARGET.search(os.environ.get("CXX", ""))
-    names = target.groups() if target else (platform.machine(),)
-    return "x86_64" in names
-
-
-@cache
-def processor() -> str:
-    """The value that -march=native depends on: the first processor that the system describes."""
-    try:
-        with open("/proc/cpuinfo", "rb") as cpuinfo:  # noqa: PTH123 - read at each start
-            text = cpuinfo.read(8192).partition(b"\n\n")[0]
-    except OSError:
-        return f"{platform.machine()} {platform.processor()}"
-    lines = text.decode(errors="replace").splitlines()
-    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Feature")))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.language.source import blank_comments, quoted
+from cudalab.language.source import Source, blank_comments, is_own, quoted, with_defines
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions import Place
@@ -53,6 +53,15 @@ class Parts(NamedTuple):
     kernels: tuple[str, ...]
     exports: str = ""  # of its variables
     exact: bool = True  # conversions and shifts have a GPU's results
+
+
+def parts(source: Source, defines: Mapping[str, str | int]) -> Parts:
+    """The text of a .cu file with its defines, and its kernels.
+
+    cudalab's own need no other conversions and shifts than the processor's, which are faster.
+    """
+    text, kernels = with_defines(source.text, defines), tuple(source.kernels)
+    return Parts(text, kernels, exact=not is_own(source.path))
 
 
 @lru_cache(maxsize=8)

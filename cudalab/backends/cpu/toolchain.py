@@ -1,10 +1,11 @@
-"""The host's C++ compiler: finding it, running it, and linking with it."""
+"""The host's C++ compiler: finding it, running it, linking with it, and naming what it makes."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -17,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from cudalab import __version__
 from cudalab.errors import NoDeviceError, install_command
 from cudalab.output import progress
 from cudalab.system.cache import READ_ONLY, cache_dir
@@ -61,6 +63,11 @@ class Compiler:
         It is asked once: a process that has confined itself starts no program.
         """
         return _version(self.compile)
+
+    @property
+    def is_clang(self) -> bool:
+        """Whether it is clang or zig, which is clang."""
+        return "clang" in self.version()
 
     def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
         """Link a library or a program; symbols may be missing from a library."""
@@ -215,3 +222,59 @@ def environment() -> dict[str, str]:
     """The environment of compilers: what zig compiles for itself is kept with our own libraries."""
     zig = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or str(cache_dir("zig"))
     return {**os.environ, "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig}
+
+
+# What is cached ----------------------------------------------------------------------------------
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - read at each start
+# Folders of which every source takes part in turning CUDA into what a processor runs.
+_DECIDING = ("language", "program", "backends/cpu")
+_LEFT_OUT = ("__pycache__",)
+
+
+def cached(kind: str, stem: str, *parts: str | bytes, suffix: str = "") -> Path:
+    """Where the user's cache has what is made of `parts`; it may not exist yet.
+
+    `parts` are what decides besides this version of cudalab, the processor and the compiler: the
+    sources and the flags.
+    """
+    return cache_dir(kind) / f"{stem}-{key(compiler_identity(), *parts)}{suffix}"
+
+
+def key(*parts: str | bytes) -> str:
+    """A name for what is made of `parts` by this version of cudalab, on this processor."""
+    return digest(_code(PACKAGE), __version__, processor(), *parts)
+
+
+def digest(*parts: str | bytes) -> str:
+    """A hash of the content of `parts`, for use in a name."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode(errors="surrogateescape") if isinstance(part, str) else part
+        sha.update(len(data).to_bytes(8, "little") + data)
+    return sha.hexdigest()[:24]
+
+
+@cache
+def _code(package: str) -> str:
+    """A hash of all code that reads CUDA, rewrites it, compiles it and is compiled with it."""
+    contents: list[str | bytes] = []
+    for part in _DECIDING:
+        for folder, folders, names in os.walk(os.path.join(package, part)):  # noqa: PTH118 - as above
+            folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
+            for name in sorted(names):
+                with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - as above
+                    contents += [os.path.relpath(folder, package), name, file.read()]
+    return digest(*contents)
+
+
+@cache
+def processor() -> str:
+    """The value that -march=native depends on: the first processor that the system describes."""
+    try:
+        with open("/proc/cpuinfo", "rb") as cpuinfo:  # noqa: PTH123 - read at each start
+            text = cpuinfo.read(8192).partition(b"\n\n")[0]
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    lines = text.decode(errors="replace").splitlines()
+    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Feature")))

@@ -1,4 +1,4 @@
-"""An NVIDIA GPU through PyCUDA, which only this module and modules.py import.
+"""An NVIDIA GPU through PyCUDA.
 
 Everything runs in order on the default stream of the device's primary context, which CuPy and other
 users of the CUDA runtime share. Large copies pass through a few pinned bounce buffers, so that the
@@ -9,31 +9,29 @@ from __future__ import annotations
 
 import atexit
 import operator
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cudalab.backends import limits
-from cudalab.backends.base import Buffer, DeviceInfo, Dim, Kernel, Module, check_arguments
-from cudalab.backends.cuda import nvcc
-from cudalab.backends.cuda.features import POSSIBLE_FEATURES, features_of
-from cudalab.backends.cuda.memory import Allocation, CudaBuffer, own, shared_words, wait
+from cudalab.backends import GPU, limits
+from cudalab.backends.base import Buffer, DeviceInfo, Dim, Kernel, Module
+from cudalab.backends.cuda import driver, nvcc
+from cudalab.backends.cuda.memory import (
+    DIRECT_BYTES,
+    Allocation,
+    Bounces,
+    CudaBuffer,
+    CudaMessage,
+    own,
+    wait,
+)
 from cudalab.backends.cuda.meter import CudaMeter
 from cudalab.backends.cuda.modules import CudaKernel, CudaModule, compiled, pack
 from cudalab.backends.cuda.streams import CudaGraph, CudaStream, Recording
-from cudalab.backends.facts import GPU
-from cudalab.errors import (
-    CudalabError,
-    DeviceMemoryError,
-    KernelError,
-    NoDeviceError,
-    install_command,
-)
+from cudalab.errors import CudalabError, DeviceMemoryError, KernelError, NoDeviceError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language.source import Source, with_defines
 
@@ -41,105 +39,27 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-# Pinning costs about 0.7 ms per MiB, a copy from pageable memory 0.1: only reuse pays for it.
-BOUNCE_BYTES = 4 << 20
-NUM_BOUNCES = 4
-DIRECT_BYTES = NUM_BOUNCES * BOUNCE_BYTES  # up to here pageable memory is faster
-
-_NO_GPU_HINT = "`nvidia-smi` lists the GPUs; CUDA_VISIBLE_DEVICES may hide them; or --device cpu"
-
-
-def unavailable_reason() -> str | None:
-    """Why there is no usable GPU; None if there is one. Creates no context."""
-    try:
-        _load_driver()
-    except NoDeviceError as error:
-        return error.message
-    return None
-
-
-def _load_driver() -> Any:
-    """PyCUDA's initialised driver interface. NoDeviceError says what is missing."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # each warning is also raised as an error
-            from pycuda import driver  # noqa: PLC0415 - an extra that few machines need
-    except ModuleNotFoundError as error:
-        raise NoDeviceError(
-            f"the CUDA device needs PyCUDA: {error}",
-            hint=f"`{install_command(nvcc.extra())}`; PyCUDA is built from source: "
-            "`cudalab device --why` says what that takes",
-        ) from None
-    except ImportError as error:
-        raise NoDeviceError(
-            f"PyCUDA cannot be loaded: {error}",
-            hint="it needs NVIDIA's driver (libcuda.so.1) and must be built for this Python: "
-            "`cudalab device --why` says what is wrong",
-        ) from None
-    try:
-        driver.init()
-        if driver.Device.count() == 0:
-            raise NoDeviceError("there is no CUDA device", hint=_NO_GPU_HINT)
-    except driver.Error as error:
-        raise NoDeviceError(f"there is no CUDA device: {_reason(error)}", _NO_GPU_HINT) from None
-    return driver
-
-
-def _reason(error: Exception) -> str:
-    """The message of a driver error, without the name of the call."""
-    return str(error).partition(" failed: ")[2] or str(error)
-
-
-class CudaMessage:
-    """Pinned words of the host that kernels write, and the event after which it may read them."""
-
-    def __init__(self, device: CudaDevice, driver: Any, words: int) -> None:
-        """Begin with zeros."""
-        self._device = device
-        self._words, self.buffer = shared_words(driver, words)
-        self._written = driver.Event(driver.event_flags.DISABLE_TIMING)
-
-    def send(self) -> None:
-        """Mark the point at which all launches that write the words have ended."""
-        with self._device.errors_in_words():
-            self._written.record()
-
-    def read(self) -> list[int]:
-        """The words, when all that was launched before `send` has ended."""
-        with self._device.errors_in_words():
-            wait(self._written)
-        return [int(word) for word in self._words]
-
-
-class _Bounce:
-    """A pinned buffer and the event after which it may be used again."""
-
-    def __init__(self, memory: np.ndarray[Any, Any], event: Any) -> None:
-        self.view = as_bytes(memory)
-        self.done = event
-
-
 class CudaDevice:
     """The first GPU that CUDA_VISIBLE_DEVICES shows. One thread, the one that entered it."""
 
     name, facts = "cuda", GPU
     features: frozenset[str]
-    possible_features = POSSIBLE_FEATURES
+    possible_features = driver.POSSIBLE_FEATURES
     multiprocessors: int
 
     def __init__(self) -> None:
         """Find the device; it is used only inside the `with` block. NoDeviceError if none."""
-        self._driver = _load_driver()
+        self._driver = driver.load()
         self._device = self._driver.Device(0)
         major, minor = self._device.compute_capability()
         self._capability = 10 * major + minor
         self._arch = f"sm_{self._capability}"
-        self.features = features_of(self._capability)
+        self.features = driver.features_of(self._capability)
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         self._context: Any = None
         self._dead = False  # a kernel crashed: every call of the context fails
         self._last_launched: str | None = None
-        self._bounces: list[_Bounce] = []
+        self._bounces = Bounces(self, self._driver)
         self._strays: list[Any] = []  # memory that other threads have dropped
         self._meter: CudaMeter | None = None
         self._stream: Any = None  # of launches; None: the default stream
@@ -148,7 +68,7 @@ class CudaDevice:
     @staticmethod
     def available() -> bool:
         """Whether there are a GPU and a PyCUDA that can use it."""
-        return unavailable_reason() is None
+        return driver.unavailable_reason() is None
 
     def __enter__(self) -> Self:
         """Retain the primary context and make it current in this thread."""
@@ -156,7 +76,9 @@ class CudaDevice:
             self._context = self._device.retain_primary_context()
             self._context.push()
         except self._driver.Error as error:
-            raise NoDeviceError(f"{self._device.name()} cannot be used: {_reason(error)}") from None
+            raise NoDeviceError(
+                f"{self._device.name()} cannot be used: {driver.words_of(error)}"
+            ) from None
         atexit.register(self._leave)  # PyCUDA aborts a process that ends with a context pushed
         return self
 
@@ -173,7 +95,7 @@ class CudaDevice:
             return
         context, self._context = self._context, None
         atexit.unregister(self._leave)
-        self._bounces.clear()
+        self._bounces.release()
         if self._meter is not None:
             self._meter.release()
             self._meter = None
@@ -190,7 +112,10 @@ class CudaDevice:
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
     ) -> CudaModule:
         """Load the module from the user's cache, else have PyCUDA compile it with nvcc."""
-        target = self._target(arch)
+        # Cubins run on their own architecture only; "sm_90a" is a choice, "sm_80" a minimum.
+        target = arch if arch and arch.endswith("a") else self._arch
+        if target not in (self._arch, f"{self._arch}a"):
+            raise NoDeviceError(f"{arch} is asked for, the device is {self._arch}")
         compiler = nvcc.find_nvcc(self._arch)
         text = with_defines(source.text, defines)
         key = nvcc.cache_key(compiler, text, target)
@@ -204,14 +129,6 @@ class CudaDevice:
                         nvcc.store(key, cubin)
                         return CudaModule(source, module, self._driver)
             return CudaModule(source, self._driver.module_from_buffer(cubin), self._driver)
-
-    def _target(self, arch: str | None) -> str:
-        """Cubins run on their own architecture only; "sm_90a" is a choice, "sm_80" a minimum."""
-        if arch is None or not arch.endswith("a"):
-            return self._arch
-        if arch != f"{self._arch}a":
-            raise NoDeviceError(f"{arch} is asked for, the device is {self._arch}")
-        return arch
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
         """Uninitialised memory. DeviceMemoryError when it does not fit."""
@@ -265,30 +182,7 @@ class CudaDevice:
                 with self.errors_in_words():
                     self._driver.memcpy_htod(buffer.address, staging)
             return
-        bounces = self._pinned()
-        for number, start in enumerate(range(0, buffer.nbytes, BOUNCE_BYTES)):
-            bounce = bounces[number % NUM_BOUNCES]
-            view = bounce.view[: buffer.nbytes - start]
-            with self.errors_in_words():
-                wait(bounce.done)
-            fill(view)
-            with self.errors_in_words():
-                self._driver.memcpy_htod_async(buffer.address + start, view)
-                bounce.done.record()
-
-    def _pinned(self) -> list[_Bounce]:
-        """The bounce buffers, made when the first large copy needs them."""
-        if not self._bounces:
-            with self.errors_in_words():
-                memory = self._driver.pagelocked_empty(DIRECT_BYTES, np.uint8)
-                flags = self._driver.event_flags.DISABLE_TIMING
-                self._bounces = [
-                    _Bounce(memory[start : start + BOUNCE_BYTES], self._driver.Event(flags))
-                    for start in range(0, DIRECT_BYTES, BOUNCE_BYTES)
-                ]
-                for bounce in self._bounces:
-                    bounce.done.record()
-        return self._bounces
+        self._bounces.upload(buffer.address, buffer.nbytes, fill)
 
     def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
         """The buffer's content as a new array."""
@@ -319,25 +213,7 @@ class CudaDevice:
                 yield as_bytes(array)
             return
         self.synchronize()
-        address, nbytes, bounces = own(buffer).address, buffer.nbytes, self._pinned()
-
-        def fetch(number: int) -> None:
-            start = number * BOUNCE_BYTES
-            if start < nbytes:
-                bounce = bounces[number % NUM_BOUNCES]
-                with self.errors_in_words():
-                    view = bounce.view[: nbytes - start]
-                    self._driver.memcpy_dtoh_async(view, address + start)
-                    bounce.done.record()
-
-        for number in range(NUM_BOUNCES):
-            fetch(number)
-        for number in range(-(-nbytes // BOUNCE_BYTES)):
-            bounce = bounces[number % NUM_BOUNCES]
-            with self.errors_in_words():
-                wait(bounce.done)
-            yield bounce.view[: nbytes - number * BOUNCE_BYTES]
-            fetch(number + NUM_BOUNCES)
+        yield from self._bounces.download(own(buffer).address, buffer.nbytes)
 
     def launch(
         self,
@@ -352,7 +228,7 @@ class CudaDevice:
 
         A grid with no blocks launches nothing. KernelError for a launch the device cannot make.
         """
-        check_arguments(kernel, args)
+        limits.check_arguments(kernel, args)
         types, values = pack(kernel, args)
         blocks, threads = limits.launch_shape(kernel.name, grid, block)
         if 0 in blocks:
@@ -401,7 +277,7 @@ class CudaDevice:
                 f"with {prod(threads)}: it uses {registers} registers a thread",
                 hint="fewer threads a block, or __launch_bounds__ on the kernel",
             )
-        return KernelError(f"kernel {kernel.name} cannot be launched: {_reason(error)}")
+        return KernelError(f"kernel {kernel.name} cannot be launched: {driver.words_of(error)}")
 
     def constant(self, module: Module, name: str) -> CudaBuffer:
         """The `__constant__` (or `__device__`) variable `name` as a buffer of bytes."""
@@ -482,7 +358,7 @@ class CudaDevice:
         except self._driver.Error as crash:
             self._dead = True
             return KernelError(
-                f"the GPU stopped: {_reason(crash)}; "
+                f"the GPU stopped: {driver.words_of(crash)}; "
                 f"the last kernel launched was {self._last_launched or '(none)'}",
                 hint="run it with --device cpu, which tells the place of an invalid access",
             )
@@ -520,9 +396,9 @@ class CudaDevice:
             memory_bus_bits=bus_bits,
             # Two transfers a clock: double data rate.
             dram_gbs=round(2 * memory_khz * bus_bits / 8e6, 1),
-            driver=f"{_kernel_driver()}CUDA {version // 1000}.{version % 1000 // 10}",
+            driver=f"{driver.kernel_module()}CUDA {version // 1000}.{version % 1000 // 10}",
             pycuda="CUDA {}.{}".format(*self._driver.get_version()),
-            compiler=f"nvcc {_nvcc_version(self._arch)}",
+            compiler=f"nvcc {nvcc.described(self._arch)}",
         )
 
     def meter(self) -> CudaMeter:
@@ -532,19 +408,3 @@ class CudaDevice:
                 l2_bytes = self._attribute("L2_CACHE_SIZE")
             self._meter = CudaMeter(self, self._driver, l2_bytes)
         return self._meter
-
-
-def _kernel_driver() -> str:
-    """The version of the driver's kernel module, such as "580.95, ", where the system tells it."""
-    try:
-        return Path("/sys/module/nvidia/version").read_text(encoding="ascii").strip() + ", "
-    except OSError:
-        return ""
-
-
-def _nvcc_version(arch: str) -> str:
-    try:
-        path = nvcc.find_nvcc(arch)
-    except NoDeviceError:
-        return "not found"
-    return f"{nvcc.release(path) or 'unknown'} ({path})"

@@ -1,15 +1,14 @@
 """Measures on a GPU: events, cold caches, held launches, the clock and the bandwidth."""
 
-import ctypes
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from cudalab.backends.base import Buffer, Device
+from cudalab.backends.cuda import driver
 from cudalab.backends.cuda.memory import own, shared_words, wait
 from cudalab.language import source as sources
 
@@ -178,9 +177,4 @@ class CudaMeter:
 
 def _reset_persisting_lines() -> None:
     """Lines of the L2 cache that were marked to stay would survive a flush. PyCUDA has no call."""
-    _libcuda().cuCtxResetPersistingL2Cache()
-
-
-@lru_cache(maxsize=1)
-def _libcuda() -> ctypes.CDLL:
-    return ctypes.CDLL("libcuda.so.1")
+    driver.library().cuCtxResetPersistingL2Cache()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends.base import Buffer, CompiledModule, Kernel
+from cudalab.backends import base
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.cuda.memory import CudaBuffer
 from cudalab.errors import CudalabError, NoDeviceError
@@ -45,7 +45,7 @@ class CudaKernel:
         return function
 
 
-class CudaModule(CompiledModule):
+class CudaModule(base.CompiledModule):
     """A loaded cubin."""
 
     def __init__(self, source: Source, module: Any, driver: Any) -> None:
@@ -65,7 +65,7 @@ class CudaModule(CompiledModule):
         return kernel
 
 
-def pack(kernel: Kernel, args: tuple[Buffer | np.generic, ...]) -> tuple[str, list[Any]]:
+def pack(kernel: base.Kernel, args: tuple[base.Buffer | np.generic, ...]) -> tuple[str, list[Any]]:
     """The types of a launch's arguments in PyCUDA's letters, and their values."""
     types, values = "", []
     for position, arg in enumerate(args):

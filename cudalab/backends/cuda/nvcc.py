@@ -21,7 +21,6 @@ from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, inst
 from cudalab.system.cache import cache_dir, disk_full, put
 
 SYSTEM = Path("/usr/local/cuda")
-FIRST_WHEEL = 13  # the first CUDA whose nvcc is a wheel; drivers before 580 do not run its code
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 # Environment variables that nvcc reads, which affect its output.
 _ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
@@ -54,12 +53,6 @@ def find_nvcc(arch: str | None = None) -> Path:
         "or an installed nvidia-cuda-nvcc",
         hint=f"put a CUDA toolkit's bin folder on PATH, or `{install_command('cuda')}`",
     )
-
-
-def extra() -> str:
-    """The extra that brings what the CUDA device needs, for the driver of this machine."""
-    newest = driver.release()
-    return "cuda12" if newest and newest.major < FIRST_WHEEL else "cuda"
 
 
 def compilers() -> Iterator[Path]:
@@ -112,6 +105,15 @@ def unsuitable(compiler: Path, arch: str | None) -> str | None:
     if arch and targets and arch not in targets:
         return f"it does not compile for {arch}"
     return None
+
+
+def described(arch: str) -> str:
+    """The compiler for a GPU of `arch`, with its version."""
+    try:
+        path = find_nvcc(arch)
+    except NoDeviceError:
+        return "not found"
+    return f"{release(path) or 'unknown'} ({path})"
 
 
 def release(compiler: Path) -> Release | None:

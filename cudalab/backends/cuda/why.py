@@ -95,7 +95,7 @@ def _gpu_cure(message: str) -> str:
 
 def _nvcc_cure(arch: str | None) -> str:
     too_old = arch is not None and int(arch[3:]) < OLDEST_FOR_WHEELS
-    return TOOLKIT if too_old or nvcc.extra() == "cuda12" else install_command("nvcc")
+    return TOOLKIT if too_old or driver.extra() == "cuda12" else install_command("nvcc")
 
 
 def _host_compiler(compiler: Path, arch: str | None) -> Check:
@@ -160,7 +160,7 @@ def _pycuda(compiler: Path | None) -> Check:
     usual = root is not None and on_path == str(root / "bin" / "nvcc")
     path = "" if root is None or usual else f"PATH={shlex.quote(str(root / 'bin'))}:$PATH "
     if find_spec("pycuda") is None:
-        return Check("PyCUDA", "not installed", path + install_command(nvcc.extra()))
+        return Check("PyCUDA", "not installed", path + install_command(driver.extra()))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

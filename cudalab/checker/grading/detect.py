@@ -4,8 +4,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from cudalab.backends import choose_device
-from cudalab.backends.choice import device_for
+from cudalab.backends import choose_device, device_for
 from cudalab.checker.grading import unpack
 from cudalab.checker.grading.task import Task
 from cudalab.checker.sandbox import sandbox as sandboxes

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends.base import Buffer, Device, Dim, Kernel, WrappedDevice, dim3, overwrite
+from cudalab.backends.base import Buffer, Device, Dim, Kernel, WrappedDevice, overwrite
+from cudalab.backends.limits import dim3
 from cudalab.checker.explain.parameters import in_c
 from cudalab.formats import Payload, as_bytes
 

@@ -8,8 +8,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from cudalab.backends import DEVICES
-from cudalab.backends.choice import host_features
+from cudalab.backends import DEVICES, host_features
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry

@@ -18,17 +18,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.flags import (
     CUDA_RUNTIME,
     DEFINED,
     PROGRAM,
     RUNTIME,
+    check_flags,
     for_kernels,
+    kernel_flags,
     with_users,
 )
-from cudalab.backends.cpu.key import cached
-from cudalab.backends.cpu.toolchain import find_compiler, run
+from cudalab.backends.cpu.toolchain import cached, find_compiler, run
 from cudalab.checker.submit import host_code, unseen
 from cudalab.language import ptx
 from cudalab.language.tokens import Token, closing, tokenize
@@ -101,7 +101,7 @@ class Builds(NamedTuple):
 def of_kernels() -> Builds:
     """The builds of a kernel file."""
     defined = tuple(flag for flag in DEFINED if "assert" not in flag)
-    fast, checked = compiler.kernel_flags(), compiler.check_flags()
+    fast, checked = kernel_flags(), check_flags()
     header = RUNTIME / "kernels" / "cudalab_cpu.h"
     builds = _builds(header, (*fast, *defined), (*checked, *defined))
     return builds._replace(names=own_names())
@@ -111,7 +111,7 @@ def of_programs() -> Builds:
     """The builds of a whole program."""
     more = ("-D__CUDACC__=1", "-DCUDALAB_CPU=1")
     fast = with_users(PROGRAM)
-    checked = compiler.check_flags(("-fexceptions", "-frtti"))
+    checked = check_flags(("-fexceptions", "-frtti"))
     return _builds(CUDA_RUNTIME, (*fast, *more), (*checked, *more))
 
 

@@ -1,22 +1,146 @@
-"""What nvcc does, done for the CPU device: objects, archives and programs."""
+"""What nvcc does, done for the CPU device: its command line, objects, archives and programs."""
 
 import os
+import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, UsageError
 from cudalab.output.notes import note
-from cudalab.program import build
+from cudalab.program import modes
 from cudalab.program.files import TOOLKIT_VERSION, File, Part, gather
 from cudalab.program.messages import explain, links
-from cudalab.program.options import folders_of, for_host
-from cudalab.program.toolkit import records
-from cudalab.program.toolkit.folder import runtime, toolkit
-from cudalab.program.toolkit.line import Line, read
+from cudalab.program.options import folders_of, for_host, split
+from cudalab.program.toolkit import rebuild
+from cudalab.program.toolkit.make import runtime, toolkit
+
+# What nvcc is to do, by the options that say so; without one of them it makes a program.
+_WAYS = {
+    **dict.fromkeys(("c", "compile", "dc", "device-c", "dw", "device-w"), "object"),
+    **dict.fromkeys(("dlink", "device-link"), "device link"),
+    "lib": "archive",
+    "cuda": "C++",
+    **dict.fromkeys(("M", "MM", "generate-dependencies"), "dependencies"),
+    **dict.fromkeys(("V", "version"), "version"),
+    **dict.fromkeys(("h", "help"), "help"),
+}
+_LOUD = frozenset({"v", "verbose", "dryrun"})
+# What only a GPU can use.
+_GPU_CODE = frozenset({"ptx", "cubin", "fatbin", "optix-ir", "ltoir", "gpu"})
+_REFUSED = {
+    **dict.fromkeys(_GPU_CODE, "the CPU device has no code for GPUs"),
+    "shared": "the CPU device makes programs and archives (-lib, ar), no shared libraries",
+    "E": "the CPU device does not print what the preprocessor makes",
+    "preprocess": "the CPU device does not print what the preprocessor makes",
+    "run": "start the program yourself",
+}
+_SOURCES = (".cu", ".c", ".cpp", ".cc", ".cxx", ".C")
+_FOR_HOST = ("f", "m", "W", "pthread")  # options of the host's compiler, with CXX=nvcc
+_FILES = ("optf", "options-file")
+
+
+@dataclass(kw_only=True)
+class Line:
+    """A command line of nvcc."""
+
+    way: str = "program"
+    inputs: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)  # for `cudalab run`, too
+    output: str = ""
+    is_cuda: bool = False  # -x cu: whatever the files are called
+    is_loud: bool = False  # -v: say what is done
+    is_dry: bool = False  # --dryrun: only say it
+    dependencies: str = ""  # the file to write them to, when a source is compiled
+    target: str = ""  # their target
+    unknown: list[str] = field(default_factory=list)
+
+    @property
+    def sources(self) -> list[str]:
+        """The inputs that are compiled."""
+        return [path for path in self.inputs if self.is_source(path)]
+
+    def is_source(self, path: str) -> bool:
+        """Whether an input is compiled; others are linked."""
+        return path.endswith(_SOURCES) or (self.is_cuda and not path.endswith((".o", ".a", ".so")))
+
+
+def read_line(words: Sequence[str]) -> Line:
+    """Parse a command line. UsageError for what the CPU device cannot build."""
+    names = {*_WAYS, *_LOUD, *_REFUSED}
+    ours, options = split(list(_expanded(words)), names)
+    line, rest = Line(), iter(ours)
+    for word in rest:
+        name = word.removeprefix("-")
+        if not word.startswith("-"):
+            line.inputs.append(word)
+        elif name in names:
+            _take_way(line, name, ours)
+        elif name[0] in "ID":
+            line.options.append(f"-{name[0]}{name[1:] or next(rest, '')}")
+        elif name[0] == "o":
+            line.output = name[1:] or next(rest, "")
+        elif name.startswith(_FOR_HOST):
+            line.options.append(f"-Xcompiler={word}")
+        else:
+            line.unknown.append(word)
+    for option in options:
+        _take(line, option)
+    return line
+
+
+def _take_way(line: Line, name: str, words: Sequence[str]) -> None:
+    """Handle an option that selects what to do."""
+    if name in _WAYS:
+        line.way = _WAYS[name]
+    elif name in _LOUD:
+        line.is_loud = True
+        line.is_dry |= name == "dryrun"
+    elif "-dlink" not in words:  # CMake says -shared, too, for code of GPUs
+        raise UsageError(f"-{name}: {_REFUSED[name]}")
+
+
+def _take(line: Line, option: str) -> None:
+    """Handle an option together with its value."""
+    name, _, value = option[1:].partition("=")
+    if name == "x":
+        line.is_cuda = value == "cu"
+    elif name in ("MF", "dependency-output"):
+        line.dependencies = value
+    elif name in ("MT", "dependency-target-name"):
+        line.target = value
+    elif name in ("MD", "MMD") or name.endswith("-with-compile"):
+        line.dependencies = line.dependencies or "beside the object"
+    elif name in ("odir", "output-directory"):
+        line.output = line.output or f"{value}/"
+    else:
+        line.options.append(option)
+
+
+def _expanded(words: Sequence[str]) -> Iterator[str]:
+    """The words, with option files expanded."""
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and name in _FILES:
+            yield from _words_of(value if equals else next(rest, ""))
+        elif word.startswith("@"):
+            yield from _words_of(word[1:])
+        else:
+            yield word
+
+
+def _words_of(path: str) -> Iterator[str]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be read: {error.strerror}") from None
+    yield from _expanded(shlex.split(text))
+
 
 _ABOUT = f"""\
 nvcc: NVIDIA (R) Cuda compiler driver, as cudalab plays it
@@ -28,7 +152,7 @@ _ARCHITECTURE = "75"  # which CMake takes for nvcc's own choice
 
 def nvcc(words: Sequence[str]) -> None:
     """Do what the command line asks of nvcc."""
-    line = read(words)
+    line = read_line(words)
     if line.way in ("version", "help"):
         sys.stdout.write(_ABOUT)
         return
@@ -90,15 +214,15 @@ def _translate_all(line: Line) -> None:
 def _compile(line: Line, source: str, output: Path, *until: str) -> list[File]:
     """Compile a source to an object, which records how; or only `until` a step before."""
     files = gather([source], folders_of(line.options), is_cuda=line.is_cuda)
-    record = records.Record(
+    record = rebuild.Record(
         folder=str(Path.cwd()), source=source, options=line.options, is_cuda=line.is_cuda
     )
     with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
         recording = Path(name, "recording")
-        recording.write_text(records.text(record, files), encoding="utf-8")
+        recording.write_text(rebuild.text(record, files), encoding="utf-8")
         more = ["-include", str(recording), *until]
         part = Part(files=files, sources=1, options=line.options)
-        (made,), _ = build.compile_sources(part, Path(name), runtime=runtime(), more=more)
+        (made,), _ = modes.build_objects(part, Path(name), runtime=runtime(), more=more)
         _move(Path(made), output)
     return files
 
@@ -165,14 +289,14 @@ def _linked(line: Line, folder: Path) -> str:
     """An object whose record says what is linked to the program."""
     source, made = folder / "linked.cpp", folder / "linked.o"
     options = [word for word in line.options if word.startswith(("-L", "-l", "-Xlinker"))]
-    record = records.Record(
+    record = rebuild.Record(
         folder=str(Path.cwd()),
         source="",
         options=options,
         is_cuda=False,
-        objects=[str(Path(each).resolve()) for each in line.inputs if records.is_foreign(each)],
+        objects=[str(Path(each).resolve()) for each in line.inputs if rebuild.is_foreign(each)],
     )
-    source.write_text(records.statement(record), encoding="utf-8")
+    source.write_text(rebuild.statement(record), encoding="utf-8")
     done = run((*find_compiler().compile, "-c", str(source), "-o", str(made)))
     if done.returncode:
         raise explain(done.stderr, [])

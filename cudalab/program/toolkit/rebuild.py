@@ -1,15 +1,78 @@
-"""The parts of a program for the instruments: named sources, or what our nvcc has built."""
+"""The parts of a program for the instruments: named sources, or what our nvcc has built.
 
+Our nvcc leaves in each object a record of its source and options. A linker collects them in a
+section of the program, which needs no memory when it runs, and by them `cudalab run --sanitize
+PROGRAM` builds the program anew, instrumented.
+"""
+
+import base64
+import json
 import os
 import re
+import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cudalab.errors import CudalabError
-from cudalab.program import openmp
-from cudalab.program.files import Part, gather, is_binary
+from cudalab.program import parts
+from cudalab.program.files import File, Part, gather, is_binary, program_of
 from cudalab.program.options import folders_of
-from cudalab.program.toolkit.records import Record, recorded
+from cudalab.system import elf
+
+_SECTION = "cudalab_sources"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A source file that nvcc has compiled, or what it has linked to a program."""
+
+    folder: str  # where nvcc was called
+    source: str  # empty: the options are those of the whole program
+    options: list[str]
+    is_cuda: bool  # whatever its name says
+    objects: list[str] = field(default_factory=list)  # linked, of other compilers: whole paths
+
+
+def text(record: Record, files: Sequence[File]) -> str:
+    """The code compiled along with a source to leave the record in its object.
+
+    A program that calls cuBLAS finds the host's BLAS without `cudalab run`, too.
+    """
+    lines = [statement(record)]
+    library = parts.find_blas(sys.path)
+    if library and "blas" in parts.used(file.text for file in files):
+        lines += [
+            'extern "C" int setenv(const char*, const char*, int) noexcept;',
+            "__attribute__((constructor)) static void cudalab_set_blas() {",
+            f"    setenv({json.dumps(parts.BLAS_PATH)}, {json.dumps(library)}, 0);",
+            "}",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def statement(record: Record) -> str:
+    """The record as code of C or C++."""
+    encoded = base64.b64encode(json.dumps(asdict(record)).encode()).decode()
+    return (
+        f'__asm__(".pushsection {_SECTION},\\"\\",%progbits\\n"\n'
+        f'        ".ascii \\"{encoded}\\\\n\\"\\n.popsection");'
+    )
+
+
+def is_foreign(path: str) -> bool:
+    """Whether another compiler has made an object, so that it has no record."""
+    try:
+        return path.endswith(".o") and not elf.section(Path(path), _SECTION)
+    except OSError:
+        return False  # the linker will say what it is
+
+
+def recorded(program: Path) -> list[Record]:
+    """The records of all objects of a program, one for each source."""
+    lines = dict.fromkeys(elf.section(program, _SECTION).split())
+    return [Record(**json.loads(base64.b64decode(line))) for line in lines]
+
 
 _FOLDER = re.compile(r"-(?:I|L|isystem)")
 _MAIN = re.compile(r"\bmain\s*\(")
@@ -19,8 +82,7 @@ def parts_of(files: Sequence[str], options: Sequence[str]) -> Sequence[Part]:
     """The sources that are named, or those of a program that our nvcc has built."""
     if is_binary(files[0]):
         return _parts_of_binary(files[0])
-    sources = gather(files, folders_of(options))
-    return [Part(files=sources, sources=len(files), options=openmp.added(sources, options))]
+    return [program_of(gather(files, folders_of(options)), len(files), options)]
 
 
 def _parts_of_binary(program: str) -> Sequence[Part]:
@@ -45,7 +107,12 @@ def _parts_of_binary(program: str) -> Sequence[Part]:
 
 
 def _options(record: Record) -> list[str]:
-    return [_placed(option, record.folder) for option in record.options]
+    """The options, with their folders relative to the current one."""
+    folders = [_FOLDER.match(option) for option in record.options]
+    return [
+        kind[0] + _near(option[kind.end() :], record.folder) if kind else option
+        for option, kind in zip(record.options, folders, strict=True)
+    ]
 
 
 def _part(record: Record, linked: Sequence[str], objects: Sequence[str]) -> Part:
@@ -53,12 +120,6 @@ def _part(record: Record, linked: Sequence[str], objects: Sequence[str]) -> Part
     source = _near(record.source, record.folder)
     files = gather([source], folders_of(options), is_cuda=record.is_cuda)
     return Part(files=files, sources=1, options=options, objects=objects)
-
-
-def _placed(option: str, folder: str) -> str:
-    """An option with its folder, if any, relative to the current one."""
-    kind = _FOLDER.match(option)
-    return kind[0] + _near(option[kind.end() :], folder) if kind else option
 
 
 def _near(path: str, folder: str) -> str:

@@ -1,6 +1,12 @@
-"""The parts of the runtime of whole programs: those of every program, and those that some use."""
+"""The parts of the runtime of whole programs: those of every program, and those that some use.
 
+Those that call the host's BLAS open it when the program runs: NumPy's wheel brings one, and so does
+the package `scipy-openblas32`. Imports nothing heavy, for a program that is cached starts at once.
+"""
+
+import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -68,3 +74,37 @@ def source(part: str) -> Path:
 def flags(part: str) -> tuple[str, ...]:
     """The compiler's flags for a part."""
     return PART if part in _QUICK else (*PART, "-O1")  # compiled in two thirds of the time
+
+
+# The host's BLAS, which programs with cuBLAS open when they run -----------------------------------
+
+
+BLAS_PATH = "CUDALAB_BLAS"  # the environment variable in which a program finds the library's path
+# Where packages for Python have theirs, seen from a folder of `sys.path`.
+_FOLDERS = ("numpy.libs", "scipy_openblas64/lib", "scipy_openblas32/lib")
+
+
+def provide_blas(texts: Iterable[str]) -> None:
+    """Set the environment variable for a program with these texts, if it uses cuBLAS.
+
+    Nothing is set if the user has done it, or if there is only the system's library.
+    """
+    if "blas" in used(texts) and BLAS_PATH not in os.environ:
+        path = find_blas(sys.path)
+        if path:
+            os.environ[BLAS_PATH] = path
+
+
+def find_blas(folders: Iterable[str]) -> str | None:
+    """The OpenBLAS of NumPy's wheel or of a package of its own."""
+    for folder in folders:
+        for inside in _FOLDERS:
+            place = os.path.join(folder, inside)  # noqa: PTH118 - pathlib is slow to start with
+            try:
+                names = sorted(os.listdir(place))  # noqa: PTH208 - as above
+            except OSError:
+                continue
+            for name in names:
+                if name.startswith("lib") and "openblas" in name and ".so" in name:
+                    return os.path.join(place, name)  # noqa: PTH118 - as above
+    return None

@@ -1,14 +1,15 @@
-"""Inline PTX whose text macros put together, as in `asm("mov.u32 %0, %%" #name ";" : …)`.
+"""Inline PTX of a program as C++.
 
-An `asm` statement can be translated only where its text is known. So the macros in it are expanded
-as the preprocessor would, and a macro that builds the text from its parameters is expanded at each
-use.
+An `asm` statement can be translated only where its text is known, but macros may put it together,
+as in `asm("mov.u32 %0, %%" #name ";" : …)`. So the macros in it are expanded as the preprocessor
+would, and a macro that builds the text from its parameters is expanded at each use.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from cudalab.language import ptx
 from cudalab.language.macros import Macro
 from cudalab.language.tokens import CLOSING, OPENING, Token, closing, tokenize
 from cudalab.program.parsed import Parsed
@@ -35,7 +36,9 @@ class Pasted:
             for macro in each.macros:
                 every.setdefault(macro.name, []).append(macro)
         self._macros = {
-            name: found[0] for name, found in every.items() if len({*map(_body, found)}) == 1
+            name: found[0]
+            for name, found in every.items()
+            if len({(one.params, *(word.text for word in one.tokens)) for one in found}) == 1
         }
         self.makers = self._makers()
 
@@ -54,17 +57,16 @@ class Pasted:
         """The first and the last token of each use of a maker."""
         found, i = [], 0
         while i < len(tokens):
-            end = self._end(tokens, i) if tokens[i].text in self.makers else None
+            end = None
+            if tokens[i].text in self.makers:
+                end = i
+                if self._macros[tokens[i].text].params:
+                    end = closing(list(tokens), i + 1) if tokens[i + 1 : i + 2] else None
             if end is not None:
                 found.append((i, end))
                 i = end
             i += 1
         return found
-
-    def _end(self, tokens: Sequence[Token], i: int) -> int | None:
-        if not self._macros[tokens[i].text].params:
-            return i
-        return closing(list(tokens), i + 1) if tokens[i + 1 : i + 2] else None
 
     def expanded(self, tokens: Sequence[Token]) -> str:
         """The text of the tokens with all macros of the program expanded."""
@@ -116,10 +118,6 @@ class Pasted:
                 result.append(word)
             i += 1
         return result
-
-
-def _body(macro: Macro) -> tuple[str, ...]:
-    return (macro.params, *(token.text for token in macro.tokens))
 
 
 def _pastes(macro: Macro) -> bool:
@@ -176,3 +174,76 @@ def _arguments(
         elif end > i + 1:
             given[-1].append(word)
     return None, i
+
+
+def rewrite(parsed: Parsed, tokens: list[Token], pasted: Pasted) -> None:
+    """Translate inline PTX into C++; in a macro's body, leave what is unknown to the compiler."""
+    in_macro = tokens is not parsed.tokens
+    text = parsed.file.text
+    for i, end, statement in _assembly(tokens, text, pasted):
+        if not in_macro and not _in_device_code(parsed, i):
+            continue
+        translated = _translated(parsed, tokens[i], statement, tell=not in_macro)
+        if translated is not None:
+            newline = "\\\n" if in_macro else "\n"
+            parsed.replace(tokens[i].start, tokens[end].end, translated, newline)
+    if in_macro:
+        return
+    for i, end in pasted.uses(tokens):
+        in_function = any(a < i < b for a, b in parsed.structure.functions)
+        if not in_function or _in_device_code(parsed, i):
+            made = _with_assembly(parsed, tokens[i], pasted.expanded(tokens[i : end + 1]), pasted)
+            parsed.replace(tokens[i].start, tokens[end].end, made)
+
+
+def _in_device_code(parsed: Parsed, i: int) -> bool:
+    return any(a < i < b for a, b in (each.body for each in parsed.structure.device_functions))
+
+
+def _assembly(
+    tokens: list[Token], text: str, pasted: Pasted
+) -> Iterator[tuple[int, int, ptx.Statement]]:
+    """The first and the last token of each `asm` statement whose text is known, and what it says.
+
+    An empty one is a fence for the compiler, and is left alone, unless it reads and writes values.
+    """
+    for i, token in enumerate(tokens):
+        if token.text not in ("asm", "__asm__", "__asm"):
+            continue
+        begin = i + 1
+        while tokens[begin].text in ("volatile", "__volatile__"):
+            begin += 1
+        end = closing(tokens, begin)
+        if end is None:
+            continue
+        inside = tokens[begin + 1 : end]
+        statement = ptx.read(inside, text)
+        if statement is None:
+            expanded = pasted.expanded(inside)
+            statement = ptx.read(tokenize(expanded), expanded)
+        if statement is not None and (statement.text.strip() or statement.keeps_values):
+            yield i, end, statement
+
+
+def _translated(
+    parsed: Parsed, token: Token, statement: ptx.Statement, *, tell: bool
+) -> str | None:
+    """The statement as C++, or None if an instruction is unknown."""
+    try:
+        return ptx.translate(statement)
+    except ptx.UnknownInstructionError as unknown:
+        if tell:
+            parsed.lacking.add("inline PTX", parsed.place(token.start), str(unknown))
+        return None
+
+
+def _with_assembly(parsed: Parsed, token: Token, text: str, pasted: Pasted) -> str:
+    """The expansion of a macro at `token`, on one line, with its inline PTX as C++."""
+    tokens = tokenize(text)
+    pieces, at = [], 0
+    for i, end, statement in _assembly(tokens, text, pasted):
+        translated = _translated(parsed, token, statement, tell=True)
+        if translated is not None:
+            pieces += [text[at : tokens[i].start], translated]
+            at = tokens[end].end
+    return " ".join("".join([*pieces, text[at:]]).split())

@@ -1,0 +1,303 @@
+"""Whole programs in the pipeline of backends/cpu, in both modes: plain and observed.
+
+A plain program becomes an executable, an observed one a library that reports each access to memory.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+
+from cudalab.backends.cpu import cccl, compiler, flags
+from cudalab.backends.cpu.pipeline import RefusedError, Unit, Units, Written, build, compiled
+from cudalab.backends.cpu.toolchain import cached, find_compiler, run
+from cudalab.backends.trace import Place
+from cudalab.errors import CudalabError
+from cudalab.language import source
+from cudalab.output.progress import stage
+from cudalab.program import loops, order, parts, rewrite, runtime
+from cudalab.program.files import IN_C, Part
+from cudalab.program.messages import explain
+from cudalab.program.options import for_host
+from cudalab.program.parsed import ONLY_LAUNCHED, Parsed
+from cudalab.program.unchecked import rewritten_c
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
+_LAUNCH = re.compile(
+    r"(?<=[;{}])\s*(?P<call>[^;{}]*(?:<<\s*<|\bcudaLaunch\w*Kernel\w*\s*\()[^;]*;)"
+)
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+
+
+# Plain -------------------------------------------------------------------------------------------
+
+
+def build_program(part: Part, to: Path) -> None:
+    """Build the program `to`, which the cache lacks."""
+
+    def make(folder: Path) -> Path:
+        made = runtime.plain(parts.used(part.texts))
+        objects, ways = build_objects(part, folder, runtime=made.folder)
+        with stage("compiling the runtime, once") as known:
+            objects += made.finish(lambda done, total: known.reach(done, total, "parts"))
+        binary = folder / "program"
+        done = find_compiler().link(binary, [*objects, *part.host.link], shared=False)
+        if done.returncode:
+            raise explain(done.stderr, part.files)
+        ways.store(to)
+        return binary
+
+    build(to, make)
+
+
+def build_objects(
+    part: Part, folder: Path, *, runtime: Path, more: Sequence[str] = ()
+) -> tuple[list[str], loops.Ways]:
+    """Compile the sources to objects in a folder; these, and how each kernel runs.
+
+    The compiler finds the precompiled header in `runtime`, and gets `more` options.
+    """
+    macros, plain = folder / "macros", _Plain(part, folder, runtime, more)
+    macros.write_text(part.host.macros, encoding="utf-8")
+    units = Units(folder=folder, names=part.names, compiled=[*map(plain.unit, range(part.sources))])
+    with stage(f"compiling {part.files[0].label}"):
+        try:
+            compiled(plain.write, units)
+        except RefusedError as error:
+            raise explain(error.messages, part.files) from None
+    return units.objects, plain.ways
+
+
+class _Plain:
+    """How the texts of a plain program are written and compiled."""
+
+    def __init__(self, part: Part, folder: Path, header: Path, more: Sequence[str]) -> None:
+        self.part, self.folder, self.more = part, folder, more
+        self.ways = loops.Ways()
+        compile_it, read = find_compiler(), ["-include", str(folder / "macros")]
+        own = [*compile_it.compile, *flags.with_users(flags.PROGRAM), *part.flags]
+        self.command = [*own, *(() if compile_it.is_clang else flags.GCC_PROGRAM)]
+        self.command += ["-I", str(header), *flags.for_programs(), *cccl.flags(part.texts)]
+        self.command += ["-include", runtime.PRECOMPILED, *read]
+        self.by = loops.Preprocessor([*own, *read], self.command, folder / "read", part.host.macros)
+
+    def write(self, refused: Counter[tuple[str, int]], of_loops: Mapping[str, str]) -> Written:
+        """Write all files; the loops of kernels follow the text of their source."""
+        part, names = self.part, self.part.names
+        parsed = rewrite.edited(part.files, names, refused=refused, whole_tiles=not refused)
+        plain = [each.rewritten(ONLY_LAUNCHED) for each in parsed]
+        self.ways = loops.add(parsed, names, part.for_device, self.by, of_loops)
+        if not self.ways.any_loops:
+            return Written(plain, [each.rewritten(ONLY_LAUNCHED) for each in parsed])
+        texts = [each.rewritten(ONLY_LAUNCHED) for each in parsed]
+        return Written(plain, texts, self.ways.places)
+
+    def unit(self, i: int) -> Unit:
+        """How a source is compiled; one of the host's may be compiled as it is."""
+        part, path = self.part, str(self.folder / self.part.names[i])
+        if i in part.for_host:
+            own = self._rewritten_c(i)
+            return Unit(own or part.files[i].path, [*part.host_command(i, own), *self.more])
+        renamed = f"-ffile-prefix-map={path}={part.files[i].label}"
+        return Unit(path, [*self.command, *self.more, renamed])
+
+    def _rewritten_c(self, i: int) -> str:
+        """The path of a file in C that throws results of CUDA away, rewritten; or nothing."""
+        file = self.part.files[i]
+        text = rewritten_c(file.text, file.path) if file.is_c and IN_C.search(file.text) else None
+        if text is None:
+            return ""
+        path = self.folder / f"{i}-rewritten.c"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return str(path)
+
+
+# Observed ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Library:
+    """An observed program."""
+
+    path: Path
+    host: Path  # the CUDA runtime API
+    _: KW_ONLY
+    parameters: dict[str, list[str]]  # the names of each kernel's parameters
+    constants: frozenset[str]  # the names of its __constant__ variables
+    own_default: bool  # each thread of the host has a default stream of its own
+    unobserved: tuple[str, ...]  # what the instrument does not see of it
+    streams: dict[tuple[str, int], list[str]]  # the names of those made at a line
+    labels: tuple[str, ...]  # its files' names in messages
+    launches: frozenset[Place]  # the lines of launches, which pass their arguments by pointers
+
+
+def library(program: Sequence[Part]) -> Library:
+    """The observed program, compiled unless it is in the cache."""
+    objects = [str(_host_object(part, i)) for part in program for i in part.for_host]
+    foreign = [path for part in program for path in part.objects]
+    objects += map(_foreign_object, foreign)
+    files = [file for part in program for file in part.files]
+    options = [option for part in program for option in part.options]
+    texts = [file.text for file in files]
+    parts.provide_blas(texts)
+    objects += runtime.observed(parts.used(texts))
+    host = Path(objects[-1])
+    parameters: dict[str, list[str]] = {}
+    for text in texts:
+        parameters |= source.parameter_names(text)
+    observed = _Observed(program, host.parent)
+    return Library(
+        observed.library([*objects, *for_host(options).link]),
+        host,
+        parameters=parameters,
+        constants=frozenset(
+            name.name
+            for file in observed.parsed
+            for node in file.root.of_kind("declaration")
+            if "__constant__" in node.words
+            for name in node.names
+        ),
+        own_default=order.own_default(options, texts),
+        unobserved=order.unobserved(
+            files,
+            [
+                *(part.files[i].label for part in program for i in part.for_host),
+                *map(os.path.relpath, foreign),
+            ],
+        ),
+        streams=order.stream_names(files),
+        labels=tuple(file.label for file in files),
+        launches=frozenset(
+            Place(file.label, line) for file in files for line in _launch_lines(file.text)
+        ),
+    )
+
+
+def _launch_lines(text: str) -> Iterator[int]:
+    """The lines of the statements with `<<<`, and of the calls that launch a kernel."""
+    code = source.blank_comments(text)
+    for match in _LAUNCH.finditer(code):
+        first = code.count("\n", 0, match.start("call")) + 1
+        yield from range(first, first + match["call"].count("\n") + 1)
+
+
+class _Observed:
+    """How the texts of an observed program are written and compiled."""
+
+    def __init__(self, program: Sequence[Part], header: Path) -> None:
+        """Write the texts. g++ reads the precompiled header in a folder if the options agree."""
+        self.program, self.header = program, header
+        self.parsed: list[Parsed] = []
+        self.first = self._written(Counter())
+
+    def write(self, refused: Counter[tuple[str, int]], _: Mapping[str, str]) -> Written:
+        """Write the sources, with the program's own headers inlined."""
+        texts = self._written(refused) if refused else self.first
+        return Written(texts, texts)
+
+    def _written(self, refused: Counter[tuple[str, int]]) -> list[str]:
+        texts, self.parsed = [], []
+        for part in self.program:
+            parsed = rewrite.edited(part.files, part.names, refused=refused, observed=True)
+            rewritten = [each.rewritten(f"{ONLY_LAUNCHED}_OBSERVED") for each in parsed]
+            by_name = dict(zip(part.names, rewritten, strict=True))
+            head = f'#include "{runtime.PRECOMPILED}"\n{part.host.macros}'
+            texts += [head + inlined(part.names[i], by_name, set()) for i in part.for_device]
+            self.parsed += parsed
+        return texts
+
+    def library(self, objects: Sequence[str]) -> Path:
+        """The sources as one library, linked with `objects`, unless the cache has it."""
+        checker = str(compiler.check_runtime_library())
+        commands: list[list[str]] = []
+        for part in self.program:
+            more = ("-I", str(self.header), *runtime.OBSERVED_PROGRAM, *part.flags)
+            more += (*flags.for_programs(), *cccl.flags(part.texts))
+            own = flags.check_flags(more)
+            command = [*find_compiler().compile, *own, *compiler.searched(own)]
+            commands += [command] * len(part.for_device)
+        label = self.program[0].files[0].label
+        words = [word for command in commands for word in (*command, "")]
+        stem = f"{Path(label).stem[: compiler.LONGEST_NAME]}-check"
+        place = cached("cpu", stem, *self.first, "", *words, checker, *objects, suffix=".so")
+
+        def make(folder: Path) -> Path:
+            names = [f"{i}.cpp" for i in range(len(commands))]
+            each = [Unit(str(folder / n), one) for n, one in zip(names, commands, strict=True)]
+            units = Units(folder=folder, names=names, compiled=each, observed=True, is_program=True)
+            try:
+                compiled(self.write, units)
+            except RefusedError as error:
+                files = [file for part in self.program for file in part.files]
+                raise explain(error.messages, files) from None
+            made = folder / "library.so"
+            done = find_compiler().link(made, [*units.objects, *objects, checker], shared=True)
+            if done.returncode:
+                raise explain(done.stderr or done.stdout, files)
+            return made
+
+        if not place.exists():
+            with stage(f"compiling {label}, instrumented"):
+                build(place, make)
+        return place
+
+
+def _foreign_object(path: str) -> str:
+    """A copy of an object of another compiler, under a name that says its bytes."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        hint = "build the program anew"
+        raise CudalabError(f"{path}: {error.strerror}, but it is linked", hint=hint) from None
+
+    def make(folder: Path) -> Path:
+        whole = folder / "foreign.o"
+        whole.write_bytes(content)
+        if find_compiler().link(folder / "alone.so", [str(whole)], shared=True).returncode:
+            raise CudalabError(
+                f"{os.path.relpath(path)}: its compiler did not get -fPIC, which the "
+                "instrumented program needs",
+                hint="build anew with `make CFLAGS=-fPIC CXXFLAGS=-fPIC`, or as the makefile "
+                "names its flags",
+            )
+        return whole
+
+    copy = cached("programs", "foreign", content, suffix=".o")
+    return str(copy if copy.exists() else build(copy, make))
+
+
+def _host_object(part: Part, index: int) -> Path:
+    """The object of a file of host code, which is not instrumented."""
+    command = [*part.host_command(index), "-c", part.files[index].path, "-o"]
+
+    def make(folder: Path) -> Path:
+        made = folder / "host.o"
+        done = run([*command, str(made)])
+        if done.returncode:
+            raise explain(done.stderr, part.files)
+        return made
+
+    place = cached("programs", "host", *command, *part.texts, suffix=".o")
+    return place if place.exists() else build(place, make)
+
+
+def inlined(name: str, texts: Mapping[str, str], seen: set[str]) -> str:
+    """A file's text with the program's own headers inlined."""
+    text = texts[name]
+    if name in seen and _ONCE.search(text):
+        return ""
+    seen.add(name)
+    head, directive, _ = text.partition("#line 1 ")
+    label = text[len(head + directive) :].partition("\n")[0]
+    pieces, end = [], 0
+    for match in _INCLUDE.finditer(text):
+        line = text.count("\n", len(head), match.start())  # without the #line in front
+        pieces += [
+            text[end : match.start()],
+            inlined(match["name"], texts, seen),
+            f"\n#line {line + 1} {label}",
+        ]
+        end = match.end()
+    return _ONCE.sub("", "".join([*pieces, text[end:]]))
