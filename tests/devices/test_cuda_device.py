@@ -97,7 +97,7 @@ def crash(driver, then):
 )
 def test_any_call_after_a_crash_says_so(then, monkeypatch):
     driver = Driver()
-    monkeypatch.setattr(device, "_load_driver", lambda: driver)
+    monkeypatch.setattr(device.driver, "load", lambda: driver)
     with pytest.raises(KernelError, match="illegal memory access"):
         crash(driver, then)
     assert driver.calls[0] == "push"

@@ -129,7 +129,7 @@ def test_a_device_that_breaks_the_contract_is_found(copy):
     words = ("--device", "toy", "-q", "-p", "no:cacheprovider", "-p", "skips", "-n", "0")
     try:
         bad = good.replace("buffer.array.copy()", "buffer.array")
-        toy.write_text(bad.replace("check_arguments(kernel, args)", "pass"))
+        toy.write_text(bad.replace("limits.check_arguments(kernel, args)", "pass"))
         done = run(copy, "pytest", contract, *words, "-k", "answers_stay or wrong_number")
     finally:
         toy.write_text(good)

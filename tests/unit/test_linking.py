@@ -1,4 +1,4 @@
-"""program/linking.py: what the linkers of the host's compilers say."""
+"""program/messages.py: what the linkers of the host's compilers say."""
 
 import pytest
 

@@ -2,7 +2,7 @@
 
     sources → rewritten texts → objects → linked → in the cache
 
-The kind of what is built decides how its texts are written: `program/build.py` does that for
+The kind of what is built decides how its texts are written: `program/modes.py` does that for
 programs, compiler.py for kernel files. The mode decides how a text becomes an object: plain, or
 observed, in whose assembly each access to memory calls a hook.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from cudalab.backends import limits
-from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments
+from cudalab.backends.base import CompiledModule, DeviceInfo
 from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError
 from cudalab.formats import Payload
 from cudalab.language.source import parameter_names
@@ -178,7 +178,7 @@ class ToyDevice:
     def launch(
         self, kernel: Kernel, grid: Dim, block: Dim, *args: Buffer | np.generic, shared_bytes=0
     ) -> None:
-        check_arguments(kernel, args)
+        limits.check_arguments(kernel, args)
         blocks, threads = limits.launch_shape(kernel.name, grid, block)
         limits.check_shared(kernel.name, "the toy", 0, static=0, dynamic=shared_bytes)
         values = [getattr(arg, "array", arg) for arg in args]
