@@ -23,7 +23,7 @@ from cudalab.backends.base import C_TYPES, Buffer, Device, Module
 from cudalab.errors import UsageError, nearest
 from cudalab.formats import InputStream, write_all
 from cudalab.labs.compare import Accuracy, Mismatches, nearest_to_bound
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 from cudalab.language import source
 
 if TYPE_CHECKING:
@@ -115,6 +115,14 @@ class Step:
 def blocks_for(items: int, per_block: int) -> int:
     """Number of blocks that cover all items."""
     return -(-items // per_block)
+
+
+def passes(items: int, per_block: int, max_blocks: int | None = None) -> list[int]:
+    """The blocks of each pass over what the pass before has left, an item a block, until one is."""
+    blocks = [min(blocks_for(items, per_block), max_blocks or items)]
+    while blocks[-1] > 1:
+        blocks.append(min(blocks_for(blocks[-1], per_block), max_blocks or items))
+    return blocks
 
 
 def powers_of_two(first: int, last: int) -> list[int]:
@@ -346,58 +354,3 @@ class Lab:
         """The answer if there is nothing to compute: by default, no elements. Else None."""
         shape, dtype = self.answer_form(inputs, case)
         return None if all(shape) else np.empty(shape, dtype)
-
-
-class ArrayLab(Lab):
-    """A lab that turns an array into one of the same length and type.
-
-    Stream: int32 n, then n elements. Answer: n elements, without a header.
-    """
-
-    elements: ClassVar[str]  # the name of the array
-
-    def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Read the header, int32 n ≥ 0; n elements of the case's dtype follow."""
-        (n,) = stream.header("n")
-        payload = stream.payload(self.elements, case["dtype"], n)
-        return StreamInputs({self.elements: payload}, {"n": n})
-
-    def check_data(self, n: Size, dist: str) -> int:
-        """The length of the data to generate. UsageError if there is no such data."""
-        if not isinstance(n, int) or dist not in self.distributions:
-            raise UsageError(
-                f"{self.name} has no data of size {n} with distribution {dist}",
-                hint=f"one number, and a distribution of {', '.join(self.distributions)}",
-            )
-        return n
-
-
-class MatrixLab(Lab):
-    """A lab that turns a matrix into another one, by default of the same shape.
-
-    Stream: int32 rows, int32 cols, then the elements row by row. Answer: as many, no header.
-    """
-
-    elements: ClassVar[str]  # the name of the array
-    example_size = "500"
-
-    def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Read the header, int32 rows, cols ≥ 0; the matrix follows row by row."""
-        rows, cols = stream.header("rows", "cols")
-        matrix = stream.payload("matrix", case["dtype"], rows, cols)
-        return StreamInputs({self.elements: matrix}, {"rows": rows, "cols": cols})
-
-    def answer_form(self, inputs: Inputs, case: Case) -> tuple[tuple[int, ...], str]:
-        """A rows x cols matrix."""
-        return (inputs.params["rows"], inputs.params["cols"]), case["dtype"]
-
-    def check_data(self, n: Size, dist: str) -> tuple[int, int]:
-        """Rows and columns of the data to generate. UsageError if there is no such data."""
-        rows, cols, *others = (n, n) if isinstance(n, int) else n
-        if others or dist not in self.distributions:
-            raise UsageError(
-                f"{self.name} has no data of size {n} with distribution {dist}",
-                hint="--n ORDER or ROWSxCOLS, and a distribution of "
-                + ", ".join(self.distributions),
-            )
-        return rows, cols

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,18 @@ class StreamInputs:
 
 
 Inputs = HostInputs | StreamInputs
+
+
+def patterns(raw: np.random.PCG64, count: int, itemsize: int) -> Array:
+    """Draw `count` random patterns of `itemsize` bytes: the same on every platform."""
+    words = raw.random_raw(-(-count * itemsize // 8))
+    return words.astype("<u8", copy=False).view(f"<u{itemsize}")[:count]
+
+
+def random_pieces(raw: np.random.PCG64, count: int, at_once: int) -> Iterator[tuple[int, Array]]:
+    """64 random bits for each of `count` items, and the index of the first, `at_once` at a time."""
+    for start in range(0, count, at_once):
+        yield start, patterns(raw, min(at_once, count - start), 8)
 
 
 def uniform(words: Array, dtype: np.dtype[Any]) -> Array:

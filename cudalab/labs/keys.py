@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cudalab.formats import as_bytes
-from cudalab.labs.base import ArrayLab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import Array, Case, HostInputs, Size, ends, special
+from cudalab.labs.inputs import Array, Case, HostInputs, Size, ends, patterns, special
+from cudalab.labs.kinds import ArrayLab
 
 BOUND = 1_000_000  # above the integers of the distribution `bounded`
 JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # number of random patterns combined by "and"
@@ -36,7 +36,7 @@ class KeySort(ArrayLab):
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate random patterns, shaped by `dist`; float keys include NaNs and infinities."""
-        n = self.check_data(n, dist)
+        (n,) = self.check_data(n, dist)
         yield np.array([n], "<i4").tobytes()
         yield as_bytes(draw(np.dtype(case["dtype"]), n, dist, seed))
 
@@ -72,8 +72,8 @@ class KeySort(ArrayLab):
         return mismatches
 
 
-def ordered_bits(keys: Array) -> Array:
-    """The keys' bits, mapped so that their unsigned order is the order of the keys.
+def ordered_bits(keys: Array, xp: Any = np) -> Array:
+    """The bits of keys of NumPy or CuPy, mapped so that their unsigned order is the keys' order.
 
     int32: the sign bit flipped. float32: all bits of negatives flipped, the sign bit of the rest:
     -NaN < -inf < … < -0 < +0 < … < +inf < +NaN.
@@ -81,18 +81,19 @@ def ordered_bits(keys: Array) -> Array:
     bits: Array = keys.view(f"u{keys.itemsize}")
     sign = bits.dtype.type(1 << (8 * keys.itemsize - 1))
     if keys.dtype.kind == "f":
-        return np.where(bits & sign, ~bits, bits | sign)
-    ordered: Array = bits ^ sign if keys.dtype.kind == "i" else bits.copy()
+        ordered: Array = xp.where(bits & sign, ~bits, bits | sign)
+    else:
+        ordered = bits ^ sign if keys.dtype.kind == "i" else bits.copy()
     return ordered
 
 
-def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
+def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic], xp: Any = np) -> Array:
     """The inverse of `ordered_bits`."""
     sign = bits.dtype.type(1 << (8 * bits.itemsize - 1))
     if dtype.kind == "i":
         bits = bits ^ sign
     elif dtype.kind == "f":
-        bits = np.where(bits & sign, bits ^ sign, ~bits)
+        bits = xp.where(bits & sign, bits ^ sign, ~bits)
     return bits.view(dtype)
 
 
@@ -106,9 +107,9 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
     benchmarks); the number is the entropy of a bit, in bits.
     """
     raw = np.random.PCG64(seed)
-    bits = _patterns(raw, n, dtype.itemsize)
+    bits = patterns(raw, n, dtype.itemsize)
     for _ in range(JOINED.get(dist, 1) - 1):
-        bits = bits & _patterns(raw, n, dtype.itemsize)
+        bits = bits & patterns(raw, n, dtype.itemsize)
     word = bits.dtype.type
     match dist:
         case "uniform" | "entropy-0.544" | "entropy-0.201":
@@ -134,12 +135,6 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
         case _:
             raise ValueError(f"unknown distribution {dist!r}")
     return bits.view(dtype)
-
-
-def _patterns(raw: np.random.PCG64, n: int, itemsize: int) -> Array:
-    """Draw n random patterns of `itemsize` bytes."""
-    words = raw.random_raw(-(-n * itemsize // 8))
-    return words.astype("<u8", copy=False).view(f"<u{itemsize}")[:n]
 
 
 def _bounded(bits: Array, dtype: np.dtype[np.generic]) -> Array:

@@ -1,7 +1,6 @@
 """Tests, mistakes and libraries that the sorting labs share."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ class SortLibraries(Libraries):
         if problem.case.get("layout") == "pairs":
 
             def sort_pairs() -> None:
-                keys = source[0] if source.dtype.kind == "u" else _ordered(xp, source[0])
+                keys = source[0] if source.dtype.kind == "u" else ordered_bits(source[0], xp)
                 order = xp.argsort(keys, kind="stable")
                 xp.take(source[0], order, out=out[0])
                 xp.take(source[1], order, out=out[1])
@@ -44,9 +43,9 @@ class SortLibraries(Libraries):
         if source.dtype.kind == "f":
 
             def sort_floats() -> None:
-                bits = _ordered(xp, source)
+                bits = ordered_bits(source, xp)
                 bits.sort()
-                out[...] = _from_ordered(xp, bits, source.dtype)
+                out[...] = from_ordered_bits(bits, source.dtype, xp)
 
             return sort_floats
 
@@ -76,22 +75,6 @@ class SortTeaching(Teaching):
         yield from same_as_input(e)
         if e.case.get("layout") != "pairs":
             yield from _key_mistakes(e)
-
-
-def _ordered(xp: Any, keys: Any) -> Any:
-    """`ordered_bits` for arrays of NumPy or CuPy."""
-    if xp is np:
-        return ordered_bits(keys)
-    bits = keys.view(f"u{keys.itemsize}")
-    sign = bits.dtype.type(1 << (8 * keys.itemsize - 1))
-    return xp.where(bits & sign, ~bits, bits | sign) if keys.dtype.kind == "f" else bits ^ sign
-
-
-def _from_ordered(xp: Any, bits: Any, dtype: Any) -> Any:
-    if xp is np:
-        return from_ordered_bits(bits, dtype)
-    sign = bits.dtype.type(1 << (8 * bits.itemsize - 1))
-    return xp.where(bits & sign, bits ^ sign, ~bits).view(dtype)
 
 
 def _key_mistakes(e: Evidence) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cudalab.backends.base import Buffer
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, passes
 
 GROUP = 32  # nodes that look-back reads at once; see kernels/common/device/look_back.cuh
 
@@ -18,9 +18,7 @@ def scanned(job: Job, items: Buffer, n: int) -> Step:
     threads = job.define("THREADS_PER_BLOCK", at_least=1 if items_each > 1 else 2)
     per_block = threads * items_each
     out = device.empty(n, items.dtype)
-    sizes = [blocks_for(n, per_block)]  # number of block sums at each level
-    while sizes[-1] > 1:
-        sizes.append(blocks_for(sizes[-1], per_block))
+    sizes = passes(n, per_block)  # number of block sums at each level
     sums = [device.empty(size, items.dtype) for size in sizes]
     scan_blocks, scan_sums = kernels["scan_blocks"], kernels["scan_block_sums"]
     add_sums = kernels["add_block_sums"]

@@ -1,17 +1,14 @@
 """Moves the items that are not 0 to the front, in their order"""
 
-from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cudalab.backends.base import C_TYPES
-from cudalab.formats import as_bytes
-from cudalab.labs.base import ArrayLab
 from cudalab.labs.compare import SHOWN, Mismatches, show
-from cudalab.labs.inputs import Array, Case, HostInputs, Size, special, uniform
+from cudalab.labs.inputs import Array, Case, HostInputs, special, uniform
+from cudalab.labs.kinds import ArrayLab
 
-PIECE_ITEMS = 1 << 16  # items drawn at a time: as many as a cache holds
 RUN_BITS = 7  # 2^7 items of a run are all kept, or none
 
 # Of 64 items, how many are 0 on average.
@@ -33,30 +30,26 @@ class Compact(ArrayLab):
         """ITEM, the element type in C; T is left to the scan of counts."""
         return {"ITEM": C_TYPES[case["dtype"]]}
 
-    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """Generate n items, of which those that are not 0 are random.
+    def draw(
+        self, bits: Array, dtype: np.dtype[Any], dist: str, start: int, dims: tuple[int, ...]
+    ) -> Array:
+        """Make items of random bits; those that are not 0 are random.
 
         half, few-kept, most-kept, all-zeros, no-zeros: 32, 63, 1, 64, 0 of 64 are 0, on average.
         runs: 128 items are all 0, or none is; which, is random.
         special: any bits; floats are NaNs, infinities, zeros of both signs, numbers near 0.
         """
-        n = self.check_data(n, dist)
-        yield np.array([n], "<i4").tobytes()
-        raw, dtype = np.random.PCG64(seed), np.dtype(case["dtype"])
-        for start in range(0, n, PIECE_ITEMS):
-            count = min(PIECE_ITEMS, n - start)
-            bits = raw.random_raw(count).astype("<u8")
-            if dist == "special":
-                yield as_bytes(special(bits, dtype))
-                continue
-            items = uniform(bits, dtype)
-            items[items == 0] = 1
-            if dist == "runs":
-                of_run = bits[np.arange(count) >> RUN_BITS << RUN_BITS]
-                items[of_run & np.uint64(1) == 0] = 0
-            else:
-                items[bits % np.uint64(64) < ZEROS_OF_64[dist]] = 0
-            yield as_bytes(items)
+        del start, dims
+        if dist == "special":
+            return special(bits, dtype)
+        items = uniform(bits, dtype)
+        items[items == 0] = 1
+        if dist == "runs":
+            of_run = bits[np.arange(len(bits)) >> RUN_BITS << RUN_BITS]
+            items[of_run & np.uint64(1) == 0] = 0
+        else:
+            items[bits % np.uint64(64) < ZEROS_OF_64[dist]] = 0
+        return items
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """The items that differ from 0, and zeros behind them."""

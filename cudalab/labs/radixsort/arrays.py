@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cudalab.backends.base import Buffer
-from cudalab.labs.base import Job, blocks_for
+from cudalab.labs.base import Job, blocks_for, passes
 from cudalab.labs.inputs import Case
 
 VALUE_BYTES = 4  # in a pair, whose key has the same size
@@ -76,10 +76,7 @@ def constant(job: Job, name: str) -> int:
 
 def scan_levels(job: Job, items: int) -> list[Buffer]:
     """The array to scan, then the block sums of each level up to a single one."""
-    per_block = job.define("ITEMS_PER_BLOCK", at_least=2)
-    sizes = [items]
-    while len(sizes) == 1 or sizes[-1] > 1:
-        sizes.append(blocks_for(sizes[-1], per_block))
+    sizes = items, *passes(items, job.define("ITEMS_PER_BLOCK", at_least=2))
     return [job.device.empty(size, np.uint32) for size in sizes]
 
 

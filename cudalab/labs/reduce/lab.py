@@ -12,7 +12,17 @@ from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import SHOWN, Mismatches, compare_exact, show
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, ends, with_nans
+from cudalab.labs.inputs import (
+    Array,
+    Case,
+    HostInputs,
+    Inputs,
+    Size,
+    StreamInputs,
+    ends,
+    patterns,
+    with_nans,
+)
 from cudalab.labs.reduce.reference import expected_and_bound, operands
 
 
@@ -44,14 +54,9 @@ def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:
     return [x, y]
 
 
-def _bits(raw: np.random.PCG64, dtype: np.dtype[Any], count: int) -> Array:
-    words: Array = raw.random_raw(-(-count * dtype.itemsize // 8)).astype("<u8", copy=False)
-    return words.view(f"<u{dtype.itemsize}")[:count]
-
-
 def _uniform(raw: np.random.PCG64, dtype: np.dtype[Any], count: int) -> Array:
     """Draw integers of all bits, or floats k / 2^23 (2^52) in [-1, 1)."""
-    bits = _bits(raw, dtype, count)
+    bits = patterns(raw, count, dtype.itemsize)
     if dtype.kind != "f":
         return bits.view(dtype)
     digits = np.finfo(dtype).nmant
@@ -73,7 +78,7 @@ def _draw_one(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str)
             small = words[half : 2 * half] & words.dtype.type(0xFF)
             words[half : 2 * half] = small - words[:half][::-1]
     elif dist == "wide-range":
-        spread = _bits(raw, dtype, count)
+        spread = patterns(raw, count, dtype.itemsize)
         if dtype.kind == "f":
             reach = 30 if dtype == np.float32 else 200  # the sum of 2^31 squares is in range
             exponents = (spread % spread.dtype.type(2 * reach + 1)).astype(np.int32) - reach
@@ -102,11 +107,11 @@ def _float_factors(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist:
     """
     closeness = min(count.bit_length(), np.finfo(dtype).nmant - 1)
     values: Array = np.ldexp(_uniform(raw, dtype, count), -closeness) + dtype.type(1)
-    values[_bits(raw, dtype, count) & 1 == 1] *= -1
+    values[patterns(raw, count, dtype.itemsize) & 1 == 1] *= -1
     if dist == "cancelling":
         factors = np.tile(np.array([2, 0.5], dtype), min(count // 2, 48))
     elif dist == "wide-range":
-        exponents = _bits(raw, np.dtype(np.uint32), min(count, 8)) % np.uint32(25)
+        exponents = patterns(raw, min(count, 8), 4) % np.uint32(25)
         factors = np.ldexp(np.ones(len(exponents), dtype), exponents.astype(np.int32) - 12)
     else:
         return values

@@ -8,7 +8,7 @@ again). n, rows, cols < 2^31.
 import numpy as np
 
 from cudalab.backends.base import Buffer
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, padded, passes
 
 
 def dispatch_multi_pass(job: Job) -> Step:
@@ -23,10 +23,7 @@ def dispatch_multi_pass(job: Job) -> Step:
     and n.
     """
     n, per_block = job.params["n"], job.define("ITEMS_PER_BLOCK", at_least=2)
-    max_blocks = job.define("MAX_BLOCKS", n)
-    grids = [min(blocks_for(n, per_block), max_blocks)]
-    while grids[-1] > 1:
-        grids.append(min(blocks_for(grids[-1], per_block), max_blocks))
+    grids = passes(n, per_block, job.define("MAX_BLOCKS", n))
     results = [job.device.empty(grid, job.buffers["x"].dtype) for grid in grids]
     kernel, threads = job.kernels["reduce_blocks"], job.define("THREADS_PER_BLOCK")
 
@@ -102,9 +99,7 @@ def dispatch_rows(job: Job) -> Step:
     per_segment = job.define("ITEMS_PER_SEGMENT", cols, at_least=2)
     kernel, max_lanes = job.kernels["reduce_rows"], job.define("MAX_LANES")
     threads = job.define("THREADS_PER_BLOCK", at_least=max_lanes)
-    widths = [cols, blocks_for(cols, per_segment)]
-    while widths[-1] > 1:
-        widths.append(blocks_for(widths[-1], per_segment))
+    widths = [cols, *passes(cols, per_segment)]
     dtype = job.buffers["x"].dtype
     results = [job.device.empty(rows * segments, dtype) for segments in widths[1:]]
 
@@ -112,7 +107,7 @@ def dispatch_rows(job: Job) -> Step:
         x, y = _inputs(job)
         for level, out in enumerate(results):
             width, segments = widths[level : level + 2]
-            lanes = _power_of_two(width, max_lanes)
+            lanes = min(padded(width), max_lanes)
             grid = blocks_for(rows * segments, threads // lanes)
             sizes = np.uint32(rows), np.uint32(width), np.uint32(lanes)
             last = np.int32(level), np.uint32(cols if segments == 1 else 0)
@@ -156,12 +151,10 @@ def dispatch_col_segments(job: Job) -> Step:
     cols, but at most 32.
     """
     rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
-    width = _power_of_two(cols, 32)
+    width = min(padded(cols), 32)
     strips = blocks_for(cols, width)
     per_segment = job.define("ITEMS_PER_BLOCK", at_least=2 * width) // width
-    heights = [rows, blocks_for(rows, per_segment)]
-    while heights[-1] > 1:
-        heights.append(blocks_for(heights[-1], per_segment))
+    heights = [rows, *passes(rows, per_segment)]
     results = [job.device.empty(segments * cols, x.dtype) for segments in heights[1:]]
     kernel, threads = job.kernels["reduce_cols"], job.define("THREADS_PER_BLOCK")
 
@@ -175,11 +168,6 @@ def dispatch_col_segments(job: Job) -> Step:
             source = out
 
     return Step(run, results[-1])
-
-
-def _power_of_two(at_least: int, at_most: int) -> int:
-    """The smallest power of two >= `at_least`, but at most `at_most`, itself a power of two."""
-    return min(1 << (at_least - 1).bit_length(), at_most)
 
 
 def _inputs(job: Job) -> tuple[Buffer, Buffer]:

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cudalab.backends.base import C_TYPES, Device
-from cudalab.formats import as_bytes
-from cudalab.labs.base import ArrayLab, blocks_for
-from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, ends, uniform, with_nans
+from cudalab.labs.base import blocks_for
+from cudalab.labs.compare import Mismatches, Piece, compare_pieces
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, ends, uniform, with_nans
+from cudalab.labs.kinds import ArrayLab, PiecewiseLab
 from cudalab.labs.scan.reference import DRAWN_ITEMS, agree, expected_pieces
 
 # From how many bytes on `lookback_prefetch` is taken, measured on an H200 and on parts of one.
@@ -18,7 +18,7 @@ FEW_MULTIPROCESSORS, LONG_BYTES_ON_FEW = 114, 4 << 20
 HEAD_ITEMS = 4096  # enough to tell an inclusive scan from an exclusive one
 
 
-class Scan(ArrayLab):
+class Scan(PiecewiseLab, ArrayLab):
     """Stream: int32 n, then n items. Answer: n elements, without a header.
 
     Exclusive: element i combines the items before i; element 0 is the operator's identity (0; for
@@ -64,34 +64,26 @@ class Scan(ArrayLab):
         long = nbytes >= (LONG_BYTES_ON_FEW if few else LONG_BYTES)
         return "lookback_prefetch" if long and device.facts.many_threads else None
 
-    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """Generate items piece by piece; `draw` describes the distributions."""
-        n = self.check_data(n, dist)
-        yield np.array([n], "<i4").tobytes()
-        raw = np.random.PCG64(seed)
-        for start in range(0, n, DRAWN_ITEMS):
-            count = min(DRAWN_ITEMS, n - start)
-            bits, dtype = raw.random_raw(count), np.dtype(case["dtype"])
-            if dist in ("sorted", "reversed"):
-                items = _rising(np.arange(start, start + count), bits, n, dtype)
-                opposite = np.negative if dtype.kind == "f" else np.invert
-                yield as_bytes(items if dist == "sorted" else opposite(items))
-            else:
-                yield as_bytes(draw(dtype, bits, dist))
+    drawn_at_once = DRAWN_ITEMS
 
-    def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """NumPy's running sums; floats are added in float64 and rounded at the end."""
-        items = inputs.arrays["items"]
-        answer = np.empty_like(items)
-        for piece, expected, _ in expected_pieces(items, case):
-            with np.errstate(over="ignore"):
-                answer[piece] = expected
-        return answer
+    def draw(
+        self, bits: Array, dtype: np.dtype[Any], dist: str, start: int, dims: tuple[int, ...]
+    ) -> Array:
+        """Make items of random bits; `draw` describes the distributions."""
+        if dist not in ("sorted", "reversed"):
+            return draw(dtype, bits, dist)
+        items = _rising(np.arange(start, start + len(bits)), bits, dims[0], dtype)
+        opposite = np.negative if dtype.kind == "f" else np.invert
+        return items if dist == "sorted" else np.asarray(opposite(items))
+
+    def pieces(self, inputs: HostInputs, case: Case) -> Iterator[Piece]:
+        """Running sums; floats are added in float64: see `expected_pieces`."""
+        return expected_pieces(inputs.arrays["items"], case)
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Compare exactly, except sums of floats: within the bound of `tolerance_of`."""
         items = inputs.arrays["items"]
-        mismatches = compare_pieces(got, expected_pieces(items, case), agree)
+        mismatches = compare_pieces(got, self.pieces(inputs, case), agree)
         if mismatches is None:
             return None
         nearest = self.accuracy(got, inputs, case)
@@ -107,18 +99,6 @@ class Scan(ArrayLab):
                 f"this is the {other} scan: the {case['kind']} one was expected"
             )
         return mismatches
-
-    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
-        """For sums of floats, those in float64 and `tolerance_of`."""
-        pieces = list(expected_pieces(inputs.arrays["items"], case))
-        tolerances = [tolerance for _, _, tolerance in pieces if tolerance is not None]
-        if not tolerances:
-            return None
-        return np.concatenate([expected for _, expected, _ in pieces]), np.concatenate(tolerances)
-
-    def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
-        """How close the answer comes to its bounds; a piece at a time, which takes less memory."""
-        return nearest_of_pieces(got, expected_pieces(inputs.arrays["items"], case))
 
 
 LAB = Scan()

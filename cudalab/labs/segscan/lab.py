@@ -6,9 +6,18 @@ from typing import ClassVar
 import numpy as np
 
 from cudalab.formats import InputStream, as_bytes
-from cudalab.labs.base import ArrayLab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, uniform
+from cudalab.labs.inputs import (
+    Array,
+    Case,
+    HostInputs,
+    Inputs,
+    Size,
+    StreamInputs,
+    random_pieces,
+    uniform,
+)
+from cudalab.labs.kinds import ArrayLab
 
 PIECE_ITEMS = 1 << 16  # drawn or added up at a time: as many as a cache holds
 MIXED_RUN = 1 << 12  # items between which the lengths of segments change
@@ -49,12 +58,11 @@ class SegmentedScan(ArrayLab):
         mixed: an average of 1 to 8,192 items, another one in every 4,096.
         returning: 16 items on average, and keys 0, 1, 2, 0, ...; elsewhere no key returns.
         """
-        n = self.check_data(n, dist)
+        (n,) = self.check_data(n, dist)
         yield np.array([n], "<i4").tobytes()
         raw, dtype = np.random.PCG64(seed), np.dtype(case["dtype"])
         segments = 0  # that have begun
-        for start in range(0, n, PIECE_ITEMS):
-            bits = raw.random_raw(min(PIECE_ITEMS, n - start)).astype("<u8")
+        for _, bits in random_pieces(raw, n, PIECE_ITEMS):
             segment = segments + np.cumsum(_begins(bits, dist))
             segments = int(segment[-1])
             if dist == "returning":
@@ -62,8 +70,7 @@ class SegmentedScan(ArrayLab):
             else:  # a product with an odd number: different keys for 2^32 segments
                 spread = segment.astype(np.uint64) * np.uint64(0x9E3779B1)
                 yield as_bytes(spread.astype("<u4").view(dtype))
-        for start in range(0, n, PIECE_ITEMS):
-            bits = raw.random_raw(min(PIECE_ITEMS, n - start)).astype("<u8")
+        for _, bits in random_pieces(raw, n, PIECE_ITEMS):
             yield as_bytes(uniform(bits, dtype))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:

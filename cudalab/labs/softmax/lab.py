@@ -2,22 +2,21 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from cudalab.formats import as_bytes
-from cudalab.labs.base import MatrixLab
-from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
-from cudalab.labs.inputs import Array, Case, HostInputs, Size, uniform, with_nans
+from cudalab.labs.compare import Mismatches, Piece, compare_pieces
+from cudalab.labs.inputs import Array, Case, HostInputs, uniform, with_nans
+from cudalab.labs.kinds import MatrixLab, PiecewiseLab
 
-PIECE_ITEMS = 1 << 15  # elements drawn or compared at a time: as many as a cache holds
+PIECE_ITEMS = 1 << 15  # elements compared at a time: as many as a cache holds
 MAX_CHAIN = 4096  # additions, one after another, whose roundings an answer may have
 UNIT = 2.0**-24  # half the distance from 1 to the next float32
 FLUSHED = 2.0**-126  # below this, an exponential may become 0
 
 
-class Softmax(MatrixLab):
+class Softmax(PiecewiseLab, MatrixLab):
     """Stream: int32 rows, int32 cols, then rows x cols elements. Answer: as many, without a header.
 
     Element c of a row becomes exp(x[c] - m) / sum of exp(x[i] - m), m = the row's maximum. A row
@@ -30,8 +29,10 @@ class Softmax(MatrixLab):
     axes: ClassVar = {"dtype": ("float32",)}
     distributions = ("uniform", "wide", "shifted", "masked", "rising", "nan")
 
-    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """Generate an n x n or rows x cols matrix.
+    def draw(
+        self, bits: Array, dtype: np.dtype[Any], dist: str, start: int, dims: tuple[int, ...]
+    ) -> Array:
+        """Make elements of random bits.
 
         uniform: multiples of 2^-23 in [-1, 1).
         wide: 64 times as far apart: most exponentials are near 0.
@@ -40,56 +41,32 @@ class Softmax(MatrixLab):
         rising: column / 64: each item of a row is its maximum so far.
         nan: uniform, but about one in 512 is a NaN.
         """
-        rows, cols = self.check_data(n, dist)
-        yield np.array([rows, cols], "<i4").tobytes()
-        raw, dtype = np.random.PCG64(seed), np.dtype(case["dtype"])
-        for start in range(0, rows * cols, PIECE_ITEMS):
-            count = min(PIECE_ITEMS, rows * cols - start)
-            bits = raw.random_raw(count).astype("<u8")
-            items = uniform(bits, dtype)
-            match dist:
-                case "wide":
-                    items *= dtype.type(64)
-                case "shifted":
-                    items += dtype.type(1024)
-                case "masked":
-                    items[bits & np.uint64(3) == 0] = -np.inf
-                case "rising":
-                    items = (np.arange(start, start + count) % cols / 64).astype(dtype)
-                case "nan":
-                    items = with_nans(items, bits)
-            yield as_bytes(items)
+        items = uniform(bits, dtype)
+        match dist:
+            case "wide":
+                items *= dtype.type(64)
+            case "shifted":
+                items += dtype.type(1024)
+            case "masked":
+                items[bits & np.uint64(3) == 0] = -np.inf
+            case "rising":
+                items = (np.arange(start, start + len(bits)) % dims[1] / 64).astype(dtype)
+            case "nan":
+                items = with_nans(items, bits)
+        return items
 
-    def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """Each row in float64, rounded at the end."""
-        x = inputs.arrays["x"]
-        answer = np.empty(x.size, case["dtype"])
-        for piece, expected, _ in expected_pieces(x):
-            answer[piece] = expected
-        return answer.reshape(x.shape)
+    def pieces(self, inputs: HostInputs, case: Case) -> Iterator[Piece]:
+        """Some rows at a time, or some columns of a long row: see `expected_pieces`."""
+        del case
+        return expected_pieces(inputs.arrays["x"])
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Compare within the bound of `expected_pieces`; name the row of the first mistake."""
-        del case
-        x = inputs.arrays["x"]
-        mismatches = compare_pieces(got.reshape(-1), expected_pieces(x), _are_near)
+        mismatches = compare_pieces(got.reshape(-1), self.pieces(inputs, case), _are_near)
         if mismatches is not None:
-            row, col = divmod(mismatches.first[0][0], x.shape[1])
+            row, col = divmod(mismatches.first[0][0], inputs.params["cols"])
             mismatches.findings.append(f"first in row {row}, column {col}")
         return mismatches
-
-    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
-        """The probabilities in float64, and the bounds of `expected_pieces`."""
-        del case
-        pieces = [(expected, bound) for _, expected, bound in expected_pieces(inputs.arrays["x"])]
-        expected, bound = zip(*pieces, strict=True)
-        shape = inputs.arrays["x"].shape
-        return np.concatenate(expected).reshape(shape), np.concatenate(bound).reshape(shape)
-
-    def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
-        """How close the answer comes to its bounds; a piece at a time, which takes less memory."""
-        del case
-        return nearest_of_pieces(got.reshape(-1), expected_pieces(inputs.arrays["x"]))
 
 
 LAB = Softmax()

@@ -8,9 +8,9 @@ import numpy as np
 
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
-from cudalab.labs.base import Lab
-from cudalab.labs.compare import Accuracy, Mismatches, compare_pieces, nearest_of_pieces
+from cudalab.labs.compare import Mismatches, Piece, compare_pieces
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
+from cudalab.labs.kinds import PiecewiseLab
 
 PIECE_ITEMS = 1 << 15  # items compared at a time: as many as a cache holds
 DEFAULT_STEP = 0.01
@@ -18,7 +18,7 @@ UNIT = 2.0**-24  # half the distance from 1 to the next float32
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
-class Table(Lab):
+class Table(PiecewiseLab):
     """Stream: int32 n, float32 step. Answer: n x float32, element i = sin(sqrt(i * step))."""
 
     name = "table"
@@ -60,31 +60,23 @@ class Table(Lab):
             step = _step(parameter)
         yield np.array([n], "<i4").tobytes() + np.array([step], "<f4").tobytes()
 
-    def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """Evaluate in float64 and round once."""
-        answer = np.empty(inputs.params["n"], case["dtype"])
-        for piece, expected, _ in expected_pieces(inputs, case):
-            answer[piece] = expected
-        return answer
+    def pieces(self, inputs: HostInputs, case: Case) -> Iterator[Piece]:
+        """The sines in float64, and `tolerance`."""
+        step, n = float(inputs.arrays["step"][0]), inputs.params["n"]
+        for start in range(0, n, PIECE_ITEMS):
+            piece = slice(start, min(start + PIECE_ITEMS, n))
+            # Exact before the root: a float32 times an int32.
+            roots = np.sqrt(np.arange(piece.start, piece.stop, dtype=np.float64) * step)
+            yield piece, np.sin(roots), tolerance(roots, case)
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Compare within `tolerance` of the value in float64; values must be sines."""
         return compare_pieces(
             got,
-            expected_pieces(inputs, case),
+            self.pieces(inputs, case),
             _are_sines,
             lambda expected, bound: f"{expected:.9g} within {bound:.2g}",
         )
-
-    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
-        """The sines in float64, and `tolerance`."""
-        pieces = [(expected, bound) for _, expected, bound in expected_pieces(inputs, case)]
-        expected, bound = zip(*pieces, strict=True)
-        return np.concatenate(expected), np.concatenate(bound)
-
-    def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
-        """How close the answer comes to its bounds; a piece at a time, which takes less memory."""
-        return nearest_of_pieces(got, expected_pieces(inputs, case))
 
 
 LAB = Table()
@@ -95,16 +87,6 @@ def _are_sines(ours: Array, expected: Array, bound: Array) -> Array:
     with np.errstate(invalid="ignore"):
         near: Array = (np.abs(ours - expected) <= bound) & (np.abs(ours) <= 1 + 2.0**-20.5)
     return near
-
-
-def expected_pieces(inputs: HostInputs, case: Case) -> Iterator[tuple[slice, Array, Array]]:
-    """The answer piece by piece: its slice, the sines in float64, and `tolerance`."""
-    step, n = float(inputs.arrays["step"][0]), inputs.params["n"]
-    for start in range(0, n, PIECE_ITEMS):
-        piece = slice(start, min(start + PIECE_ITEMS, n))
-        # Exact before the root: a float32 times an int32.
-        roots = np.sqrt(np.arange(piece.start, piece.stop, dtype=np.float64) * step)
-        yield piece, np.sin(roots), tolerance(roots, case)
 
 
 def tolerance(roots: Array, case: Case) -> Array:

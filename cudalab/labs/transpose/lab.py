@@ -1,17 +1,13 @@
 """Transposes a matrix of any shape"""
 
-from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cudalab.backends.base import Device
-from cudalab.formats import as_bytes
-from cudalab.labs.base import MatrixLab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, special, uniform
-
-PIECE_WORDS = 1 << 20  # elements drawn at a time
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, special, uniform
+from cudalab.labs.kinds import MatrixLab
 
 
 class Transpose(MatrixLab):
@@ -29,26 +25,19 @@ class Transpose(MatrixLab):
         """A cols x rows matrix."""
         return (inputs.params["cols"], inputs.params["rows"]), case["dtype"]
 
-    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """Generate an n x n or rows x cols matrix.
+    def draw(
+        self, bits: Array, dtype: np.dtype[Any], dist: str, start: int, dims: tuple[int, ...]
+    ) -> Array:
+        """Make elements of random bits.
 
         uniform: integers of all bits; floats are multiples of 2^-23 (2^-52) in [-1, 1).
         index: element i of the stream is i, rounded to the type.
         special: any bits; every other float is 0.0, -0.0, an infinity, a NaN or near 0.
         """
-        rows, cols = self.check_data(n, dist)
-        yield np.array([rows, cols], "<i4").tobytes()
-        dtype = np.dtype(case["dtype"])
-        raw = np.random.PCG64(seed)
-        for start in range(0, rows * cols, PIECE_WORDS):
-            count = min(PIECE_WORDS, rows * cols - start)
-            if dist == "index":
-                index = np.arange(start, start + count, dtype=np.int64)
-                yield as_bytes(index.astype(dtype))
-            elif dist == "special":
-                yield as_bytes(special(raw.random_raw(count), dtype))
-            else:
-                yield as_bytes(uniform(raw.random_raw(count), dtype))
+        del dims
+        if dist == "index":
+            return np.arange(start, start + len(bits), dtype=np.int64).astype(dtype)
+        return special(bits, dtype) if dist == "special" else uniform(bits, dtype)
 
     taken: ClassVar = {"tiled_sectors": "rows of other than 16 k bytes"}
 
