@@ -17,19 +17,7 @@ import numpy as np
 from cudalab.backends import facts
 from cudalab.backends.base import Buffer, Device
 from cudalab.backends.meter import Meter, QueueMeter, Timer
-from cudalab.bench import stats
-from cudalab.bench.measured import (
-    HOT,
-    MAX_SAMPLES,
-    MIN_SAMPLES,
-    WRONG,
-    Plan,
-    Row,
-    Sample,
-    Status,
-    finish,
-    refuse_for,
-)
+from cudalab.bench import measured, stats
 from cudalab.errors import CudalabError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab
@@ -68,14 +56,14 @@ class Candidate:
 class Entry:
     """A row being measured and its candidate, or None if there is nothing to run."""
 
-    row: Row
+    row: measured.Row
     candidate: Candidate | None = None
     spent_s: float = 0.0
 
     @property
     def alive(self) -> bool:
         """Whether it still has to be measured."""
-        return self.candidate is not None and self.row.status is Status.UNFINISHED
+        return self.candidate is not None and self.row.status is measured.Status.UNFINISHED
 
     def settled(self) -> bool:
         """Whether more samples would add nothing."""
@@ -103,11 +91,11 @@ class Sampler:
         self.best_mhz = max(self.best_mhz, mhz)
         return mhz
 
-    def sample(self, candidate: Candidate, cache: str, number: int) -> Sample:
+    def sample(self, candidate: Candidate, cache: str, number: int) -> measured.Sample:
         """Time one computation: from flushed caches, or right after another one (hot)."""
         if candidate.device != self.device.name:
             self.device.synchronize()  # so that nothing else runs meanwhile
-            if cache == HOT:
+            if cache == measured.HOT:
                 candidate.run()
             self.device.synchronize()
             began = self.now()
@@ -118,7 +106,7 @@ class Sampler:
             ms = self._timed(candidate, cache).ms
         else:
             ms = self._held(candidate, cache, self.queue)
-        return Sample(number, ms, self.clock())
+        return measured.Sample(number, ms, self.clock())
 
     def _held(self, candidate: Candidate, cache: str, queue: QueueMeter) -> float:
         """Hold the queue until all is enqueued; measure without holding it if that fails."""
@@ -134,7 +122,7 @@ class Sampler:
 
     def _timed(self, candidate: Candidate, cache: str) -> Timer:
         """Time one computation between two events, after preparing the caches."""
-        if cache == HOT:
+        if cache == measured.HOT:
             candidate.run()
         else:
             self.meter.flush()
@@ -213,7 +201,7 @@ def measure(
     entries: Sequence[Entry],
     sampler: Sampler,
     judge: Judge,
-    plan: Plan,
+    plan: measured.Plan,
     on_progress: OnProgress = lambda _done, _entries: None,
 ) -> None:
     """Check, sample in turn, and check again. In the end each entry's row has its status.
@@ -230,15 +218,15 @@ def measure(
     remaining = [entry for entry in entries if entry.alive]
     for entry in remaining:
         _guarded(entry, sampler, partial(_check_after, entry, sampler, judge))
-    if changed and not any(entry.row.status is Status.WRONG for entry in remaining):
+    if changed and not any(entry.row.status is measured.Status.WRONG for entry in remaining):
         for entry in remaining:
             entry.row.refuse(
-                Status.INVALID,
+                measured.Status.INVALID,
                 f"a kernel changed the input {changed} during timing",
-                WRONG,
+                measured.WRONG,
             )
     for entry in entries:
-        finish(entry.row, sampler.best_mhz, plan)
+        measured.finish(entry.row, sampler.best_mhz, plan)
     on_progress(1.0, entries)
 
 
@@ -249,7 +237,7 @@ def _guarded(entry: Entry, sampler: Sampler, work: Callable[[], None]) -> None:
     try:
         work()
     except CudalabError as error:
-        refuse_for(entry.row, error)
+        measured.refuse_for(entry.row, error)
         sampler.device.synchronize()
 
 
@@ -276,17 +264,19 @@ def _verdict(entry: Entry, judge: Judge, when: str) -> None:
     mistake = judge.mistake(entry.candidate)
     changed = judge.modified()
     if changed:
-        entry.row.refuse(Status.WRONG, f"{when}it modified its input {changed}", WRONG)
+        entry.row.refuse(
+            measured.Status.WRONG, f"{when}it modified its input {changed}", measured.WRONG
+        )
     elif mistake:
-        entry.row.refuse(Status.WRONG, when + mistake, WRONG)
-    if entry.row.status is Status.WRONG:
+        entry.row.refuse(measured.Status.WRONG, when + mistake, measured.WRONG)
+    if entry.row.status is measured.Status.WRONG:
         entry.row.samples.clear()
 
 
 def _sample_in_turn(
     remaining: list[Entry],
     sampler: Sampler,
-    plan: Plan,
+    plan: measured.Plan,
     on_progress: OnProgress,
     entries: Sequence[Entry],
 ) -> None:
@@ -299,8 +289,8 @@ def _sample_in_turn(
             for entry in remaining
             if entry.alive
             and (
-                len(entry.row.samples) < MIN_SAMPLES
-                or (entry.spent_s < share and len(entry.row.samples) < MAX_SAMPLES)
+                len(entry.row.samples) < measured.MIN_SAMPLES
+                or (entry.spent_s < share and len(entry.row.samples) < measured.MAX_SAMPLES)
             )
         ]
         if all(entry.settled() for entry in active):

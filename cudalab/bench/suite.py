@@ -11,18 +11,8 @@ from typing import Protocol
 
 from cudalab.backends.base import Device
 from cudalab.backends.meter import open_meter
-from cudalab.bench import candidates, measure, measured, results
+from cudalab.bench import candidates, choice, measure, measured, results
 from cudalab.bench.candidates import Data
-from cudalab.bench.choice import (
-    Chosen,
-    Request,
-    choose,
-    combinations,
-    free_defines,
-    jobs,
-    own_variant,
-    shown_case,
-)
 from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
 from cudalab.bench.measure import Candidate, Entry, Sampler
 from cudalab.bench.measured import Plan, Row, Status
@@ -53,7 +43,7 @@ class Suite:
     def __init__(
         self,
         device: Device,
-        request: Request,
+        request: choice.Request,
         progress: Progress,
         save: Callable[[Document], None],
         busy: Sequence[str] = (),
@@ -73,7 +63,7 @@ class Suite:
         self.sampler.clock()
         self.jobs = [
             (lab, case, size, self._chosen(lab, case))
-            for lab, case, size in jobs(request, device.name)
+            for lab, case, size in choice.jobs(request, device.name)
         ]
         limit = request.time_limit_s or min(
             max(BUDGET_S / len(self.jobs), MIN_TABLE_S), MAX_TABLE_S
@@ -93,16 +83,18 @@ class Suite:
             with tempfile.TemporaryDirectory(prefix="cudalab-bench-") as folder:
                 yield self._table(lab, case, size, chosen, Path(folder))
 
-    def _table(self, lab: Lab, case: Case, size: Size, chosen: Chosen, folder: Path) -> Table:
+    def _table(
+        self, lab: Lab, case: Case, size: Size, chosen: choice.Chosen, folder: Path
+    ) -> Table:
         dist = lab.distribution(self.request.dist)
         table = Table(
             lab=lab.name,
-            case=shown_case(lab, case),
+            case=choice.shown_case(lab, case),
             size=in_words(size, ","),
             dist=dist,
             work=Work(0, 0, 0),
             ceiling=self._ceiling(),
-            sweep=free_defines(self.request.sweep),
+            sweep=choice.free_defines(self.request.sweep),
             rows=[],
             end_to_end=None,
             notes=chosen[1],
@@ -186,11 +178,11 @@ class Suite:
         self._save(self.document)
         self._saved = time.monotonic()
 
-    def _chosen(self, lab: Lab, case: Case) -> Chosen:
+    def _chosen(self, lab: Lab, case: Case) -> choice.Chosen:
         """The variants to measure, in teaching order, and why others are left out."""
-        variants, notes = choose(lab, case, self.request.variants, self.device)
+        variants, notes = choice.choose(lab, case, self.request.variants, self.device)
         if self.request.kernel:
-            variants.append(own_variant(lab, case, self.request.kernel))
+            variants.append(choice.own_variant(lab, case, self.request.kernel))
         variants = [variant.on(self.device) for variant in variants]
         if not self.request.sweep:
             return variants, notes
@@ -200,7 +192,7 @@ class Suite:
             if missing:
                 notes.append(f"{variant.name} is left out: it does not define {missing[0]}")
             else:
-                swept += combinations(variant, self.request.sweep)
+                swept += choice.combinations(variant, self.request.sweep)
         if not swept:
             defined = dict.fromkeys(name for variant in variants for name in variant.defines)
             raise UsageError(

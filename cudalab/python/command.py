@@ -7,21 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cudalab.errors import (
-    CudalabError,
-    ExitCode,
-    KernelCompileError,
-    NoDeviceError,
-    TimeLimitError,
-    UsageError,
-)
+from cudalab import errors
 
 # -P: a folder named cudalab in the current one is not the package.
 COMMAND = [sys.executable, "-P", "-m", "cudalab"]
 
-_ERRORS: dict[int, type[CudalabError]] = {
+_ERRORS: dict[int, type[errors.CudalabError]] = {
     error.exit_code: error
-    for error in (UsageError, NoDeviceError, KernelCompileError, TimeLimitError)
+    for error in (
+        errors.UsageError,
+        errors.NoDeviceError,
+        errors.KernelCompileError,
+        errors.TimeLimitError,
+    )
 }
 _ERROR = re.compile(r"^Error: (?P<message>.*?)(?:^Hint: (?P<hint>.*))?\Z", re.MULTILINE | re.DOTALL)
 _INVALID = re.compile(r"^Invalid value for '--(?P<option>\w+)': ")
@@ -32,7 +30,7 @@ _log = logging.getLogger("cudalab")
 def call(*words: str) -> str:
     """Run `cudalab WORDS` and return its stdout. Raises the command's error if it fails."""
     done = finished(*words)
-    if done.returncode != ExitCode.OK:
+    if done.returncode != errors.ExitCode.OK:
         raise error_of(done.returncode, done.stderr)
     return done.stdout
 
@@ -48,7 +46,7 @@ def finished(*words: str) -> subprocess.CompletedProcess[str]:
         errors="replace",
         check=False,
     )
-    if done.returncode == ExitCode.OK:
+    if done.returncode == errors.ExitCode.OK:
         for note in done.stderr.splitlines():
             _log.info(note)
     return done
@@ -59,11 +57,11 @@ def without_folder(text: str, folder: str | Path) -> str:
     return text.replace(f"{folder}{os.sep}", "")
 
 
-def error_of(status: int, stderr: str) -> CudalabError:
+def error_of(status: int, stderr: str) -> errors.CudalabError:
     """The error that a command reported by its exit status and on stderr."""
     reported = _ERROR.search(stderr)
     if reported is None:
-        return CudalabError(f"the command ended with status {status}: {stderr.strip()}")
-    kind, hint = _ERRORS.get(status, CudalabError), reported["hint"]
+        return errors.CudalabError(f"the command ended with status {status}: {stderr.strip()}")
+    kind, hint = _ERRORS.get(status, errors.CudalabError), reported["hint"]
     message = _INVALID.sub(r"\g<option>: ", reported["message"].strip())
     return kind(message, hint.strip() if hint else None)

@@ -8,16 +8,7 @@ import numpy as np
 from cudalab.backends.base import Buffer, Message
 from cudalab.backends.base import message as message_to_host
 from cudalab.labs.base import Job, Step, blocks_for
-from cudalab.labs.radixsort.arrays import (
-    COUNTER_BYTES,
-    Sweeps,
-    constant,
-    input_of,
-    shared_state,
-    statuses_of,
-    sweep_all,
-    tile_of,
-)
+from cudalab.labs.radixsort import parts
 
 Launch = Callable[[], None]
 
@@ -68,7 +59,13 @@ def count_buckets(job: Job, shared_bytes: int, *args: Buffer | np.generic) -> La
     blocks = min(blocks_for(job.params["n"], 4 * threads), job.define("COUNT_BLOCKS"))
     kernel = job.kernels["count_buckets"]
     return partial(
-        job.device.launch, kernel, blocks, threads, input_of(job), *args, shared_bytes=shared_bytes
+        job.device.launch,
+        kernel,
+        blocks,
+        threads,
+        parts.input_of(job),
+        *args,
+        shared_bytes=shared_bytes,
     )
 
 
@@ -108,11 +105,13 @@ class Buckets:
         state = (buckets,) if cells is None else (buckets, cells)
         flag = () if cells is None else (np.int32(self.sampled),)
 
-        digit_bytes = COUNTER_BYTES if counts is not None and self.sampled else 0
+        digit_bytes = parts.COUNTER_BYTES if counts is not None and self.sampled else 0
         count_args = *state, *(() if counts is None else (counts,)), *self._numbers, *flag
         self.count = count_buckets(job, max(4 << self._bucket_bits, digit_bytes), *count_args)
         split_args = *state, *self._numbers, *flag
-        self.split_into_groups = self._split("split_into_groups", input_of(job), out, *split_args)
+        self.split_into_groups = self._split(
+            "split_into_groups", parts.input_of(job), out, *split_args
+        )
         self.split_groups = self._split("split_groups", out, spare, *split_args)
         bin_bits = bin_bits_of(job, top_bits)
         self.sort = partial(
@@ -129,7 +128,7 @@ class Buckets:
 
     def _split(self, kernel: str, *args: Buffer | np.generic) -> Launch:
         job = self._job
-        tile_items, tile_bytes = tile_of(job)
+        tile_items, tile_bytes = parts.tile_of(job)
         tiles = blocks_for(job.params["n"], tile_items)
         return partial(
             job.device.launch, job.kernels[kernel], tiles, job.define("THREADS_PER_BLOCK"), *args,
@@ -142,18 +141,18 @@ class Buckets:
         return partial(
             job.device.launch, job.kernels["sample_keys"],
             job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS"),
-            input_of(job), cells, *args, *self._numbers, np.int32(self._bucket_bits),
+            parts.input_of(job), cells, *args, *self._numbers, np.int32(self._bucket_bits),
         )  # fmt: skip
 
 
 def sort_in_slots(job: Job, top_bits: int) -> Step:
     """Sort a short array: split it into slots as large as a block can sort, one block per slot."""
-    device, keys, n = job.device, input_of(job), job.params["n"]
+    device, keys, n = job.device, parts.input_of(job), job.params["n"]
     rows, threads = "SHORT_KEYS_PER_THREAD", job.define("THREADS_PER_BLOCK")
     bucket_items, bin_bits = bucket_items_of(job), bin_bits_of(job, top_bits)
-    tile_items, tile_bytes = tile_of(job, rows)
+    tile_items, tile_bytes = parts.tile_of(job, rows)
     tiles = blocks_for(n, tile_items)
-    state = shared_state(job, "slots")
+    state = parts.shared_state(job, "slots")
     slots = device.empty(bucket_items << top_bits, keys.dtype)  # at least n keys
     out = device.empty(n, keys.dtype)
     split = partial(
@@ -165,8 +164,8 @@ def sort_in_slots(job: Job, top_bits: int) -> Step:
         slots, out, state, np.int32(top_bits), np.int32(bin_bits),
         shared_bytes=4 * bucket_items + (2 << bin_bits),
     )  # fmt: skip
-    statuses = statuses_of(job, tiles)
-    finish = sweep_all(job, slots, out, statuses, state, kernel="finish_slots", rows=rows)
+    statuses = parts.statuses_of(job, tiles)
+    finish = parts.sweep_all(job, slots, out, statuses, state, kernel="finish_slots", rows=rows)
     return Step(in_order(split, sort, finish), out)
 
 
@@ -176,24 +175,24 @@ def sort_as_decided(
     launches: Buckets,
     cells: Buffer,
     sweep: Launch,
-    by_launches: Sweeps,
+    by_launches: parts.Sweeps,
 ) -> Launch:
     """Return a sort by buckets, or by whatever else the sample or the count decides on.
 
     The host reads each decision while the device runs the next launch, which returns at once if the
     decision makes it unnecessary.
     """
-    (spare, out), keys, n = arrays, input_of(job), job.params["n"]
-    heavy, message = shared_state(job, "heavy"), message_to_host(job.device, 1)
+    (spare, out), keys, n = arrays, parts.input_of(job), job.params["n"]
+    heavy, message = parts.shared_state(job, "heavy"), message_to_host(job.device, 1)
     sample = launches.sample(cells, heavy, message.buffer)
     finish = in_order(launches.split_groups, launches.sort, sweep)
     instead: dict[int, Launch] = {
-        constant(job, "by_few_sweeps"): sweep,
-        constant(job, "by_sweeps"): partial(by_launches.sweep, keys, spare, out, n),
-        constant(job, "by_heavy_values"): _count_heavy_values(
+        parts.constant(job, "by_few_sweeps"): sweep,
+        parts.constant(job, "by_sweeps"): partial(by_launches.sweep, keys, spare, out, n),
+        parts.constant(job, "by_heavy_values"): _count_heavy_values(
             job, arrays, heavy, message, by_launches
         ),
-        constant(job, "by_late_sweeps"): partial(by_launches, keys, spare, out, n),
+        parts.constant(job, "by_late_sweeps"): partial(by_launches, keys, spare, out, n),
     }
 
     def run() -> None:
@@ -211,14 +210,18 @@ def sort_as_decided(
 
 
 def _count_heavy_values(
-    job: Job, arrays: tuple[Buffer, Buffer], heavy: Buffer, message: Message, by_launches: Sweeps
+    job: Job,
+    arrays: tuple[Buffer, Buffer],
+    heavy: Buffer,
+    message: Message,
+    by_launches: parts.Sweeps,
 ) -> Launch:
     """Return a sort that counts the heavy values and sorts the other keys in the spare array."""
     device, kernels, (spare, out) = job.device, job.kernels, arrays
     n, threads = np.uint32(job.params["n"]), job.define("THREADS_PER_BLOCK")
-    tile_items, tile_bytes = tile_of(job)
+    tile_items, tile_bytes = parts.tile_of(job)
     tiles = blocks_for(int(n), tile_items)
-    aside_args = input_of(job), spare, heavy, message.buffer, n
+    aside_args = parts.input_of(job), spare, heavy, message.buffer, n
 
     def run() -> None:
         device.launch(

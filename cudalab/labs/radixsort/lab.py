@@ -11,7 +11,7 @@ from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.keys import KeySort, ordered_bits
-from cudalab.labs.radixsort.arrays import VALUE_BYTES, is_pairs
+from cudalab.labs.radixsort.parts import VALUE_BYTES, is_pairs
 
 MAX_SPLIT = 1 << 28  # keys: with more, buckets are larger than a block can sort
 MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS = 1 << 22, 1 << 27  # sweeps are as quick for fewer

@@ -10,37 +10,7 @@ import numpy as np
 
 from cudalab.backends.base import Buffer
 from cudalab.labs.base import Job, Step, blocks_for
-from cudalab.labs.radixsort.arrays import (
-    Sweeps,
-    add_scanned_sums,
-    cleared,
-    input_of,
-    last_of,
-    passes_of,
-    radix_bits,
-    scan_level,
-    scan_levels,
-    shared_state,
-    statuses_of,
-    sweep_all,
-    tile_of,
-    two_buffers,
-)
-from cudalab.labs.radixsort.buckets import (
-    GROUP_BITS,
-    MIN_SAMPLED_BITS,
-    MIN_TWO_SPLITS,
-    Buckets,
-    bin_bits_of,
-    bucket_blocks,
-    bucket_items_of,
-    count_buckets,
-    in_order,
-    max_top_bits,
-    sort_as_decided,
-    sort_in_slots,
-    top_bits_of,
-)
+from cudalab.labs.radixsort import buckets, parts
 
 
 def dispatch_split(job: Job) -> Step:
@@ -57,14 +27,14 @@ def dispatch_split(job: Job) -> Step:
     The three scan kernels run in blocks of SCAN_THREADS threads, one block for each ITEMS_PER_BLOCK
     items; split in blocks of THREADS_PER_BLOCK threads, one thread per key.
     """
-    device, keys = job.device, input_of(job)
+    device, keys = job.device, parts.input_of(job)
     n = job.params["n"]
     threads, scan_threads = job.define("THREADS_PER_BLOCK"), job.define("SCAN_THREADS")
     scan_blocks = blocks_for(n, job.define("ITEMS_PER_BLOCK"))
     scan_bits, split = job.kernels["scan_bits"], job.kernels["split"]
-    levels = scan_levels(job, n)
+    levels = parts.scan_levels(job, n)
     s, block_sums = levels[:2]
-    ping, pong = two_buffers(job)
+    ping, pong = parts.two_buffers(job)
     passes = 8 * keys.dtype.itemsize
 
     def run() -> None:
@@ -72,11 +42,11 @@ def dispatch_split(job: Job) -> Step:
         for bit in range(passes):
             args = (np.uint32(n), np.int32(bit))
             device.launch(scan_bits, scan_blocks, scan_threads, source, s, block_sums, *args)
-            add_scanned_sums(job, levels, 0, n)
+            parts.add_scanned_sums(job, levels, 0, n)
             device.launch(split, blocks_for(n, threads), threads, source, target, s, *args)
             source, target = target, pong if target is ping else ping
 
-    return Step(run, last_of(ping, pong, passes))
+    return Step(run, parts.last_of(ping, pong, passes))
 
 
 def dispatch_digits(job: Job) -> Step:
@@ -93,30 +63,30 @@ def dispatch_digits(job: Job) -> Step:
     (1 if the header does not say), one chunk at a time. A chunk is KEYS_PER_THREAD * 4 / sizeof(T)
     keys, or PAIRS_PER_THREAD keys and values, for each thread.
     """
-    device, keys = job.device, input_of(job)
+    device, keys = job.device, parts.input_of(job)
     n = job.params["n"]
     threads, tile = job.define("THREADS_PER_BLOCK"), job.define("TILE_ITEMS")
-    digit_bits = radix_bits(job)
+    digit_bits = parts.radix_bits(job)
     tiles = blocks_for(n, tile)
     blocks = blocks_for(tiles, job.define("TILES_PER_BLOCK", 1))
     count, scatter = job.kernels["count_digits"], job.kernels["scatter"]
-    staging = tile_of(job)[1] if "KEYS_PER_THREAD" in job.defines else 0
+    staging = parts.tile_of(job)[1] if "KEYS_PER_THREAD" in job.defines else 0
     num_counts = tiles << digit_bits
-    levels = scan_levels(job, num_counts)
-    ping, pong = two_buffers(job)
-    passes = passes_of(job)
+    levels = parts.scan_levels(job, num_counts)
+    ping, pong = parts.two_buffers(job)
+    passes = parts.passes_of(job)
 
     def run() -> None:
         source, target = keys, ping
         for digit in range(passes):
             args = (np.uint32(n), np.int32(digit * digit_bits))
             device.launch(count, blocks, threads, source, levels[0], *args)
-            scan_level(job, levels, 0, num_counts)
+            parts.scan_level(job, levels, 0, num_counts)
             buffers = source, target, levels[0]
             device.launch(scatter, blocks, threads, *buffers, *args, shared_bytes=staging)
             source, target = target, pong if target is ping else ping
 
-    return Step(run, last_of(ping, pong, passes))
+    return Step(run, parts.last_of(ping, pong, passes))
 
 
 def dispatch_onesweep(job: Job) -> Step:
@@ -141,11 +111,11 @@ def dispatch_onesweep(job: Job) -> Step:
     A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys or PAIRS_PER_THREAD keys and values for each
     of THREADS_PER_BLOCK threads.
     """
-    ping, pong = two_buffers(job)
+    ping, pong = parts.two_buffers(job)
     statuses = _tile_statuses(job)
-    sort = Sweeps(job, job.define("COUNT_BLOCKS"), statuses)
-    run = partial(sort, input_of(job), ping, pong, job.params["n"])
-    return Step(run, last_of(ping, pong, passes_of(job)))
+    sort = parts.Sweeps(job, job.define("COUNT_BLOCKS"), statuses)
+    run = partial(sort, parts.input_of(job), ping, pong, job.params["n"])
+    return Step(run, parts.last_of(ping, pong, parts.passes_of(job)))
 
 
 def dispatch_single_launch(job: Job) -> Step:
@@ -160,9 +130,9 @@ def dispatch_single_launch(job: Job) -> Step:
     A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys or PAIRS_PER_THREAD keys and values for each
     of THREADS_PER_BLOCK threads.
     """
-    spare, out = two_buffers(job)
+    spare, out = parts.two_buffers(job)
     statuses = _tile_statuses(job)
-    return Step(sweep_all(job, spare, out, statuses), out)
+    return Step(parts.sweep_all(job, spare, out, statuses), out)
 
 
 def dispatch_one_block(job: Job) -> Step:
@@ -178,18 +148,18 @@ def dispatch_one_block(job: Job) -> Step:
         and leaves it 0
     clear_words, sweep_all: as in the plan `single_launch`
     """
-    n, bucket_items = job.params["n"], bucket_items_of(job)
+    n, bucket_items = job.params["n"], buckets.bucket_items_of(job)
     if not 0 < n <= bucket_items:
         return dispatch_single_launch(job)
-    spare, out = two_buffers(job)
-    failed, bin_bits = cleared(job, 1), bin_bits_of(job, 0)
+    spare, out = parts.two_buffers(job)
+    failed, bin_bits = parts.cleared(job, 1), buckets.bin_bits_of(job, 0)
     sort = partial(
         job.device.launch, job.kernels["sort_block"], 1, job.define("BUCKET_THREADS"),
-        input_of(job), out, failed, np.uint32(n), np.int32(bin_bits),
+        parts.input_of(job), out, failed, np.uint32(n), np.int32(bin_bits),
         shared_bytes=4 * bucket_items + (2 << bin_bits),
     )  # fmt: skip
-    sweep = sweep_all(job, spare, out, _tile_statuses(job), failed, kernel="sweep_all_left")
-    return Step(in_order(sort, sweep), out)
+    sweep = parts.sweep_all(job, spare, out, _tile_statuses(job), failed, kernel="sweep_all_left")
+    return Step(buckets.in_order(sort, sweep), out)
 
 
 def dispatch_bucket_slots(job: Job) -> Step:
@@ -209,8 +179,12 @@ def dispatch_bucket_slots(job: Job) -> Step:
         parameters, tiles and blocks as for `sweep_all` in the plan `single_launch`
     clear_words, sweep_all: as in the plan `single_launch`, for more keys than one split can divide
     """
-    top_bits = top_bits_of(job.params["n"], bucket_items_of(job))
-    return sort_in_slots(job, top_bits) if top_bits <= GROUP_BITS else dispatch_single_launch(job)
+    top_bits = buckets.top_bits_of(job.params["n"], buckets.bucket_items_of(job))
+    return (
+        buckets.sort_in_slots(job, top_bits)
+        if top_bits <= buckets.GROUP_BITS
+        else dispatch_single_launch(job)
+    )
 
 
 def dispatch_most_significant_first(job: Job) -> Step:
@@ -235,15 +209,17 @@ def dispatch_most_significant_first(job: Job) -> Step:
         sorted the keys
     clear_words: as in the plan `onesweep`
     """
-    arrays = spare, out = two_buffers(job)
-    buckets, statuses = shared_state(job, "buckets"), _tile_statuses(job)
-    sweep = sweep_all(job, spare, out, statuses, buckets)
+    arrays = spare, out = parts.two_buffers(job)
+    state, statuses = parts.shared_state(job, "buckets"), _tile_statuses(job)
+    sweep = parts.sweep_all(job, spare, out, statuses, state)
     # By how many bits to split keys: more than GROUP_BITS, or the second split would have none.
-    top_bits = max(top_bits_of(job.params["n"], bucket_items_of(job)), MIN_TWO_SPLITS)
-    if top_bits > max_top_bits(job):
+    top_bits = max(
+        buckets.top_bits_of(job.params["n"], buckets.bucket_items_of(job)), buckets.MIN_TWO_SPLITS
+    )
+    if top_bits > buckets.max_top_bits(job):
         return Step(sweep, out)
-    launches = Buckets(job, top_bits, arrays, buckets)
-    return Step(in_order(*launches.all, sweep), out)
+    launches = buckets.Buckets(job, top_bits, arrays, state)
+    return Step(buckets.in_order(*launches.all, sweep), out)
 
 
 def dispatch_sampled_buckets(job: Job) -> Step:
@@ -271,20 +247,23 @@ def dispatch_sampled_buckets(job: Job) -> Step:
         CHUNK_KEYS_PER_THREAD keys per thread in dynamic shared memory
     clear_words: as in the plan `onesweep`
     """
-    launch, kernels, keys, n = job.device.launch, job.kernels, input_of(job), job.params["n"]
+    launch, kernels, keys, n = job.device.launch, job.kernels, parts.input_of(job), job.params["n"]
     threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
     counters, blocks = job.define("COUNT_THREADS"), job.define("COUNT_BLOCKS")
     sample_blocks, chunk = job.define("SAMPLE_BLOCKS"), job.define("CHUNK_KEYS_PER_THREAD")
-    spare, out = two_buffers(job)
-    state = shared_state(job, "sampled")
-    top_bits = top_bits_of(n, bucket_items_of(job))
-    bits = min(max(top_bits + 1, MIN_SAMPLED_BITS), max_top_bits(job))
-    bin_bits = bin_bits_of(job, bits)
-    tile_items, tile_bytes = tile_of(job)
-    tiles, sort_bytes = blocks_for(n, tile_items), 4 * bucket_items_of(job) + (2 << bin_bits)
+    spare, out = parts.two_buffers(job)
+    state = parts.shared_state(job, "sampled")
+    top_bits = buckets.top_bits_of(n, buckets.bucket_items_of(job))
+    bits = min(max(top_bits + 1, buckets.MIN_SAMPLED_BITS), buckets.max_top_bits(job))
+    bin_bits = buckets.bin_bits_of(job, bits)
+    tile_items, tile_bytes = parts.tile_of(job)
+    tiles, sort_bytes = (
+        blocks_for(n, tile_items),
+        4 * buckets.bucket_items_of(job) + (2 << bin_bits),
+    )
     items, shift = np.uint32(n), np.int32(bits)
     samples = np.uint32(4 * sample_blocks * counters)
-    count = count_buckets(job, 4 << bits, state, items, shift)
+    count = buckets.count_buckets(job, 4 << bits, state, items, shift)
 
     def run() -> None:
         launch(kernels["sample_keys"], sample_blocks, counters, keys, state, items)
@@ -337,21 +316,21 @@ def dispatch_most_significant_first_heavy(job: Job) -> Step:
         merge_heavy_values(const T *others, T *out, const HeavyValues *heavy, unsigned n)
             one block per tile
     """
-    top_bits = top_bits_of(job.params["n"], bucket_items_of(job))
-    if top_bits <= GROUP_BITS:
-        return sort_in_slots(job, top_bits)
-    arrays = spare, out = two_buffers(job)
-    buckets, statuses = shared_state(job, "buckets"), _tile_statuses(job)
-    sweep = sweep_all(job, spare, out, statuses, buckets)
-    if top_bits > max_top_bits(job):
+    top_bits = buckets.top_bits_of(job.params["n"], buckets.bucket_items_of(job))
+    if top_bits <= buckets.GROUP_BITS:
+        return buckets.sort_in_slots(job, top_bits)
+    arrays = spare, out = parts.two_buffers(job)
+    state, statuses = parts.shared_state(job, "buckets"), _tile_statuses(job)
+    sweep = parts.sweep_all(job, spare, out, statuses, state)
+    if top_bits > buckets.max_top_bits(job):
         return Step(sweep, out)
-    sweeps = Sweeps(job, job.define("DIGIT_COUNT_BLOCKS"), statuses)
-    cells = shared_state(job, "sample")
-    launches = Buckets(job, top_bits, arrays, buckets, cells, sweeps.counts)
+    sweeps = parts.Sweeps(job, job.define("DIGIT_COUNT_BLOCKS"), statuses)
+    cells = parts.shared_state(job, "sample")
+    launches = buckets.Buckets(job, top_bits, arrays, state, cells, sweeps.counts)
     if launches.sampled:
-        sort = sort_as_decided(job, arrays, launches, cells, sweep, sweeps)
+        sort = buckets.sort_as_decided(job, arrays, launches, cells, sweep, sweeps)
         return Step(sort, out, reads_back=True)
-    return Step(in_order(*launches.all, sweep), out)
+    return Step(buckets.in_order(*launches.all, sweep), out)
 
 
 def dispatch_most_significant_first_stable(job: Job) -> Step:
@@ -370,29 +349,29 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
         memory for BUCKET_KEYS_PER_THREAD pairs per thread and 2^bin_bits bins of 2 bytes, or 8
         bytes per thread if that is more
     """
-    device, pairs, n = job.device, input_of(job), job.params["n"]
+    device, pairs, n = job.device, parts.input_of(job), job.params["n"]
     threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
     # More than half as many items as there are groups, or the second split would have no bits.
-    min_keys = blocks_for((1 << GROUP_BITS - 1) + 1, bucket_threads)
+    min_keys = blocks_for((1 << buckets.GROUP_BITS - 1) + 1, bucket_threads)
     bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD", at_least=min_keys)
     # A place in a bucket takes no more bits than its pairs share.
-    top_bits = max(top_bits_of(n, bucket_items), (bucket_items - 1).bit_length())
-    tile_items, tile_bytes = tile_of(job)
-    buckets, ticket = shared_state(job, "buckets"), cleared(job, 1)
-    statuses = statuses_of(job, n // tile_items + (1 << (top_bits - GROUP_BITS)))
-    spare, out = two_buffers(job)
-    sweep = sweep_all(job, spare, out, statuses, buckets)
-    if top_bits > max_top_bits(job):
+    top_bits = max(buckets.top_bits_of(n, bucket_items), (bucket_items - 1).bit_length())
+    tile_items, tile_bytes = parts.tile_of(job)
+    state, ticket = parts.shared_state(job, "buckets"), parts.cleared(job, 1)
+    statuses = parts.statuses_of(job, n // tile_items + (1 << (top_bits - buckets.GROUP_BITS)))
+    spare, out = parts.two_buffers(job)
+    sweep = parts.sweep_all(job, spare, out, statuses, state)
+    if top_bits > buckets.max_top_bits(job):
         return Step(sweep, out)
 
-    split_args = buckets, statuses, ticket, np.uint32(n), np.int32(top_bits)
-    splits = [(pairs, out, 0), (out, spare, top_bits - GROUP_BITS)]
-    count = count_buckets(job, 4 << top_bits, buckets, np.uint32(n), np.int32(top_bits))
-    bin_bits = bin_bits_of(job, top_bits)
-    sort_args = spare, out, buckets, np.uint32(n), np.int32(top_bits), np.int32(bin_bits)
+    split_args = state, statuses, ticket, np.uint32(n), np.int32(top_bits)
+    splits = [(pairs, out, 0), (out, spare, top_bits - buckets.GROUP_BITS)]
+    count = buckets.count_buckets(job, 4 << top_bits, state, np.uint32(n), np.int32(top_bits))
+    bin_bits = buckets.bin_bits_of(job, top_bits)
+    sort_args = spare, out, state, np.uint32(n), np.int32(top_bits), np.int32(bin_bits)
     sort_bytes = 8 * bucket_items + max(2 << bin_bits, 8 * bucket_threads)
     split, sort = job.kernels["split"], job.kernels["sort_buckets"]
-    sort_blocks = bucket_blocks(job, top_bits)
+    sort_blocks = buckets.bucket_blocks(job, top_bits)
 
     def run() -> None:
         count()
@@ -407,4 +386,4 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
 
 
 def _tile_statuses(job: Job) -> Buffer:
-    return statuses_of(job, blocks_for(job.params["n"], tile_of(job)[0]))
+    return parts.statuses_of(job, blocks_for(job.params["n"], parts.tile_of(job)[0]))

@@ -1,4 +1,4 @@
-"""The arrays of a sort: how many items a block takes, what the launches share."""
+"""Parts of several launch plans: arrays, scans, sweeps, and how many items a block takes."""
 
 from collections.abc import Callable
 
