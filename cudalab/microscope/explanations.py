@@ -35,6 +35,7 @@ class About:
     title: str
     why: str
     cure: str
+    what: str = ""  # a template
     orders_work: bool = False  # by what a whole program orders on the device, not by a kernel
 
 
@@ -53,29 +54,15 @@ _NOUNS: dict[Kind, str] = {"load": "read", "store": "write", "atomic": "atomic o
 def explain(finding: Finding) -> Explanation:
     """Explain a finding. KeyError for an unknown kind."""
     about = KINDS[finding.kind]
-    title, why, cure = about.title, about.why, about.cure
+    title, what, why, cure = about.title, about.what, about.why, about.cure
     for case in _CASES:
         if _applies(case["when"], finding):
             title, cure = case.get("title", title), case.get("cure", cure)
+            what = case.get("what", what)
             why = " ".join(filter(None, (case.get("why", why), case.get("adds"))))
             if "goes_on" not in case:
                 break
-    what = {
-        "race": _race,
-        "lost_update": _lost_update,
-        "out_of_bounds": _out_of_bounds,
-        "misaligned": _misaligned,
-        "uninitialised": _uninitialised,
-        "not_arrived": _not_arrived,
-        "barrier_divergence": _barrier,
-        "after_free": _after_free,
-        "zero_division": _zero_division,
-        "same_word": _same_word,
-        "same_value": _same_value,
-        "infinite_loop": _endless,
-        "host_crash": _host_crash,
-    }.get(finding.kind, _otherwise)(finding)
-    return Explanation(title, what, why, cure)
+    return Explanation(title, _what(finding, what), why, cure)
 
 
 def _applies(when: dict[str, Any], finding: Finding) -> bool:
@@ -122,14 +109,38 @@ def _memory(finding: Finding) -> str:
     return f"{element} in {finding.space} memory" if finding.space else element
 
 
+def _what(finding: Finding, template: str) -> str:
+    """What happened, and where: by the table's template, or by a function of the kind's own."""
+    if not template:
+        special = {
+            "race": _race,
+            "out_of_bounds": _out_of_bounds,
+            "barrier_divergence": _barrier,
+            "after_free": _after_free,
+            "same_value": _same_value,
+            "infinite_loop": _endless,
+            "host_crash": _host_crash,
+        }
+        return special.get(finding.kind, _otherwise)(finding)
+    who = name_of(finding.thread)
+    return template.format(
+        who=who,
+        both=f"{who} and {_other_name(finding)}" if finding.other_thread else who,
+        noun=_NOUNS[finding.access or "load"],
+        width=finding.bytes,
+        bytes=_bytes(finding.bytes),
+        memory=_memory(finding),
+        at=where(finding.place),
+        detail=_detail(finding),
+    )
+
+
 def _race(finding: Finding) -> str:
     verb = _VERBS[finding.access or "load"]
     text = f"{name_of(finding.thread)} {verb} {_memory(finding)} at {where(finding.place)}"
     if finding.other_thread and finding.other_place:
-        other = _other_name(finding)
-        text += f", {other} {_VERBS[finding.other_access or 'load']} it at "
-        same = finding.other_place == finding.place
-        text += "the same line" if same else where(finding.other_place)
+        verb = _VERBS[finding.other_access or "load"]
+        text += f", {_other_name(finding)} {verb} it at {_there(finding)}"
     return f"{text}: {_what_is_missing(finding)}."
 
 
@@ -160,11 +171,10 @@ def _other_name(finding: Finding) -> str:
     return name_of(finding.other_thread)
 
 
-def _lost_update(finding: Finding) -> str:
-    text = f"{name_of(finding.thread)}"
-    if finding.other_thread:
-        text += f" and {_other_name(finding)}"
-    return f"{text} read {_memory(finding)}, then write it, at {where(finding.place)}."
+def _there(finding: Finding) -> str:
+    """Where the other side is."""
+    assert finding.other_place is not None
+    return "the same line" if finding.other_place == finding.place else where(finding.other_place)
 
 
 def _out_of_bounds(finding: Finding) -> str:
@@ -189,29 +199,6 @@ def _out_of_bounds(finding: Finding) -> str:
     return f"{text}: {past} the end of {buffer}{_detail(finding)}."
 
 
-def _misaligned(finding: Finding) -> str:
-    return (
-        f"{name_of(finding.thread)}: {_NOUNS[finding.access or 'load']} of "
-        f"{_bytes(finding.bytes)} of {_memory(finding)} at {where(finding.place)}: the address "
-        f"is no multiple of {finding.bytes}{_detail(finding)}."
-    )
-
-
-def _uninitialised(finding: Finding) -> str:
-    unused = ", and the thread stores nothing behind it" if finding.note else ""
-    return (
-        f"{name_of(finding.thread)} reads {_memory(finding)} at {where(finding.place)}; nobody "
-        f"has written it{unused}{_detail(finding)}."
-    )
-
-
-def _not_arrived(finding: Finding) -> str:
-    return (
-        f"{name_of(finding.thread)} reads {_memory(finding)} at {where(finding.place)}; the copy "
-        f"that writes it has been started, and nobody has waited for it{_detail(finding)}."
-    )
-
-
 def _barrier(finding: Finding) -> str:
     text = f"{name_of(finding.thread)} waits at {where(finding.place)}"
     if finding.other_thread:
@@ -222,10 +209,6 @@ def _barrier(finding: Finding) -> str:
         elif at:
             text += f", but {other} at {where(at)}"
     return f"{text}."
-
-
-def _zero_division(finding: Finding) -> str:
-    return f"{name_of(finding.thread)} divides by zero at {where(finding.place)}."
 
 
 def _after_free(finding: Finding) -> str:
@@ -240,19 +223,10 @@ def _after_free(finding: Finding) -> str:
     return f"{text} frees at {at} what no malloc or new of a kernel has given."
 
 
-def _same_word(finding: Finding) -> str:
-    text = f"{name_of(finding.thread)}"
-    if finding.other_thread:
-        text += f" and {_other_name(finding)}"
-    return f"{text} write {_memory(finding)} at {where(finding.place)} in one instruction."
-
-
 def _same_value(finding: Finding) -> str:
     text = f"{name_of(finding.thread)} writes {_memory(finding)} at {where(finding.place)}"
     if finding.other_thread and finding.other_place:
-        same = finding.other_place == finding.place
-        at = "the same line" if same else where(finding.other_place)
-        text += f", as {_other_name(finding)} does at {at}"
+        text += f", as {_other_name(finding)} does at {_there(finding)}"
     return f"{text}, and the value does not change."
 
 
