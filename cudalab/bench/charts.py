@@ -90,7 +90,10 @@ def over_shapes(table: Table, environment: Environment) -> OverSizes | None:
 def over_sizes(tables: Sequence[Table], environment: Environment) -> OverSizes:
     """Times over n, with a line for each row that has times."""
     by_n = all(table.size.replace(",", "").isdecimal() for table in tables)
-    position = _n if by_n else _items
+
+    def position(table: Table) -> float:
+        return float(table.size.replace(",", "") if by_n else table.work.items)
+
     tables = sorted(tables, key=position)
     lines: dict[tuple[str, str], list[Timed]] = {}
     for table in tables:
@@ -116,14 +119,6 @@ def _line(label: str, points: Sequence[Timed], scale: float) -> Line:
         [one.median_ms / scale * one.noise for _, _, one in points],
         baseline=points[0][1].kind == "baseline",
     )
-
-
-def _n(table: Table) -> float:
-    return float(table.size.replace(",", ""))
-
-
-def _items(table: Table) -> float:
-    return float(table.work.items)
 
 
 def _floor(tables: Sequence[Table], positions: Sequence[float], scale: float) -> Line | None:

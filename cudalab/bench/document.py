@@ -313,7 +313,9 @@ def merged(documents: Sequence[Document], lab: str) -> Merged:
     for run, known in zip(runs, facts, strict=True):
         values = "; ".join(f"{label}: {known.get(label, 'unknown')}" for label in differing)
         notes = [f"the run of this table: {values}"] if differing else []
-        tables += _noted([table for table in run.tables if table.lab == lab], notes)
+        tables += [
+            replace(table, notes=[*table.notes, *notes]) for table in run.tables if table.lab == lab
+        ]
     return Merged(replace(_conditions_of_all(runs), tables=tables), differing)
 
 
@@ -339,10 +341,6 @@ def _check_one_device(documents: Sequence[Document]) -> None:
                     f"the files are results of different devices: {one} and {another}",
                     hint="a report is about one device",
                 )
-
-
-def _noted(tables: Sequence[Table], notes: list[str]) -> list[Table]:
-    return [replace(table, notes=[*table.notes, *notes]) for table in tables]
 
 
 def device_facts(environment: Environment) -> dict[str, str]:

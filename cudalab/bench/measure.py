@@ -209,7 +209,7 @@ def measure(
     `on_progress` is called after each check and each round, with the completed part of the work.
     """
     for number, entry in enumerate(entries):
-        _guarded(entry, sampler, partial(_check_before, entry, judge))
+        _guarded(entry, sampler, partial(_check, entry, judge))
         on_progress(0.1 * (number + 1) / len(entries), entries)
     _sample_in_turn(
         [entry for entry in entries if entry.alive], sampler, plan, on_progress, entries
@@ -217,7 +217,7 @@ def measure(
     changed = judge.modified()
     remaining = [entry for entry in entries if entry.alive]
     for entry in remaining:
-        _guarded(entry, sampler, partial(_check_after, entry, sampler, judge))
+        _guarded(entry, sampler, partial(_check, entry, judge, sampler))
     if changed and not any(entry.row.status is measured.Status.WRONG for entry in remaining):
         for entry in remaining:
             entry.row.refuse(
@@ -241,27 +241,18 @@ def _guarded(entry: Entry, sampler: Sampler, work: Callable[[], None]) -> None:
         sampler.device.synchronize()
 
 
-def _check_before(entry: Entry, judge: Judge) -> None:
+def _check(entry: Entry, judge: Judge, sampler: Sampler | None = None) -> None:
+    """Compute with a poisoned output and judge it; by `sampler`, as samples have been taken."""
     candidate = entry.candidate
     assert candidate is not None
     candidate.poison()
-    candidate.run()
-    _verdict(entry, judge, "")
-
-
-def _check_after(entry: Entry, sampler: Sampler, judge: Judge) -> None:
-    """Check once more, in the way in which samples are taken, with a poisoned output."""
-    candidate = entry.candidate
-    assert candidate is not None
-    candidate.poison()
-    sampler.sample(candidate, entry.row.cache, -1)
-    _verdict(entry, judge, "after timing: ")
-
-
-def _verdict(entry: Entry, judge: Judge, when: str) -> None:
-    assert entry.candidate is not None
-    entry.row.notes = list(dict.fromkeys(entry.candidate.notes))
-    mistake = judge.mistake(entry.candidate)
+    if sampler:
+        sampler.sample(candidate, entry.row.cache, -1)
+    else:
+        candidate.run()
+    when = "after timing: " if sampler else ""
+    entry.row.notes = list(dict.fromkeys(candidate.notes))
+    mistake = judge.mistake(candidate)
     changed = judge.modified()
     if changed:
         entry.row.refuse(

@@ -6,7 +6,6 @@ seconds, as NVBench's `--jsonbin` writes them.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,9 +60,11 @@ def write(path: Path, results: Document) -> None:
     folder = path.with_name(f"{path.name}-bin")
     folder.mkdir(exist_ok=True)
     benchmarks: dict[str, Json] = {}
+    devices = [] if results.environment.emulated else [0]
     count = 0
     for table in results.tables:
-        bench = benchmarks.setdefault(table.lab, _benchmark(table.lab, len(benchmarks), results))
+        new: Json = {"name": table.lab, "index": len(benchmarks), "devices": devices}
+        bench = benchmarks.setdefault(table.lab, new | {"axes": [], "states": []})
         for row in table.rows:
             state = _state(table, row)
             bench["states"].append(state)
@@ -107,11 +108,6 @@ def _devices(environment: Environment) -> list[Json]:
     known = {"id": 0, "name": environment.device_name}
     count = environment.properties.get("multiprocessors")
     return [known | ({"number_of_sms": count} if count else {})]
-
-
-def _benchmark(lab: str, index: int, results: Document) -> Json:
-    devices = [] if results.environment.emulated else [0]
-    return {"name": lab, "index": index, "devices": devices, "axes": [], "states": []}
 
 
 def _state(table: Table, row: Row) -> Json:
@@ -229,7 +225,10 @@ def _table(bench: str, state: Json, environment: Environment, folder: Path) -> T
 
 
 def _row(state: Json, environment: Environment, folder: Path) -> Row:
-    summaries = {one["tag"]: dict(_data(one)) for one in state["summaries"] or ()}
+    summaries = {
+        one["tag"]: {data["name"]: str(data["value"]) for data in one.get("data") or ()}
+        for one in state["summaries"] or ()
+    }
     timer = GPU if f"{GPU}/mean" in summaries else HOST
     skipped = state["is_skipped"] or f"{timer}/mean" not in summaries
     seconds = [] if skipped else _samples(summaries.get(SAMPLES), folder)
@@ -256,11 +255,6 @@ def _row(state: Json, environment: Environment, folder: Path) -> Row:
         notes=[],
         warnings=[],
     )
-
-
-def _data(summary: Json) -> Iterator[tuple[str, str]]:
-    for one in summary.get("data") or ():
-        yield one["name"], str(one["value"])
 
 
 def _statistics(summaries: Json, timer: str, samples: list[float]) -> Statistics:

@@ -19,6 +19,8 @@ def stream(line: str, *, echo: bool = True) -> tuple[int, str]:
     What it writes on stderr is printed, and stdout too if `echo` is set; bytes that are no text are
     counted instead.
     """
+    # The PATH on which a pipe's second `cudalab` is this one.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     with subprocess.Popen(  # noqa: S602 - the user's own line, as after !
         line,
         shell=True,
@@ -26,7 +28,7 @@ def stream(line: str, *, echo: bool = True) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # so that all of a pipeline can be interrupted
-        env={**os.environ, "PATH": _path()},
+        env={**os.environ, "PATH": path},
     ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
@@ -73,8 +75,3 @@ def _text(line: bytes) -> str | None:
         return None if b"\0" in line else line.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _path() -> str:
-    """The PATH on which a pipe's second `cudalab` is this one."""
-    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])

@@ -188,10 +188,10 @@ class Teaching(Base):
             return
         if case["along"] != "all" or case["op"] not in ("sum", "sumsq", "dot"):
             return
-        terms = x.astype(np.float64)
+        terms = x.astype(np.float64) if x.dtype.kind == "f" else x
         if case["op"] != "sum":
             terms = terms * (e.input("y") if "y" in e.inputs.arrays else terms)
-        yield from _partial_sums(e, terms if x.dtype.kind == "f" else _integer_terms(e, x))
+        yield from _partial_sums(e, terms)
 
     def exercises(self) -> Sequence[Exercise]:
         """The tasks of the hand-out, each with a `global` and a `shared` variant."""
@@ -220,11 +220,6 @@ class Teaching(Base):
             )
             for title, op, along, variants in tasks
         ]
-
-
-def _integer_terms(e: Evidence, x: Array) -> Array:
-    other = e.input("y") if "y" in e.inputs.arrays else x
-    return x if e.case["op"] == "sum" else x * other
 
 
 def _partial_sums(e: Evidence, terms: Array) -> Iterator[Finding]:

@@ -39,7 +39,8 @@ def dispatch_chunks(job: Job) -> Step:
     are at most MAX_CHUNKS chunks, a block of THREADS_PER_BLOCK threads for each.
     """
     device, items, n = job.device, job.buffers["items"], job.params["n"]
-    threads, tiles = job.define("THREADS_PER_BLOCK"), blocks_for(n, _tile_items(job))
+    threads = job.define("THREADS_PER_BLOCK")
+    tiles = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
     tiles_per_chunk = blocks_for(tiles, job.define("MAX_CHUNKS"))
     chunks = blocks_for(tiles, tiles_per_chunk)
     out = device.empty(n, items.dtype)
@@ -80,7 +81,3 @@ def dispatch_look_back(job: Job) -> Step:
         device.launch(kernel, tiles, threads, *args)
 
     return Step(run, out)
-
-
-def _tile_items(job: Job) -> int:
-    return job.define("THREADS_PER_BLOCK") * job.define("ITEMS_PER_THREAD")
