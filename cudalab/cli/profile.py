@@ -156,9 +156,9 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
     from cudalab.bench.suite import exit_code
     from cudalab.formats import save
     from cudalab.microscope import compare, ncu
+    from cudalab.microscope.annotate import show
     from cudalab.microscope.document import document, to_json
     from cudalab.microscope.remarks import of_profile
-    from cudalab.microscope.show import show
     from cudalab.output import terminal
 
     if not (options.on_cpu or options.on_gpu):

@@ -1,21 +1,22 @@
 """A profile laid out for a terminal: tables, and the source with numbers beside its lines.
 
-No printing here: show.py prints what this module lays out.
+`show` prints what the others lay out.
 """
-# ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
+# ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from cudalab.backends.trace import Access
 from cudalab.language import source
-from cudalab.microscope.document import Document, access_costs
+from cudalab.microscope.document import Document, access_costs, document
 from cudalab.microscope.profile import (
     BANKS,
     IN_SECTORS,
     KernelProfile,
     Line,
+    Profile,
     VariantProfile,
     ideal_passes,
     passes,
@@ -374,3 +375,20 @@ def functions(text: str) -> Iterator[tuple[int, int]]:
         if depth == 0 and "}" in line:
             yield first, number_
             first = 0
+
+
+def show(profile: Profile) -> None:
+    """Print the table of all kernels, the verdicts on conflicts, and each kernel line by line."""
+    from cudalab.output import terminal  # noqa: PLC0415 - a report and a page need no rich
+
+    terminal.grid(summary_grid(document(profile)))
+    terminal.lines([*(f"{variant.name}: {variant.verdict}" for variant in profile.variants), ""])
+    width = terminal.console().width
+    for variant in profile.variants:
+        if variant.kernels:
+            heading = f"{variant.name}: {variant.summary}" if variant.summary else variant.name
+            terminal.lines([heading, ""])
+        for kernel in variant.kernels:
+            terminal.grid(access_grid(variant, kernel))
+            for one in listings(variant, kernel, width):
+                terminal.listing(one, shallow(variant.texts[one.label]))
