@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, overload
@@ -30,15 +31,20 @@ from cudalab.microscope import document, findings
 from cudalab.microscope.document import Document
 from cudalab.microscope.findings import Findings
 from cudalab.python import arrays
-from cudalab.python.command import call, error_of, finished, without_folder
-from cudalab.python.page import Page
+from cudalab.python.command import Page, call, error_of, finished, without_folder
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-SORTS = "radixsort"  # the lab behind `cudalab.sort`
 _log = logging.getLogger("cudalab")
+
+
+@cache
+def sorts() -> str:
+    """The lab behind `cudalab.sort`: the one that moves values with their keys."""
+    pairs = (name for name in labs.names() if "pairs" in labs.get(name).axes.get("layout", ()))
+    return next(pairs)
 
 
 @contextmanager
@@ -88,8 +94,8 @@ def sort(
     """
     options: dict[str, Any] = {"variant": variant, "device": device, "kernel": kernel}
     if values is None:
-        return run(SORTS, keys, **options)
-    keys, values = (np.asarray(arrays.plain(SORTS, one)) for one in (keys, values))
+        return run(sorts(), keys, **options)
+    keys, values = (np.asarray(arrays.plain(sorts(), one)) for one in (keys, values))
     if keys.ndim != 1 or values.shape != keys.shape or values.dtype != np.uint32:
         raise InputError(
             f"values: expected uint32 for each of {keys.size:,} keys, got {values.dtype} "
@@ -97,7 +103,7 @@ def sort(
         )
     # The lab has dtypes of 4 bytes only for pairs, and says so itself.
     both = np.stack([keys, values.view(keys.dtype)]) if keys.itemsize == 4 else keys
-    sorted_keys, moved = run(SORTS, both, layout="pairs", **options)
+    sorted_keys, moved = run(sorts(), both, layout="pairs", **options)
     return sorted_keys, moved.view(np.uint32)
 
 
@@ -128,7 +134,7 @@ def run(
     """
     chosen = _lab(lab)
     _check_file(kernel)
-    if lab == SORTS and len(inputs) > 1:
+    if lab == sorts() and len(inputs) > 1:
         raise InputError(
             f"{lab}: expected an array of keys, got {len(inputs)} inputs",
             hint="cudalab.sort(keys, values) sorts pairs",

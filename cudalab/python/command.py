@@ -1,10 +1,12 @@
-"""The command in a process of its own, where a kernel may crash or hang."""
+"""The command in a process of its own, where a kernel may crash or hang, and what it reports."""
 
 import logging
 import os
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from cudalab import errors
@@ -65,3 +67,28 @@ def error_of(status: int, stderr: str) -> errors.CudalabError:
     kind, hint = _ERRORS.get(status, errors.CudalabError), reported["hint"]
     message = _INVALID.sub(r"\g<option>: ", reported["message"].strip())
     return kind(message, hint.strip() if hint else None)
+
+
+HEIGHT_PX = 640
+
+
+@dataclass(frozen=True, repr=False)
+class Page:
+    """The same report twice; whoever displays it takes the form that suits it."""
+
+    text: str
+    html: str  # a whole document
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        """The text, for the prompt of a terminal."""
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that its style and the notebook's stay apart."""
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" width="100%" height="{HEIGHT_PX}" '
+            'style="border: 0"></iframe>'
+        )

@@ -16,7 +16,7 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 from cudalab.python import magics
-from cudalab.python.stream import stream
+from cudalab.python.magics import stream
 
 BROKEN = Path(__file__).parents[1] / "broken"
 ADD = """
