@@ -23,8 +23,7 @@ from cudalab.labs.compare import differing, show
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Array, Case
 from cudalab.language import source
-from cudalab.microscope.clues import with_clues
-from cudalab.microscope.explanations import explain, where
+from cudalab.microscope.explanations import explain, where, with_clues
 from cudalab.microscope.findings import FindingRow, Findings, from_json
 from cudalab.microscope.subject import Data, texts_of
 
