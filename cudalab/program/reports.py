@@ -10,8 +10,8 @@ from pathlib import Path
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.backends.trace import Looks
 from cudalab.language.source import lines_of
-from cudalab.microscope import annotate, local_arrays, sanitize
-from cudalab.microscope.annotate import number, share
+from cudalab.microscope import local_arrays, sanitize
+from cudalab.microscope.annotate import number, share, show
 from cudalab.microscope.explanations import NULL, explain, where
 from cudalab.microscope.findings import FindingRow, Findings, errors, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
@@ -375,7 +375,7 @@ def profiled(name: str, files: Sequence[File], profile: Profile, seen: Observed)
     terminal.table(f"{name}: {_launches(seen)}", heads, launches)
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"... and {len(alike) - LAUNCHES_SHOWN} more kinds of launches", ""])
-    annotate.show(profile)
+    show(profile)
     _failures(Names(files), verdict([], seen))
 
 
