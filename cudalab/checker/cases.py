@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import secrets
 import tomllib
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -10,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cudalab.checker.rules import LANGUAGES, RACES, Rules
+from cudalab.checker.options import LANGUAGES, RACES, JudgingOptions, Rules
 from cudalab.errors import CudalabError, UsageError, nearest
 from cudalab.labs import registry, sizes
 from cudalab.labs.base import Lab
@@ -19,6 +18,8 @@ from cudalab.labs.inputs import Case, Size
 from cudalab.labs.teaching import PublicTest
 
 Word = TypeVar("Word", bound=str)
+
+MAX_SANITIZED = 30_000  # elements: the instrument is slow
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,18 @@ class Test:
     drawn: bool = False  # in another case than the list was made for (draw.py)
 
     __test__ = False  # for pytest: not a test class
+
+    @property
+    def elements(self) -> int:
+        """The approximate number of elements of its input."""
+        if self.file is not None:
+            return self.file.stat().st_size // 4
+        return self.size if isinstance(self.size, int) else self.size[0] * self.size[-1]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the sanitizer is fast enough for its input."""
+        return self.elements <= MAX_SANITIZED
 
 
 @dataclass(frozen=True)
@@ -103,6 +116,25 @@ def public(lab: Lab, options: Case, variant: Variant | None, *, quick: bool) -> 
     return Plan(tuple(tests), source="a third of the public list" if quick else Plan.source)
 
 
+def planned(options: JudgingOptions, lab: Lab, variant: Variant | None, lab_options: Case) -> Plan:
+    """The tests for a kernel with that header, or for a program; the rules, and that for speed."""
+    draws = not any(lab_options.get(axis) is not None for axis in lab.axes)
+    lab_options = case_for(lab, lab_options, variant)
+    if options.tests:
+        plan = load(options.tests, lab, lab_options)
+    else:
+        plan = replace(public(lab, lab_options, variant, quick=options.quick), draws=draws)
+    if options.strict:
+        plan = strict(plan)
+    speed = plan.speed
+    if options.reference:
+        registry.find(lab, options.reference)  # an unknown name is an error before anything runs
+        speed = replace(speed, reference=options.reference)
+    if options.speed_points is not None:
+        speed = replace(speed, points=options.speed_points)
+    return replace(plan, speed=speed, rules=options.rules(plan.rules))
+
+
 def strict(plan: Plan) -> Plan:
     """The plan with two more tests: a slow pipe, and an input that must be refused."""
     largest = max(plan.tests, key=lambda test: 0 if isinstance(test.size, tuple) else test.size)
@@ -157,11 +189,6 @@ def seeds(tests: Iterable[Test], master: int) -> list[int]:
         derived = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "little")
         result.append(test.seed if test.seed is not None else derived)
     return result
-
-
-def fresh_seed() -> int:
-    """A random seed, which nobody can predict."""
-    return secrets.randbelow(2**31)
 
 
 # The instructor's file ---------------------------------------------------------------------------

@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy.random  # noqa: F401 - or NumPy would when threads use it, and fail in some of them
 
 from cudalab.checker import cases
-from cudalab.checker.cases import Plan, Test
 from cudalab.checker.explain.diagnose import Verdict, examine, without_text
+from cudalab.checker.options import Settings
 from cudalab.checker.sandbox.running import Limits, MiB, end_all
-from cudalab.checker.settings import Settings
 from cudalab.checker.submit import commands
 from cudalab.checker.submit.kernel import RUNS, Kernel
 from cudalab.checker.submit.reports import input_name
@@ -38,7 +37,7 @@ PIECE_BYTES = 1 << 18  # of a file that is read: as many as a cache holds
 LEAST_TIME = 0.1  # of its limit, for a test behind others that have not ended in time
 
 
-def skipped(plan: Plan) -> list[Result]:
+def skipped(plan: cases.Plan) -> list[Result]:
     """The results of tests that have not run."""
     return [
         Result(
@@ -60,7 +59,7 @@ class Tests:
 
     lab: Lab
     submission: Submission
-    plan: Plan
+    plan: cases.Plan
     settings: Settings
     _: KW_ONLY
     folder: Path  # for inputs
@@ -117,8 +116,12 @@ class Tests:
         trial = Trial(case, path, limits, pipe=test.pipe, once=test.large, second=second)
         try:
             attempt = self.submission.attempt(trial)
-            if number == len(self.plan.tests) - 1 and not isinstance(self.submission, Kernel):
-                self._again(trial, attempt)
+            last = number == len(self.plan.tests) - 1
+            if last and not isinstance(self.submission, Kernel) and not attempt.why:
+                # A program runs a second time on the same input, to compare the bytes.
+                again = self.submission.attempt(replace(trial, pipe=False))
+                attempt.why, attempt.says, attempt.runs = again.why, again.says, 2
+                attempt.answers += [one for one in again.answers if one not in attempt.answers]
         except OSError as error:  # the grader itself has run out of processes, memory or disk
             result.status, result.why = Status.BROKEN, Why.GRADER
             result.says = f"{test.name}: the grader could not run it: {error}"
@@ -166,7 +169,9 @@ class Tests:
             hidden=test.hidden,
         )
 
-    def _judge(self, test: Test, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
+    def _judge(
+        self, test: cases.Test, case: Case, path: Path, attempt: Attempt, result: Result
+    ) -> None:
         if test.refuse:
             self._judge_refusal(case, path, attempt, result)
             return
@@ -197,15 +202,7 @@ class Tests:
         elif attempt.runs > 1:
             result.notes.append(f"{attempt.runs} runs gave the same bytes")
 
-    def _again(self, trial: Trial, attempt: Attempt) -> None:
-        """Run a program a second time on the same input, to compare the bytes."""
-        if attempt.why:
-            return
-        second = self.submission.attempt(replace(trial, pipe=False))
-        attempt.why, attempt.says, attempt.runs = second.why, second.says, 2
-        attempt.answers += [answer for answer in second.answers if answer not in attempt.answers]
-
-    def _second_input(self, test: Test, case: Case, seed: int, number: int) -> Path | None:
+    def _second_input(self, test: cases.Test, case: Case, seed: int, number: int) -> Path | None:
         """A second input for a kernel: one that remembers its first answer gets this one wrong."""
         if not isinstance(self.submission, Kernel) or test.file is not None or test.refuse:
             return None
@@ -227,20 +224,16 @@ class Tests:
                 result.clues.append(Clue("keeps an answer", verdict.lines[0], cause))
         path.unlink(missing_ok=True)
 
-    def _asks_who_runs(self) -> list[Clue]:
-        """A word about a mask that a GPU may fill otherwise, if a kernel takes it from there."""
-        if not isinstance(self.submission, Kernel) or not self.submission.asks_who_runs:
-            return []
-        says = "here it is the calling thread's lane alone, which CUDA allows"
-        return [Clue("__activemask()", says, "name the lanes that take part by a mask of your own")]
-
     def _wrong(self, attempt: Attempt, verdict: Verdict, result: Result) -> None:
         if result.status is Status.PASSED:
             says = f"{verdict.wrong:,} of {verdict.total:,} elements" if verdict.total else ""
             _fail(result, Why.WRONG, says or verdict.lines[0])
         result.details += verdict.lines
         result.clues += [Clue(f.pattern, f.says, f.cause, f.look) for f in verdict.findings]
-        result.clues += self._asks_who_runs()
+        if isinstance(self.submission, Kernel) and self.submission.asks_who_runs:
+            says = "here it is the calling thread's lane alone, which CUDA allows"
+            cause = "name the lanes that take part by a mask of your own"
+            result.clues.append(Clue("__activemask()", says, cause))
         if verdict.accuracy is not None:
             result.accuracy = _reported(verdict.accuracy)
         answers = set(attempt.answers)
@@ -282,10 +275,10 @@ class Tests:
                 "write nothing until everything is computed",
             )
 
-    def limits(self, test: Test, path: Path) -> Limits:
+    def limits(self, test: cases.Test, path: Path) -> Limits:
         """The limits of a run on the input in `path`."""
         limits = self.settings.limits
-        input_bytes, elements = path.stat().st_size, commands.elements(test)
+        input_bytes, elements = path.stat().st_size, test.elements
         output_bytes = max(
             limits.output_bytes,
             8 * input_bytes + OUTPUT_SLACK,
@@ -307,7 +300,7 @@ class Tests:
             )
         return replace(limits, memory_bytes=test.memory_bytes or limits.memory_bytes)
 
-    def _on_time(self, test: Test, attempt: Attempt, limits: Limits) -> list[str]:
+    def _on_time(self, test: cases.Test, attempt: Attempt, limits: Limits) -> list[str]:
         """Count a test that has not ended in time; a line if those before have cost it time."""
         if attempt.why not in OUT_OF_TIME:
             return []
@@ -318,7 +311,7 @@ class Tests:
         had = f"it had {limits.seconds:g} s and not {usual:g}"
         return [f"{had}, since tests before it did not end in time"]
 
-    def _show_commands(self, test: Test, seed: int, result: Result) -> None:
+    def _show_commands(self, test: cases.Test, seed: int, result: Result) -> None:
         """Add the commands that repeat a failed test by hand and examine it more closely."""
         by_hand = commands.of_test(self.lab, self.submission, test, seed)
         if test.drawn:
@@ -331,7 +324,7 @@ class Tests:
             result.details.append(f"see: {by_hand.sanitize}")
 
 
-def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:
+def make_input(lab: Lab, case: Case, test: cases.Test, seed: int, path: Path) -> None:
     """Write a test's input."""
     if test.file is not None:
         path.write_bytes(test.file.read_bytes())

@@ -13,27 +13,21 @@ from pathlib import Path
 
 from cudalab import __version__
 from cudalab.backends import facts, has_gpu
-from cudalab.checker import cases, draw
-from cudalab.checker.cases import Plan
+from cudalab.checker import cases, draw, verdicts
 from cudalab.checker.correct import Tests, digest, skipped
 from cudalab.checker.explain.diagnose import is_right
-from cudalab.checker.quoted import without_paths
-from cudalab.checker.sandbox.packages import open_to_all
+from cudalab.checker.options import Settings
+from cudalab.checker.sandbox.box import open_to_all
 from cudalab.checker.sandbox.sandbox import Sandbox
-from cudalab.checker.settings import Settings
-from cudalab.checker.submit import commands, necessity, sanitizing, speed
+from cudalab.checker.submit import commands, foreign, speed, stages
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.sources import CompileFailure
 from cudalab.checker.submit.submission import Command, Submission, Trial
-from cudalab.checker.verdicts import ANY_DEVICE, Report, Stage, Status, Why, encodable
+from cudalab.checker.verdicts import ANY_DEVICE, Report, Stage, Status, Why
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, ToolchainError
 from cudalab.labs.base import Lab
-from cudalab.labs.inputs import Case
 from cudalab.language import source
-from cudalab.predict.gpus import Gpu
 from cudalab.system import exclusive
-from cudalab.system.records import Scalar
 
 MAX_INSTRUMENTED = 1100  # elements: more than a block
 EXPLAINED = (Why.WRONG, Why.OVERRUN, Why.INPUT_CHANGED, Why.CRASH, Why.EXIT)  # by the sanitizer
@@ -41,7 +35,7 @@ TURN_S = 0.2  # between two attempts to get the GPU
 
 
 def check(
-    lab: Lab, submission: Submission, plan: Plan, sandbox: Sandbox, settings: Settings
+    lab: Lab, submission: Submission, plan: cases.Plan, sandbox: Sandbox, settings: Settings
 ) -> Report:
     """Judge one submission. A failure of the grader itself is a stage that is `broken`."""
     began = time.monotonic()
@@ -59,7 +53,7 @@ def check(
         version=__version__,
         speed_offered=plan.speed.points if settings.timing else 0.0,
     )
-    report.files = [encodable(path.name) for path in submission.files]
+    report.files = [verdicts.encodable(path.name) for path in submission.files]
     if submission.kind == "command" and plan.rules.only_cuda:
         report.stages.append(not_cuda())
         report.tests = skipped(plan)
@@ -79,11 +73,13 @@ def check(
         )
     report.seconds = time.monotonic() - began
     report.digest = digest(submission.files) if submission.files else ""
-    result: Report = encodable(without_paths(report))
+    result: Report = verdicts.encodable(verdicts.without_paths(report))
     return result
 
 
-def with_draw(lab: Lab, submission: Submission, plan: Plan, seed: int) -> tuple[Plan, list[str]]:
+def with_draw(
+    lab: Lab, submission: Submission, plan: cases.Plan, seed: int
+) -> tuple[cases.Plan, list[str]]:
     """The plan with cases drawn from those of a kernel's header, and a note about the others."""
     if submission.kind != "kernel" or submission.variant is None:
         return plan, []
@@ -92,7 +88,7 @@ def with_draw(lab: Lab, submission: Submission, plan: Plan, seed: int) -> tuple[
     return plan, draw.not_judged(lab, plan, submission.variant)
 
 
-def keep_secret(submission: Submission, plan: Plan, sandbox: Sandbox) -> str:
+def keep_secret(submission: Submission, plan: cases.Plan, sandbox: Sandbox) -> str:
     """Hide the instructor's inputs from a command; what could not be hidden, for the report."""
     secret = [test.file.absolute() for test in plan.tests if test.file is not None]
     if isinstance(submission, Command):
@@ -132,7 +128,7 @@ def refused(
             why=Why.COMPILE,
         )
     ]
-    result: Report = encodable(report)
+    result: Report = verdicts.encodable(report)
     return result
 
 
@@ -159,7 +155,7 @@ class _Check:
         self,
         lab: Lab,
         submission: Submission,
-        plan: Plan,
+        plan: cases.Plan,
         settings: Settings,
         report: Report,
         folder: Path,
@@ -168,7 +164,12 @@ class _Check:
         self.settings, self.report, self.folder = settings, report, folder
         self.tests = Tests(lab, submission, plan, settings, folder=folder)
         self.cases, self.seeds = self.tests.cases, self.tests.seeds
-        report.case = _plain(self.cases[0]) if self.cases else {}
+        report.case = {
+            name: value
+            for case in self.cases[:1]
+            for name, value in case.items()
+            if isinstance(value, str | int | float)
+        }
 
     def run(self) -> None:
         """Run all stages."""
@@ -177,8 +178,14 @@ class _Check:
         if ready and self.settings.timing:
             with self.settings.alone():
                 self._time()
-        if ready and self.settings.predict_on and isinstance(self.submission, Kernel):
-            self._predict(self.submission, self.settings.predict_on)
+        gpu = self.settings.predict_on
+        if ready and gpu and isinstance(self.submission, Kernel):
+            from cudalab.checker.submit import predicting  # noqa: PLC0415 - few checks predict
+
+            self.settings.on_stage("predict")
+            reference = self.plan.speed.reference
+            remarks = predicting.remarks(self.submission, self.cases[-1], gpu, reference)
+            self.report.notes += remarks
 
     def _all_but_time(self) -> bool:
         """Run the stages before `time`; whether the submission may be timed."""
@@ -212,70 +219,55 @@ class _Check:
         began = time.monotonic()
         try:
             summary = self.submission.compile(self.cases)
-            stage = Stage("compile", Status.PASSED, says=summary, details=self._on_a_gpu())
-        except CompileFailure as error:
+            details = []
+            if isinstance(self.submission, Kernel | Program):
+                words = "a GPU gets other code here (#if), which this device has not run"
+                details = [f"{place}: {words}" for place in self.submission.built_as.on_gpu]
+            stage = Stage("compile", Status.PASSED, says=summary, details=details)
+        except foreign.CompileFailure as error:
             hint = error.hint.replace(str(source.kernels_dir()), "cudalab's kernels")
             details = [*error.message.splitlines(), *hint.splitlines()]
             status = Status.BROKEN if error.why is Why.GRADER else Status.FAILED
-            stage = Stage("compile", status, says="", details=details, why=error.why)
+            stage = Stage("compile", status, details=details, why=error.why)
         except KernelCompileError as error:
-            stage = Stage(
-                "compile",
-                Status.FAILED,
-                says="",
-                details=error.message.splitlines(),
-                why=Why.COMPILE,
-            )
+            details = error.message.splitlines()
+            stage = Stage("compile", Status.FAILED, details=details, why=Why.COMPILE)
         except NoDeviceError as error:
             details = [line for line in (error.message, error.hint or "") if line]
-            stage = Stage(
-                "compile",
-                Status.BROKEN,
-                says="nothing could be run",
-                details=details,
-                why=Why.NO_DEVICE,
-            )
+            says = "nothing could be run"
+            stage = Stage("compile", Status.BROKEN, says=says, details=details, why=Why.NO_DEVICE)
         stage.seconds = time.monotonic() - began
         self.report.stages.append(stage)
         return stage.status is Status.PASSED
-
-    def _on_a_gpu(self) -> list[str]:
-        """A word about code that a GPU's compiler gets and nobody has judged here."""
-        if not isinstance(self.submission, Kernel | Program):
-            return []
-        places = self.submission.built_as.on_gpu
-        words = "a GPU gets other code here (#if), which this device has not run"
-        return [f"{place}: {words}" for place in places]
 
     # Kernel, sanitize and time -------------------------------------------------------------------
 
     def _kernels_compute(self) -> bool:
         """Whether a program's kernels compute its answer, if they must."""
-        tests = necessity.telling(self.plan.tests, self.lab.distributions[0])
+        tests = stages.telling(self.plan.tests, self.lab.distributions[0])
         if not (self.plan.rules.require_kernel and isinstance(self.submission, Program) and tests):
             return True
         self.settings.on_stage("kernel")
         began = time.monotonic()
-        stage = necessity.stage(self.submission, [self._unlike_the_tests(one) for one in tests])
+        slowest = max(result.seconds for result in self.report.tests)
+        trials: list[stages.Judged] = []
+        for number in tests:
+            test, case = self.plan.tests[number], self.cases[number]
+            path = self.tests.make_input(number, self.folder / f"kernel{number}.bin")
+            limits = self.tests.limits(test, path)
+            limits = replace(limits, seconds=min(limits.seconds, 1 + 3 * slowest))
+            trials.append((Trial(case, path, limits), partial(is_right, self.lab, case, path)))
+        stage = stages.kernel_stage(self.submission, trials)
         stage.seconds = time.monotonic() - began
         self.report.stages.append(stage)
         return stage.status is Status.PASSED
-
-    def _unlike_the_tests(self, number: int) -> necessity.Judged:
-        """A test on which a program runs without kernels or data, and the judge of its answer."""
-        test, case = self.plan.tests[number], self.cases[number]
-        path = self.tests.make_input(number, self.folder / f"kernel{number}.bin")
-        limits = self.tests.limits(test, path)
-        slowest = max(result.seconds for result in self.report.tests)
-        limits = replace(limits, seconds=min(limits.seconds, 1 + 3 * slowest))
-        return Trial(case, path, limits), partial(is_right, self.lab, case, path)
 
     def _sanitize(self, failed: int | None) -> bool:
         """Sanitize on small inputs, or on the failed test's; whether nothing was found."""
         self.settings.on_stage("sanitize")
         began = time.monotonic()
         test = None if failed is None else self.plan.tests[failed]
-        usable = test is not None and commands.is_small(test) and not test.hidden
+        usable = test is not None and test.is_small and not test.hidden
         stage = self._sanitized(failed if usable else None, failed=failed is not None)
         stage.seconds = time.monotonic() - began
         unseen = not stage.findings  # passed, or ended early
@@ -301,22 +293,22 @@ class _Check:
         """The sanitizer's stage, on the input of a test or on inputs that suit the sanitizer."""
         assert isinstance(self.submission, Kernel | Program)
         if self.submission.built_as.tells and not failed:
-            return sanitizing.tells(self.submission.built_as.tells)
+            return stages.tells(self.submission.built_as.tells)
         if isinstance(self.submission, Kernel) and number is None:
             case, seed = self.cases[-1], self.settings.seed
             look = commands.sanitize(self.lab, self.submission, case, f"--seed {seed}")
-            return sanitizing.stage(self.submission, case, look, seed=seed, failed=failed)
+            return stages.sanitize_kernel(self.submission, case, look, seed=seed, failed=failed)
         number = self._small_test() if number is None else number
         test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
         path = self.tests.make_input(number, self.folder / "sanitize.bin")
         by_hand = commands.of_test(self.lab, self.submission, test, seed)
         look = "" if test.hidden else by_hand.sanitize
         if isinstance(self.submission, Kernel):
-            return sanitizing.stage(self.submission, case, look, path, failed=failed)
+            return stages.sanitize_kernel(self.submission, case, look, path, failed=failed)
         assert isinstance(self.submission, Program)
         trial = Trial(case, path, self.settings.limits)
         right = partial(is_right, self.lab, case, path)
-        return sanitizing.program_stage(self.submission, trial, look, right, failed=failed)
+        return stages.sanitize_program(self.submission, trial, look, right, failed=failed)
 
     def _smallest_failed(self) -> int | None:
         """The smallest failed test, if the sanitizer may explain its failure."""
@@ -327,12 +319,12 @@ class _Check:
             and result.why in EXPLAINED
             and not self.plan.tests[number].refuse
         ]
-        return min(failed, key=lambda i: commands.elements(self.plan.tests[i]), default=None)
+        return min(failed, key=lambda i: self.plan.tests[i].elements, default=None)
 
     def _small_test(self) -> int:
         """The largest test that is still fast enough with instrumentation; else the first."""
         sizes = [
-            -1 if test.refuse or test.hidden or test.file is not None else commands.elements(test)
+            -1 if test.refuse or test.hidden or test.file is not None else test.elements
             for test in self.plan.tests
         ]
         return max(
@@ -354,13 +346,6 @@ class _Check:
         self.report.speed = result
         stage.seconds = time.monotonic() - began
         self.report.stages.append(stage)
-
-    def _predict(self, submission: Kernel, gpu: Gpu) -> None:
-        from cudalab.checker.submit import predicting  # noqa: PLC0415 - few checks predict
-
-        self.settings.on_stage("predict")
-        reference = self.plan.speed.reference
-        self.report.notes += predicting.remarks(submission, self.cases[-1], gpu, reference)
 
     def _skip(self, *names: str) -> None:
         for name in names:
@@ -389,7 +374,3 @@ def turn(device: str) -> Iterator[None]:
                 continue
             yield
             return
-
-
-def _plain(case: Case) -> dict[str, Scalar]:
-    return {name: value for name, value in case.items() if isinstance(value, str | int | float)}

@@ -1,22 +1,71 @@
-"""The options that `check` and `grade` share, and the settings that they result in."""
-# ruff: noqa: PLC0415 - the command line reads this before it knows what it needs
+"""The options that `check` and `grade` share, and the rules and settings that they result in."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from cudalab.errors import UsageError
 from cudalab.labs.sizes import size
 
 if TYPE_CHECKING:
-    from cudalab.checker.cases import Plan
-    from cudalab.checker.rules import Language, Races, Rules
     from cudalab.checker.sandbox.running import Limits
-    from cudalab.checker.settings import Settings
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
+    from cudalab.predict.gpus import Gpu
+
+
+Races = Literal["free", "warning", "points"]
+Language = Literal["cuda", "any"]
+RACES: tuple[Races, ...] = get_args(Races)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The rules of a check."""
+
+    # Whether a program's own kernels must compute its answer.
+    require_kernel: bool = True
+    # Findings of the sanitizer in a correct submission: free, a warning, or a loss of points.
+    races: Races = "points"
+    race_cost: float = 0.5  # the share of the points
+    # cuda: kernel files and CUDA programs; any: other programs, too. None: what the command says.
+    language: Language | None = None
+
+    @property
+    def only_cuda(self) -> bool:
+        """Whether submissions that are not CUDA source are refused."""
+        return self.language not in (None, "any")
+
+
+def limits_of(**values: Any) -> Limits:
+    """The limits of a run. The command line's help does not wait for the sandbox to load."""
+    from cudalab.checker.sandbox.running import Limits  # noqa: PLC0415 - as it says
+
+    return Limits(**values)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one check."""
+
+    seed: int
+    _: KW_ONLY
+    limits: Limits = field(default_factory=limits_of)
+    jobs: int = 2  # tests at a time
+    sanitize: bool = True
+    timing: bool = True
+    time_limit_s: float = 2.0  # of sampling
+    predict_on: Gpu | None = None  # the GPU for which the model predicts a right kernel's time
+    has_turn: bool = False  # the caller already holds the GPU, for several checks
+    keep: Path | None = None  # the folder for the inputs of failed tests
+    on_stage: Callable[[str], None] = field(default=lambda _name: None)  # called as each begins
+    # For parallel checks: entered by work that may run beside others, and by work that must not.
+    together: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
+    alone: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +93,15 @@ class JudgingOptions:
 
     def limits(self) -> Limits:
         """The limits of each test."""
-        from cudalab.checker.sandbox.running import Limits
-
         try:
             memory = size(self.memory) if not self.memory.endswith("Gi") else _gib(self.memory)
         except ValueError as error:
             raise UsageError(f"--memory {self.memory}: {error}") from None
-        return Limits(seconds=self.kill_after, cpu_seconds=8 * self.kill_after, memory_bytes=memory)
+        seconds = self.kill_after
+        return limits_of(seconds=seconds, cpu_seconds=8 * seconds, memory_bytes=memory)
 
     def settings(self, **rest: Any) -> Settings:
         """The settings of a check; `rest` holds the settings without an option."""
-        from cudalab.checker.cases import fresh_seed
-        from cudalab.checker.settings import Settings
-
         return Settings(
             seed=fresh_seed() if self.seed is None else self.seed,
             limits=self.limits(),
@@ -66,28 +111,6 @@ class JudgingOptions:
             **rest,
         )
 
-    def plan(self, lab: Lab, variant: Variant | None, lab_options: dict[str, Any]) -> Plan:
-        """The tests for a kernel with that header, or for a program; and the rule for speed."""
-        from cudalab.checker import cases
-        from cudalab.labs import registry
-
-        chosen = any(lab_options.get(axis) is not None for axis in lab.axes)
-        lab_options = cases.case_for(lab, lab_options, variant)
-        if self.tests:
-            plan = cases.load(self.tests, lab, lab_options)
-        else:
-            plan = cases.public(lab, lab_options, variant, quick=self.quick)
-            plan = replace(plan, draws=not chosen)
-        if self.strict:
-            plan = cases.strict(plan)
-        speed = plan.speed
-        if self.reference:
-            registry.find(lab, self.reference)  # an unknown name is an error before anything runs
-            speed = replace(speed, reference=self.reference)
-        if self.speed_points is not None:
-            speed = replace(speed, points=self.speed_points)
-        return replace(plan, speed=speed, rules=self.rules(plan.rules))
-
     def rules(self, default: Rules) -> Rules:
         """The rules, of which the options replace some."""
         names = ("require_kernel", "races", "race_cost", "language")
@@ -95,6 +118,11 @@ class JudgingOptions:
         return replace(
             default, **{name: value for name, value in chosen.items() if value is not None}
         )
+
+
+def fresh_seed() -> int:
+    """A random seed, which nobody can predict."""
+    return secrets.randbelow(2**31)
 
 
 def _gib(text: str) -> int:

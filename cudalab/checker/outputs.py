@@ -1,37 +1,23 @@
-"""A report in several forms: for people, and for the grading systems that courses use.
+"""A report for people: its words, and its failures at their lines of the source.
 
-Nothing is judged here: a test that passes in one form passes in all.
+Nothing is judged here: a test that passes in one form passes in all. The forms that grading systems
+read are in platforms/results.py.
 """
 
-import json
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from cudalab.backends import DEVICES, facts
-from cudalab.checker.failures import POINTS, rule_of
-from cudalab.checker.verdicts import ANY_DEVICE, Report, Result, Stage, Status
-from cudalab.errors import CudalabError, ExitCode
+from cudalab.checker.verdicts import ANY_DEVICE, Report, Result, Stage, Status, Why
+from cudalab.errors import ExitCode
 from cudalab.microscope.remarks import of_findings
 from cudalab.output import annotations as documents
-from cudalab.output.annotations import Annotation, commands
+from cudalab.output.annotations import Annotation, Rule, commands
 from cudalab.system import records
 
 STDERR_SHOWN = 8  # lines
 LONGEST = 500  # letters of a line
 _COMPILE_ERROR = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+):.*\berror\b")
-# testlib's codes: ok, wrong answer, presentation error, failure of the checker itself.
-OK, WRONG, PRESENTATION, FAIL = 0, 1, 2, 3
-WRONG_FORMAT = {
-    "nothing on stdout", "text on stdout", "header repeated", "text before the answer",
-    "text behind the answer", "bytes before the answer", "bytes behind the answer",
-    "line ends translated", "elements twice as wide", "bytes for elements", "cut short",
-    "too short", "too long",
-}  # fmt: skip
-# Characters that XML 1.0 cannot hold; a submission may print any.
-_NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535)) | dict.fromkeys(
-    range(55296, 57344)
-)
 _MARKS = {
     Status.PASSED: "ok",
     Status.FAILED: "FAILED",
@@ -40,238 +26,21 @@ _MARKS = {
 }
 
 
-def exit_status(report: Report, style: str = "cudalab") -> int:
-    """The process's exit status; never 0 when something was not judged."""
-    code = report.exit_code
-    if style == "cudalab":
-        return int(code)
-    if code is ExitCode.OK:
-        return OK
-    if code in (ExitCode.ERROR, ExitCode.NO_DEVICE):
-        return FAIL
-    failed = [test for test in report.tests if test.status is Status.FAILED]
-    patterns = {clue.pattern for test in failed for clue in test.clues[:1]}
-    wrong_format = bool(failed) and patterns <= WRONG_FORMAT and all(test.clues for test in failed)
-    return PRESENTATION if wrong_format else WRONG
-
-
 def as_json(report: Report) -> str:
     """The complete report."""
     return records.text(report.json())
 
 
-def junit(report: Report) -> str:
-    """JUnit XML: a test case for each test, and one for each other stage."""
-    from xml.etree import ElementTree as ET  # noqa: PLC0415 - for few reports
-
-    root = ET.Element("testsuites")
-    suite = ET.SubElement(
-        root, "testsuite", name=f"{report.lab}: {report.submission}".translate(_NO_XML)
-    )
-    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-    for name, one in _cases(report):
-        counts["tests"] += 1
-        case = ET.SubElement(
-            suite,
-            "testcase",
-            classname=f"cudalab.{report.lab}",
-            name=name.translate(_NO_XML),
-            time=f"{one.seconds:.3f}",
-        )
-        tags = {
-            Status.FAILED: ("failure", "failures"),
-            Status.BROKEN: ("error", "errors"),
-            Status.SKIPPED: ("skipped", "skipped"),
-        }
-        if one.status in tags:
-            tag, counted = tags[one.status]
-            counts[counted] += 1
-            text = "\n".join(explained(one)).translate(_NO_XML)
-            headline = headline_of(one).translate(_NO_XML)
-            ET.SubElement(case, tag, message=headline, type=str(one.why or one.status)).text = text
-        if isinstance(one, Result) and one.stderr:
-            lines = "\n".join(map(plain, one.stderr.splitlines()))
-            ET.SubElement(case, "system-err").text = lines.translate(_NO_XML)
-    for name, count in counts.items():
-        suite.set(name, str(count))
-    suite.set("time", f"{report.seconds:.3f}")
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
-
-
-def gradescope(report: Report) -> str:
-    """results.json: each test's score and visibility; the time is a leaderboard entry."""
-    broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
-    # What follows from hidden tests stays hidden with them: later stages, times, sums of points.
-    secret = any(test.hidden for test in report.tests)
-    skipped = [stage for stage in report.stages if stage.status is Status.SKIPPED]
-    tests = []
-    for number, test in enumerate(report.tests, 1):
-        tests.append(
-            {
-                "name": test.name,
-                "number": str(number),
-                "score": test.points,
-                "max_score": test.max_points,
-                "status": "passed" if test.status is Status.PASSED else "failed",
-                "output": "\n".join([headline_of(test), *explained(test)]),
-                "visibility": "after_published" if test.hidden else "visible",
-            }
-        )
-    tests += [
-        {
-            "name": stage.name,
-            "score": 0.0,
-            "max_score": 0.0,
-            "status": "passed" if stage.status is Status.PASSED else "failed",
-            "output": "\n".join([headline_of(stage), *explained(stage)]),
-            "visibility": "after_published" if secret and stage.name != "compile" else "visible",
-        }
-        for stage in report.stages
-        if stage.name not in ("correct", "time") and stage not in skipped  # passed or failed there
-    ]
-    leaderboard = []
-    if report.speed is not None:
-        speed = report.speed
-        tests.append(
-            {
-                "name": f"speed against {speed.reference}",
-                "score": speed.points,
-                "max_score": speed.max_points,
-                "status": "passed",
-                "output": speed_line(report),
-                "visibility": "after_published" if secret else "visible",
-            }
-        )
-        leaderboard = (
-            []
-            if secret
-            else [
-                {"name": f"times {speed.reference}", "value": round(speed.ratio, 3), "order": "asc"}
-            ]
-        )
-    result: dict[str, object] = {
-        "output": "\n".join(
-            [
-                *([] if secret else [_points(report)]),
-                sandbox_line(report),
-                *(f"{one.name}: skipped: {one.says}" for one in skipped if not secret),
-            ]
-        ),
-        **({} if secret else {"execution_time": round(report.seconds, 3)}),
-        "tests": tests,
-        "leaderboard": leaderboard,
-    }
-    if broken:  # Gradescope shows a score that is missing as a failure of the autograder
-        result["output"] = "\n".join(explained(broken[0])) or broken[0].says
-    else:
-        result["score"] = round(report.points, 6)
-    return json.dumps(result, indent=1) + "\n"
-
-
-def check50(report: Report) -> str:
-    """JSON as check50 writes it: null for a check that did not run."""
-    results = []
-    for name, one in _cases_of_all(report):
-        passed = {Status.PASSED: True, Status.FAILED: False}.get(one.status)
-        rationale = None if passed else headline_of(one)
-        cause: dict[str, str | None] | None = None
-        if not passed:
-            helped = [line for line in explained(one) if line]
-            cause = {"rationale": rationale, "help": "\n".join(helped) or None}
-        results.append(
-            {
-                "name": name,
-                "description": name,
-                "passed": passed,
-                "log": explained(one),
-                "cause": cause,
-                "data": {},
-                "dependency": "compile" if name != "compile" else None,
-            }
-        )
-    return (
-        json.dumps(
-            {"slug": f"cudalab/{report.lab}", "results": results, "version": report.version},
-            indent=1,
-        )
-        + "\n"
-    )
-
-
-def codegrade(report: Report) -> str:
-    """The share of the points as a number from 0 to 1, which CodeGrade reads."""
-    if report.exit_code in (ExitCode.ERROR, ExitCode.NO_DEVICE):
-        broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
-        raise CudalabError(
-            "nothing could be judged: there are no points to report",
-            "\n".join(explained(broken[0])) if broken else None,
-        )
-    return f"{report.share:.4f}"
-
-
-def remarks(report: Report, file: str) -> list[Annotation]:
-    """An annotation for each failure, those with a line of the source first.
-
-    `file` is the submission's; empty if it has none.
-    """
-    result = []
-    for name, one in _cases_of_all(report):
-        if isinstance(one, Stage) and one.findings:
-            annotations = of_findings(one.findings, file)
-            if one.status is Status.PASSED:  # what the instructor calls a warning
-                annotations = [
-                    replace(r, level="warning") if r.level == "error" else r for r in annotations
-                ]
-            result += annotations
-            continue
-        if one.status not in (Status.FAILED, Status.BROKEN):
-            continue
-        at = _first_error(one.details) if name == "compile" else None
-        result.append(
-            Annotation(
-                rule=rule_of(one),
-                title=name,
-                level="error",
-                text="\n".join([headline_of(one), *explained(one)]),
-                file=at["file"] if at else file,
-                line=int(at["line"]) if at else 0,
-            )
-        )
-    return sorted(result, key=lambda remark: not remark.line)
-
-
-def _first_error(lines: Sequence[str]) -> re.Match[str] | None:
-    """The place of the first error in a compiler's messages."""
-    return next(filter(None, map(_COMPILE_ERROR.match, lines)), None)
-
-
-def github(report: Report, file: str) -> str:
-    """Workflow commands: an annotation for each failure, and a notice with the points."""
-    notes = []
-    if report.tests and not any(test.hidden for test in report.tests):
-        notes = [Annotation(rule=POINTS, title=report.lab, level="note", text=_points(report))]
-    return commands([*remarks(report, file), *notes])
-
-
-def sarif(report: Report, file: str) -> str:
-    """SARIF 2.1.0 with a result for each failure."""
-    return documents.sarif(remarks(report, file), "cudalab check", report.version)
-
-
-def _points(report: Report) -> str:
-    return f"{report.points:g} of {report.max_points:g} points{_less(report)}"
-
-
-def _less(report: Report) -> str:
-    """A remark about points that failed stages cost."""
+def points_line(report: Report) -> str:
+    """The points, and what failed stages cost."""
+    line = f"{report.points:g} of {report.max_points:g} points"
     costly = max(report.stages, key=lambda stage: stage.cost, default=None)
-    if costly is None or not costly.cost:
-        return ""
-    return f", less {costly.cost:.0%} by the stage {costly.name}"
+    if costly is not None and costly.cost:
+        line += f", less {costly.cost:.0%} by the stage {costly.name}"
+    return line
 
 
-def _cases(report: Report) -> list[tuple[str, Result | Stage]]:
+def cases(report: Report) -> list[tuple[str, Result | Stage]]:
     """Everything that passes or fails: the stages, with its tests in the place of `correct`."""
     result: list[tuple[str, Result | Stage]] = []
     for stage in report.stages:
@@ -282,13 +51,13 @@ def _cases(report: Report) -> list[tuple[str, Result | Stage]]:
     return result
 
 
-def _cases_of_all(report: Report) -> list[tuple[str, Result | Stage]]:
+def cases_of_all(report: Report) -> list[tuple[str, Result | Stage]]:
     """What does not depend on hidden tests, for those who see all of it at once."""
     if not any(test.hidden for test in report.tests):
-        return _cases(report)
+        return cases(report)
     return [
         (name, one)
-        for name, one in _cases(report)
+        for name, one in cases(report)
         if (isinstance(one, Result) and not one.hidden) or name == "compile"
     ]
 
@@ -322,7 +91,11 @@ def explained(one: Result | Stage) -> list[str]:
                 lines.append(f"  {clue.cause}")
             if clue.look:
                 lines.append(f"  see: {_visible(clue.look)}")
-        lines += _stderr(one)
+        # The last lines of a failed run's stderr, unless the verdict quotes them already.
+        stderr = [plain(line) for line in one.stderr.splitlines()[-STDERR_SHOWN:]]
+        quoted = " ".join(map(plain, [one.says, *one.details]))
+        if any(line and line not in quoted for line in stderr):
+            lines += ["stderr:", *(f"  {line}" for line in stderr)]
         if one.commands:
             lines += ["to repeat it:", *(f"  {_visible(command)}" for command in one.commands)]
     return lines
@@ -334,15 +107,6 @@ def _visible(command: str) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in command
     )
-
-
-def _stderr(test: Result) -> list[str]:
-    """The last lines of a failed run's stderr, unless the verdict quotes them already."""
-    lines = [plain(line) for line in test.stderr.splitlines()[-STDERR_SHOWN:]]
-    quoted = " ".join(map(plain, [test.says, *test.details]))
-    if not any(line and line not in quoted for line in lines):
-        return []
-    return ["stderr:", *(f"  {line}" for line in lines)]
 
 
 def speed_line(report: Report) -> str:
@@ -435,9 +199,138 @@ def _explanations(report: Report) -> list[tuple[str, list[str]]]:
 def _last_lines(report: Report) -> list[str]:
     last = list(report.notes)
     if report.tests:
-        last.append(f"{_points(report)}; seed {report.seed}; {report.plan}")
+        last.append(f"{points_line(report)}; seed {report.seed}; {report.plan}")
     if report.kind != "variant":
         last.append(sandbox_line(report))
     elif report.exit_code is ExitCode.ERROR:
         last.append("nothing could be judged, so it has not passed")
     return last
+
+
+# Annotations -------------------------------------------------------------------------------------
+
+_SMALLER = "Try the smallest input that fails, by the commands that the report shows."
+_LIMIT = "The sandbox ends what exceeds it, so that other submissions are judged, too."
+_GRADER = (
+    "Nothing is known of the submission: the fault is the grader's or the machine's.",
+    "Judge it again; if it happens again, show the message to whoever runs the grader.",
+)
+# why it matters, and its cure
+_HELP = {
+    Why.NOTHING: (
+        "A stage has failed, and its message says why.",
+        "Read the message; the report has more of it.",
+    ),
+    Why.WRONG: ("The answer is not what the lab asks for.", _SMALLER),
+    Why.OVERRUN: (
+        "A kernel wrote to memory that is not its own. Elsewhere that damages other data.",
+        "Check each index against the size before the access, most of all in the last block.",
+    ),
+    Why.INPUT_CHANGED: (
+        "The lab may use its input again, and a kernel that writes it gives another answer then.",
+        "Declare the inputs const, and write into the output or into memory of your own.",
+    ),
+    Why.CRASH: ("A signal ended the run, so that there is no answer.", _SMALLER),
+    Why.EXIT: (
+        "The run ended by an error, so that its answer does not count.",
+        "The last lines on stderr say what failed.",
+    ),
+    Why.CONTRACT: (
+        "The lab launches its kernels itself: their names and parameters are agreed upon.",
+        "Compare with the file that `cudalab new` writes for the lab.",
+    ),
+    Why.TIME: (
+        _LIMIT,
+        "Look for a loop that does not end, and for work that each thread does for all.",
+    ),
+    Why.CPU: (
+        _LIMIT,
+        "Look for a loop that does not end, and for work that each thread does for all.",
+    ),
+    Why.MEMORY: (_LIMIT, "Allocate what the input needs, once, and free it."),
+    Why.OUTPUT: (_LIMIT, "Write the answer alone, and take out what prints from a loop."),
+    Why.PROCESSES: (_LIMIT, "Start no processes, and no thread for each item."),
+    Why.DISK: (_LIMIT, "Write the answer to stdout, and no files."),
+    Why.ACCEPTED_BAD_INPUT: (
+        "An input that ends too early has no answer; a program that gives one hides the fault.",
+        "Check how much was read, and end with a message and a status other than 0.",
+    ),
+    Why.COMPILE: (
+        "What does not compile cannot be judged.",
+        "Begin with the first message: those below often follow from it.",
+    ),
+    Why.FOREIGN: (
+        "A kernel file has device code alone; host code in it would run in the grader's process.",
+        "Keep kernels and device functions; a whole program is handed in with --program.",
+    ),
+    Why.LOST: _GRADER,
+    Why.SANITIZER: (
+        "The program does what CUDA does not define, so that a right answer is luck.",
+        "Each finding names its line, its threads and what usually cures it.",
+    ),
+    Why.NO_KERNEL: (
+        "The answer stays right without the program's kernels, or whatever they are given.",
+        "Compute on the device, and copy the result back.",
+    ),
+    Why.LANGUAGE: (
+        "The file is no CUDA source, so that no compiler was asked.",
+        "Hand in the .cu file itself, as text in UTF-8.",
+    ),
+    Why.GRADER: _GRADER,
+    Why.NO_DEVICE: (
+        "Without the device there is no verdict, and never a pass.",
+        "Judge on a machine with the device, or with --device cpu.",
+    ),
+}
+POINTS = Rule("points", "points", "The points of the submission.", "Nothing.")
+
+
+def rule_of(one: Result | Stage) -> Rule:
+    """The rule of a failure, whose name is its kind: `wrong_answer`."""
+    title = str(one.why or one.status)
+    return Rule(re.sub(r"\W+", "_", title), title, *_HELP[one.why])
+
+
+def remarks(report: Report, file: str) -> list[Annotation]:
+    """An annotation for each failure, those with a line of the source first.
+
+    `file` is the submission's; empty if it has none.
+    """
+    result = []
+    for name, one in cases_of_all(report):
+        if isinstance(one, Stage) and one.findings:
+            annotations = of_findings(one.findings, file)
+            if one.status is Status.PASSED:  # what the instructor calls a warning
+                annotations = [
+                    replace(r, level="warning") if r.level == "error" else r for r in annotations
+                ]
+            result += annotations
+            continue
+        if one.status not in (Status.FAILED, Status.BROKEN):
+            continue
+        messages = one.details if name == "compile" else ()
+        at = next(filter(None, map(_COMPILE_ERROR.match, messages)), None)
+        result.append(
+            Annotation(
+                rule=rule_of(one),
+                title=name,
+                level="error",
+                text="\n".join([headline_of(one), *explained(one)]),
+                file=at["file"] if at else file,
+                line=int(at["line"]) if at else 0,
+            )
+        )
+    return sorted(result, key=lambda remark: not remark.line)
+
+
+def github(report: Report, file: str) -> str:
+    """Workflow commands: an annotation for each failure, and a notice with the points."""
+    notes = []
+    if report.tests and not any(test.hidden for test in report.tests):
+        notes = [Annotation(rule=POINTS, title=report.lab, level="note", text=points_line(report))]
+    return commands([*remarks(report, file), *notes])
+
+
+def sarif(report: Report, file: str) -> str:
+    """SARIF 2.1.0 with a result for each failure."""
+    return documents.sarif(remarks(report, file), "cudalab check", report.version)

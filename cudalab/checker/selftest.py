@@ -16,10 +16,9 @@ from pathlib import Path
 from cudalab import labs
 from cudalab.backends import facts
 from cudalab.checker import cases, judge
-from cudalab.checker.cases import Speed
+from cudalab.checker.options import Settings, fresh_seed
 from cudalab.checker.sandbox.running import Limits, MiB
 from cudalab.checker.sandbox.sandbox import Sandbox
-from cudalab.checker.settings import Settings
 from cudalab.checker.submit.kernel import Kernel, own_kernel
 from cudalab.checker.submit.submission import Command
 from cudalab.checker.verdicts import Report, Status
@@ -200,7 +199,7 @@ def _check(job: Job, sandbox: Sandbox, device: str) -> Report:
         if job.group != "cheats" or job.needs == "sandbox":
             limits = replace(limits, seconds=PATIENT_S, cpu_seconds=4 * PATIENT_S)
         settings = Settings(
-            cases.fresh_seed(),
+            fresh_seed(),
             limits=limits,
             jobs=4 if job.needs == "alone" else 1,
             has_turn=True,
@@ -211,7 +210,7 @@ def _check(job: Job, sandbox: Sandbox, device: str) -> Report:
         options = cases.case_for(lab, {}, submission.variant)
         plan = cases.public(lab, options, submission.variant, quick=True)
         if timing:
-            speed = Speed(points=1, reference="global_halving", zero=3)
+            speed = cases.Speed(points=1, reference="global_halving", zero=3)
             plan = replace(plan, speed=speed)
         return judge.check(lab, submission, plan, sandbox, settings)
 

@@ -1,14 +1,19 @@
 """The result of a check: plain data that turns into JSON and back. No judging, no printing."""
 
-from collections.abc import Mapping
+import re
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from cudalab.errors import ExitCode
 from cudalab.microscope.findings import FindingRow
 from cudalab.system import records
-from cudalab.system.records import Scalar
+from cudalab.system.cache import base_dir
 
 SCHEMA = "cudalab-check/1"
 # What the document says besides the fields of a report.
@@ -152,7 +157,7 @@ class Report:
     tests: list[Result] = field(default_factory=list)
     speed: SpeedResult | None = None
     notes: list[str] = field(default_factory=list)
-    case: dict[str, Scalar] = field(default_factory=dict)
+    case: dict[str, records.Scalar] = field(default_factory=dict)
     seconds: float = 0.0
     digest: str = ""  # of the submission's bytes
     files: list[str] = field(default_factory=list)  # that were judged
@@ -239,3 +244,65 @@ def from_json(parsed: Mapping[str, object]) -> Report:
     """Read the document of `Report.json`. InputError names the part that is malformed."""
     own = {field.name: parsed[field.name] for field in fields(Report) if field.name in parsed}
     return records.read(Report, own)
+
+
+# What a report quotes ----------------------------------------------------------------------------
+
+# Compilers and Python print where files lie. A student may read a report, and where on the judging
+# machine cudalab, Python, their packages and temporary files lie is nobody's business.
+_COMMAND = re.compile(r"\s*see: ")  # its words are those of whoever called the checker
+# A precompiled header names the files of the installation that has made it, which may be another.
+_RUNTIME = re.compile(r"/[^\s:'\"]*/(?=cudalab/backends/cpu/runtime/)")
+_BUILD = re.compile(r"(?:(?:cache/cudalab/)?\w+/)?build-\w+/")
+
+
+def without_paths(report: Report) -> Report:
+    """The report whose texts name the grader's files by what they are, from its packages on."""
+    stages = [
+        replace(
+            one,
+            says=quotable(one.says),
+            details=_all(one.details),
+            findings=[
+                replace(
+                    row,
+                    what=quotable(row.what),
+                    detail=quotable(row.detail),
+                    file=row.file if row.line else "",
+                )
+                for row in one.findings
+            ],
+        )
+        for one in report.stages
+    ]
+    tests = [
+        replace(
+            one,
+            says=quotable(one.says),
+            details=_all(one.details),
+            notes=_all(one.notes),
+            stderr="\n".join(_all(one.stderr.split("\n"))),
+        )
+        for one in report.tests
+    ]
+    return replace(report, stages=stages, tests=tests)
+
+
+def _all(lines: Iterable[str]) -> list[str]:
+    return [line if _COMMAND.match(line) else quotable(line) for line in lines]
+
+
+def quotable(text: str) -> str:
+    """A text without the folders in which the grader's own files lie."""
+    text = _RUNTIME.sub("", text)
+    # The folders of packages, of cudalab, of Python and of the cache; inner ones come first.
+    places = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib")}
+    places |= {Path(one) for one in sys.path if one.endswith("-packages")}
+    places |= {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2], base_dir()}
+    places |= {one.resolve() for one in places}
+    system = {Path("/"), Path("/usr")}  # where they lie is no secret
+    for folder in sorted(map(str, places - system), key=len, reverse=True):
+        text = text.replace(f"{folder}/", "")
+    box = rf"{re.escape(tempfile.gettempdir())}/cudalab-\w+-\w+"
+    text = re.sub(rf"{box}/", "", text)
+    return _BUILD.sub("", re.sub(box, ".", text))

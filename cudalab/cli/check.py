@@ -1,56 +1,150 @@
-"""The commands `new` and `check`: the course's automated checker.
+"""The commands that judge, `new`, `check`, `grade` and `selftest`, and the options they share."""
 
-Nothing heavy is imported before they run.
-"""
-# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
-
-from __future__ import annotations
-
-import shlex
-import sys
-from dataclasses import dataclass, replace
-from functools import partial
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cudalab import labs
-from cudalab.backends import choose_device
-from cudalab.checker.options import JudgingOptions
-from cudalab.cli.judging import LAB, JudgingCommand, judging_options
-from cudalab.cli.options import (
-    CASE_HELP,
-    CASE_OF,
-    EXISTING,
-    OUT,
-    Choice,
-    grouped,
-    is_stdout,
-    json_option,
-    lines,
-    quiet_option,
-    variant_option,
-)
-from cudalab.cli.remarks import remark_options
-from cudalab.errors import CudalabError, HeaderError, UsageError
-from cudalab.output.notes import is_silent, note
+from cudalab.checker.options import LANGUAGES, RACES
+from cudalab.cli import params, values
 
-if TYPE_CHECKING:
-    from cudalab.checker.sandbox.sandbox import Sandbox
-    from cudalab.checker.submit.kernel import Kernel
-    from cudalab.checker.submit.program import Program
-    from cudalab.checker.submit.submission import Command
-    from cudalab.checker.verdicts import Report
-    from cudalab.labs.base import Lab
-    from cudalab.predict.gpus import Gpu
-
-DIRECTLY = "run directly, as you; `cudalab doctor` says what keeps others' files apart"
+PLATFORMS = {  # what they read, by the option that names the file
+    "gradescope": "Write Gradescope's results.json.",
+    "check50": "Write JSON as check50 does.",
+    "classroom50": "Write Classroom 50's result.json.",
+    "prairielearn": "Write PrairieLearn's results.json.",
+    "coderunner": "Write JSON for Moodle's CodeRunner.",
+    "vpl": "Write comments and a grade for Moodle's VPL.",
+}
+# What the help of `check` and `grade` puts together; the lab's own options follow, then the rest.
+SECTIONS = {
+    "Submission": ("kernel", "program", "submission", "variant"),
+    "Class": ("name", "out", "kind", "command", "file", "jobs", "scheduler", "again", "make"),
+    "Tests": ("tests", "seed", "quick", "strict", "device", "threads"),
+    "Limits": ("sandbox", "kill_after", "memory"),
+    "Rules": ("require_kernel", "races", "race_cost", "language", "no_sanitize"),
+    "Speed": ("no_time", "reference", "speed_points", "time_limit", "gpu"),
+    "Results": ("keep", "json_path", "sarif", "github", "junit", "exit_style"),
+    "Results for a platform": (*PLATFORMS, "codegrade"),
+}
 EXIT_HELP = (
     "Exit status: 0 all passed, 3 wrong, 5 does not compile, 6 time limit, 4 no such device, "
     "1 nothing could be judged. With --exit-style testlib: 0 ok, 1 wrong, 2 no answer of the right "
     "form, 3 the grader failed."
 )
+
+
+class JudgingCommand(params.CaseCommand):
+    """A command with many options, which its help shows in sections."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Before NumPy is imported, give it one thread: tests run beside each other anyway.
+
+        Its own threads would spin while they wait for work.
+        """
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        return super().make_context(*args, **kwargs)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections of SECTIONS, those of the lab, and what is left."""
+        lab = ctx.meta.get(params.CASE_OF)
+        titles = {name: title for title, names in SECTIONS.items() for name in names}
+        if lab is not None:
+            titles |= {str(one.name): f"Case of {lab.name}" for one in params.case_options(lab)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and isinstance(param, click.Option):
+                sections.setdefault(titles.get(str(param.name), "Other"), []).append(record)
+        sections["Other"] = sections.pop("Other", [])
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def sandbox_option(help_text: str) -> params.Decorator:
+    """Make the option --sandbox."""
+    kinds = values.Choice(["auto", "bwrap", "user", "none"])
+    return click.option("--sandbox", type=kinds, default="auto", show_default=True, help=help_text)
+
+
+JUDGING: list[params.Decorator] = [
+    click.option(
+        "--tests", type=values.EXISTING, metavar="FILE.toml", help="The instructor's own tests."
+    ),
+    params.seed_option(
+        "Seed of the inputs; the report states it. Default: a fresh one each time.", default=None
+    ),
+    click.option("--quick", is_flag=True, help="Run a third of the tests."),
+    click.option("--strict", is_flag=True, help="Also test truncated inputs and slow pipes."),
+    params.device_option("Device for kernels and for the reference."),
+    params.threads_option(),
+    sandbox_option("auto: the strongest that works here."),
+    params.seconds_option("--kill-after", "Abort each test that takes longer.", 10.0),
+    click.option(
+        "--memory",
+        default="2Gi",
+        show_default=True,
+        metavar="SIZE",
+        help="Memory limit of each test, in bytes.",
+    ),
+    click.option(
+        "--require-kernel/--no-require-kernel",
+        default=None,
+        help="Whether a program's own kernels must compute its answer. Default: they must.",
+    ),
+    click.option(
+        "--races",
+        type=values.Choice(RACES),
+        help="What the sanitizer finds in a right submission is free (not looked for), a "
+        "warning, or costs points. Default: points.",
+    ),
+    click.option(
+        "--race-cost",
+        type=values.FiniteRange(min=0, max=1),
+        metavar="SHARE",
+        help="Share of the points that --races points takes. Default: 0.5.",
+    ),
+    click.option(
+        "--language",
+        type=values.Choice(LANGUAGES),
+        help="cuda: kernel files and CUDA programs only; any: scripts and commands, too.",
+    ),
+    click.option("--no-sanitize", is_flag=True, help="Skip the stage `sanitize`."),
+    click.option("--no-time", is_flag=True, help="Skip the stage `time`."),
+    click.option(
+        "--reference",
+        metavar="VARIANT",
+        help="Variant to compare times with. Default: the device's default.",
+    ),
+    click.option(
+        "--speed-points",
+        type=values.FiniteRange(min=0),
+        metavar="P",
+        help="Points for speed: all up to 1.2 times the reference's time, none from 5 times.",
+    ),
+    params.seconds_option("--time-limit", "Measuring budget, never a failure.", 1.0),
+]
+
+
+@click.command(
+    "new",
+    epilog=params.examples("cudalab new reduce my.cu", "cudalab check reduce --kernel my.cu"),
+)
+@click.argument("name", type=params.LAB, metavar="LAB")
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.cu")
+def new(name: str, path: Path) -> None:
+    """Write FILE.cu, the outline of a kernel file for LAB: header, contract, empty kernels.
+
+    It compiles, and it fails the check until the kernels are filled in. The file
+    compile_commands.json beside it tells editors with clangd how to read it.
+    """
+    from cudalab.cli.work.check import new
+
+    new(labs.get(name), path)
 
 
 class CheckCommand(JudgingCommand):
@@ -61,65 +155,24 @@ class CheckCommand(JudgingCommand):
         own = args[: args.index("--")] if "--" in args else args
         lab = next((word for word in own if word in labs.names()), None)  # wherever it stands
         if lab is not None:
-            ctx.meta[CASE_OF] = labs.get(lab)
+            ctx.meta[params.CASE_OF] = labs.get(lab)
         return click.Command.parse_args(self, ctx, args)
-
-
-@click.command(
-    "new",
-    epilog=lines(
-        "Example",
-        "cudalab new reduce my.cu",
-        "cudalab check reduce --kernel my.cu",
-    ),
-)
-@click.argument("name", type=LAB, metavar="LAB")
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.cu")
-def new(name: str, path: Path) -> None:
-    """Write FILE.cu, the outline of a kernel file for LAB: header, contract, empty kernels.
-
-    It compiles, and it fails the check until the kernels are filled in. The file
-    compile_commands.json beside it tells editors with clangd how to read it.
-    """
-    from cudalab.checker.submit import editor
-    from cudalab.checker.submit.skeleton import skeleton
-
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(skeleton(labs.get(name), path.name))
-    except FileExistsError:
-        raise CudalabError(f"{path} already exists; it was not changed") from None
-    except OSError as error:
-        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
-    try:
-        database = editor.add(labs.get(name), path)
-        note(f"{_shown(database)} tells editors with clangd how to read {path.name}")
-    except CudalabError as error:
-        note(f"{error.message}; clangd will not know {path}")
-    command = shlex.join(["cudalab", "check", name, "--kernel", str(path)])
-    click.echo(f"{path} is yours to fill in; judge it: {command}")
 
 
 @click.command(
     "check",
     cls=CheckCommand,
-    epilog="\n\n".join(
-        [
-            lines(
-                "Example",
-                "cudalab check reduce --kernel my.cu",
-                "cudalab check radixsort -- ./a.out",
-                "cudalab check scan --kernel my.cu --tests hidden.toml --gradescope r.json",
-                "cudalab check matmul --variant tiled --device cpu --json -",
-            ),
-            CASE_HELP,
-            EXIT_HELP,
-        ]
+    epilog=params.examples(
+        "cudalab check reduce --kernel my.cu",
+        "cudalab check radixsort -- ./a.out",
+        "cudalab check scan --kernel my.cu --tests hidden.toml --gradescope r.json",
+        "cudalab check matmul --variant tiled --device cpu --json -",
+        then=[params.CASE_HELP, EXIT_HELP],
     ),
 )
-@click.argument("name", type=LAB, metavar="LAB")
+@click.argument("name", type=params.LAB, metavar="LAB")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ARGS...]")
-@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Judge a kernel file.")
+@params.kernel_option("Judge a kernel file.")
 @click.option(
     "--program",
     type=click.Path(exists=True, path_type=Path),
@@ -133,8 +186,8 @@ def new(name: str, path: Path) -> None:
     metavar="PATH",
     help="Judge what is in a folder, an archive or a file, as `cudalab grade` does.",
 )
-@variant_option("Judge one of cudalab's own variants.")
-@judging_options
+@params.variant_option("Judge one of cudalab's own variants.")
+@params.added(*JUDGING)
 @click.option(
     "--keep",
     type=click.Path(path_type=Path),
@@ -148,235 +201,144 @@ def new(name: str, path: Path) -> None:
     help="Also say how fast a right --kernel would be on this GPU, by the model of "
     "`cudalab predict`: takes up to minutes, and has no effect on points.",
 )
-@json_option("Write the whole report as JSON; - is stdout.")
-@click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML.")
-@click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
-@click.option("--check50", type=OUT, metavar="FILE", help="Write JSON as check50 does.")
-@click.option("--classroom50", type=OUT, metavar="FILE", help="Write Classroom 50's result.json.")
-@click.option("--prairielearn", type=OUT, metavar="FILE", help="Write PrairieLearn's results.json.")
-@click.option("--coderunner", type=OUT, metavar="FILE", help="Write JSON for Moodle's CodeRunner.")
-@click.option(
-    "--vpl", type=OUT, metavar="FILE", help="Write comments and a grade for Moodle's VPL."
-)
+@params.json_option("Write the whole report as JSON; - is stdout.")
+@params.out_option("--junit", help_text="Write JUnit XML.")
+@params.added(*(params.out_option(f"--{name}", help_text=text) for name, text in PLATFORMS.items()))
 @click.option("--codegrade", is_flag=True, help="Print the share of the points, 0 to 1, on stdout.")
-@remark_options()
+@params.remark_options()
 @click.option(
     "--exit-style",
-    type=Choice(["cudalab", "testlib"]),
+    type=values.Choice(["cudalab", "testlib"]),
     default="cudalab",
     show_default=True,
     help="Meaning of the exit status.",
 )
-@quiet_option
-def check(*, name: str, keep: Path | None, gpu: str | None, **options: Any) -> int:
+@params.quiet_option
+def check(name: str, **options: Any) -> int:
     """Judge a submission to LAB as a course does, and explain the verdict.
 
     The submission is one of --kernel (run by the lab's own host side), --program (a whole CUDA
     program), --variant, or a command behind -- that reads the input on stdin and writes the answer
     on stdout.
     """
-    from cudalab.checker import judge
-    from cudalab.checker.sandbox import sandbox
+    from cudalab.cli.work.check import check
 
-    judging, outputs = grouped(JudgingOptions, options), grouped(OutputOptions, options)
-    source = grouped(SubmissionOptions, options).completed()
-    lab = labs.get(name)
-    if source.count != 1:
-        raise UsageError(
-            "name one submission: --kernel, --program, --variant, or a command behind --",
-            hint=f"`cudalab new {name} my.cu` writes a kernel file to begin with",
-        )
-    if source.submission:
-        return outputs.write(as_in_a_class(name, source.submission, judging, options), "")
-    box = _own(sandbox.choose(judging.sandbox)) if not source.variant else None
-    if gpu and not source.kernel:
-        raise UsageError("--predict is for --kernel")
-    predict_on = _loaded(gpu) if gpu else None
-    settings = judging.settings(keep=keep, on_stage=_show_stage, predict_on=predict_on)
-    try:
-        submission = make_submission(lab, source, judging, box)
-    except HeaderError as error:
-        if box is None:  # a variant's header: not the student's mistake
-            raise
-        report = judge.refused(
-            name, str(source.kernel), "kernel", judging.device, box, settings.seed, error
-        )
-    else:
-        plan = judging.plan(lab, submission.variant, options)
-        report = judge.check(lab, submission, plan, submission.sandbox, settings)
-    _show_stage("")
-    return outputs.write(report, str(source.kernel or next(iter(source.program), "")))
+    return check(labs.get(name), **options)
 
 
-def _own(box: Sandbox) -> Sandbox:
-    """A sandbox, with quiet words where there is none: who checks a single file, wrote it."""
-    return replace(box, words=DIRECTLY) if box.kind == "none" else box
+class GradeCommand(JudgingCommand):
+    """A command with the options of the lab that --lab names."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look for --lab first."""
+        for before, word in zip(args, [*args[1:], ""], strict=True):
+            name = before.removeprefix("--lab=") if before.startswith("--lab=") else word
+            if before.startswith("--lab") and name in labs.names():
+                ctx.meta[params.CASE_OF] = labs.get(name)
+        return click.Command.parse_args(self, ctx, args)
 
 
-def _shown(path: Path) -> Path:
-    """A path as short as it can be, seen from here."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+@click.command(
+    "grade",
+    cls=GradeCommand,
+    epilog=params.examples(
+        "cudalab grade submissions/ --lab reduce --out results/",
+        "cudalab grade submissions/ --lab radixsort --command 'python3 a.py' --out r/",
+        "cudalab grade submissions/ --lab scan --out r/ --scheduler tcp://head:8786",
+        "cudalab grade --make gradescope platform/ --lab scan --tests hidden.toml",
+        then=[
+            params.CASE_HELP,
+            "Exit status: 0 when all were judged, whatever their points; 1 when some were not.",
+        ],
+    ),
+)
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER")
+@click.option(
+    "--lab",
+    "name",
+    type=params.LAB,
+    required=True,
+    metavar="LAB",
+    help="Lab that the submissions solve.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder of the results. Called again, grade judges what is missing or has changed.",
+)
+@click.option(
+    "--make",
+    type=values.Choice(["gradescope", "actions", "classroom50", "check50", "otter"]),
+    metavar="PLATFORM",
+    help="Judge nothing: write into FOLDER what gradescope, actions (GitHub's), classroom50, "
+    "check50 or otter needs to judge by the same options.",
+)
+@click.option(
+    "--kind",
+    type=values.Choice(["auto", "kernel", "program", "command"]),
+    default="auto",
+    show_default=True,
+    help="auto: a .cu file with a header is a kernel, any other a program; otherwise a Python "
+    "script.",
+)
+@click.option("--command", default="", metavar="WORDS", help="Command to run in each folder.")
+@click.option("--file", default="", metavar="NAME", help="File to judge in each folder.")
+@click.option(
+    "--jobs",
+    type=values.COUNT,
+    metavar="N",
+    help="Number of submissions judged at a time. Default: the number of cores; one on a GPU.",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Use a Dask cluster: tcp://HOST:PORT; local for a process per GPU here; local:N for N.",
+)
+@click.option(
+    "--again",
+    multiple=True,
+    metavar="NAME",
+    help="Judge this submission once more, although it has a result. May be repeated.",
+)
+@params.json_option("Write the class's results as JSON, too; - is stdout.")
+@params.added(*JUDGING)
+@params.quiet_option
+def grade(name: str, **options: Any) -> int:
+    """Judge each submission in FOLDER: files, folders, and archives, one for each student.
+
+    Results are stored in DIR as they arrive: a run that was interrupted goes on where it stopped,
+    and a submission that has changed is judged again. DIR/results.csv and DIR/summary.html cover
+    the class, DIR/reports/ has each verdict in full.
+    """
+    from cudalab.cli.work.check import grade
+
+    return grade(labs.get(name), **options)
 
 
-def _loaded(gpu: str) -> Gpu:
-    from cudalab.predict import gpus
+@click.command(
+    "selftest",
+    epilog=params.examples("cudalab selftest", "cudalab selftest --lab reduce --device cpu"),
+)
+@click.option(
+    "--lab",
+    "names",
+    type=params.LAB,
+    multiple=True,
+    metavar="LAB",
+    help="Test these labs only. Default: all.",
+)
+@params.device_option()
+@sandbox_option("Sandbox to test.")
+@params.json_option("Write all verdicts as JSON; - is stdout.")
+@params.quiet_option
+def selftest(**options: Any) -> int:
+    """Test the checker on this machine, with submissions whose verdicts are known.
 
-    return gpus.load(gpu)
+    All variants must be accepted; kernels with mistakes and programs that cheat or attack must be
+    rejected. Exit status 3 when a verdict is wrong, or when a cheat succeeds because no sandbox
+    works here.
+    """
+    from cudalab.cli.work.check import selftest
 
-
-@dataclass(frozen=True, kw_only=True)
-class SubmissionOptions:
-    """The ways to name the submission to check; exactly one is used."""
-
-    kernel: Path | None
-    program: tuple[Path, ...]
-    submission: Path | None
-    variant: str | None
-    command: tuple[str, ...]
-
-    def completed(self) -> SubmissionOptions:
-        """Return a copy in which --program has all of its files."""
-        program, command = rest_of_program(self.program, self.command)
-        return replace(self, program=program, command=command)
-
-    @property
-    def count(self) -> int:
-        """Number of submissions that are named."""
-        named = (self.kernel, self.program, self.submission, self.variant, self.command)
-        return sum(map(bool, named))
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputOptions:
-    """The destinations and formats of the report of `check`."""
-
-    json_path: Path | None
-    junit: Path | None
-    gradescope: Path | None
-    check50: Path | None
-    classroom50: Path | None
-    prairielearn: Path | None
-    coderunner: Path | None
-    vpl: Path | None
-    codegrade: bool
-    sarif: Path | None
-    github: bool
-    exit_style: str
-
-    def write(self, report: Report, file: str) -> int:
-        """Write the report, print it unless stdout is taken, and return the exit status."""
-        from cudalab.checker import outputs
-        from cudalab.checker.platforms import results
-        from cudalab.formats import save
-
-        formats = (
-            (self.json_path, outputs.as_json),
-            (self.junit, outputs.junit),
-            (self.gradescope, outputs.gradescope),
-            (self.check50, outputs.check50),
-            (self.classroom50, results.classroom50),
-            (self.prairielearn, results.prairielearn),
-            (self.coderunner, results.coderunner),
-            (self.vpl, results.vpl),
-            (self.sarif, partial(outputs.sarif, file=file)),
-        )
-        for path, text in formats:
-            if path is not None:
-                save(path, text(report))
-        if self.codegrade:
-            click.echo(outputs.codegrade(report))
-        if self.github:
-            click.echo(outputs.github(report, file), nl=False)
-        if not (self.codegrade or self.github or is_stdout(*(path for path, _ in formats))):
-            outputs.show(report)
-        return outputs.exit_status(report, self.exit_style)
-
-
-def as_in_a_class(
-    name: str, path: Path, judging: JudgingOptions, lab_options: dict[str, Any]
-) -> Report:
-    """Judge a folder, an archive or a file as `grade` does."""
-    from cudalab.checker.grading import batch
-    from cudalab.checker.grading.task import Task
-    from cudalab.system.machine import usable_cores
-
-    task = Task(
-        lab=name, name=path.resolve().name, kind="auto", command="", file="", options=lab_options,
-        judging=judging,
-    )  # fmt: skip
-    return batch.judge_one(task, path.absolute(), jobs=usable_cores())[0]
-
-
-def make_submission(
-    lab: Lab, source: SubmissionOptions, judging: JudgingOptions, box: Sandbox | None
-) -> Kernel | Program | Command:
-    """Make the submission; `box` is the sandbox, which only our own variants do without."""
-    from cudalab.backends import device_for
-    from cudalab.checker.submit.kernel import Kernel, own_kernel
-    from cudalab.checker.submit.program import Program
-    from cudalab.checker.submit.submission import Command
-    from cudalab.checker.verdicts import ANY_DEVICE
-    from cudalab.labs import registry
-
-    if source.variant:
-        variant = registry.find(lab, source.variant)
-        return own_kernel(lab, variant, choose_device(judging.device), judging.threads)
-    assert box is not None
-    if source.kernel:
-        return Kernel(
-            lab=lab,
-            path=source.kernel,
-            sandbox=box,
-            device=choose_device(judging.device),
-            label=str(source.kernel),
-            threads=judging.threads,
-        )
-    if source.program:
-        files = [path for one in source.program for path in program_files(one)]
-        name, words = " ".join(map(str, source.program)), [str(path) for path in files]
-        return Program(
-            files=files, sandbox=box, name=name, device=device_for(judging.device), words=words
-        )
-    return Command(
-        source.command,
-        box,
-        name=shlex.join(source.command),
-        readable=visible(source.command),
-        hidden=tuple(path.absolute() for path in (judging.tests,) if path),
-        device=ANY_DEVICE if judging.device == "auto" else judging.device,
-    )
-
-
-def rest_of_program(
-    program: tuple[Path, ...], command: tuple[str, ...]
-) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Take words after `--program a.cu` as files: the shell expands `--program *.cu` to them."""
-    if program and all(word.endswith(".cu") for word in command):
-        return (*program, *map(Path, command)), ()
-    return program, command
-
-
-def program_files(path: Path) -> list[Path]:
-    """The source file, or all source files in the folder."""
-    if not path.is_dir():
-        return [path]
-    files = sorted(path.glob("*.cu"))
-    if not files:
-        raise UsageError(f"{path}: there is no .cu file in this folder")
-    return files
-
-
-def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
-    """The paths that a command may read: its own, and the current folder unless home is in it."""
-    here = Path.cwd()
-    named = tuple(Path(word).absolute() for word in command if Path(word).exists())
-    if here == Path("/") or Path.home().is_relative_to(here):
-        return named
-    return (here, *named)
-
-
-def _show_stage(stage: str) -> None:
-    """Show the current stage, on a terminal only."""
-    if sys.stderr.isatty() and not is_silent():
-        click.echo(f"\r{stage:<20}\r", nl=False, err=True)
+    return selftest(**options)

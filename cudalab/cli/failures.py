@@ -50,7 +50,7 @@ def within(kill_after: float | None, work: Callable[[], int]) -> int:
     """Do `work`; if its time is limited, in a child process that is watched."""
     if kill_after is None:
         return work()
-    from cudalab.system.supervise import supervise  # noqa: PLC0415 - few runs need it
+    from cudalab.system.supervise import supervise
 
     return supervise(partial(report_errors, work), kill_after)
 

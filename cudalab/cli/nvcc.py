@@ -13,7 +13,7 @@ def main() -> None:
 
 def nvcc() -> int:
     """Compile or link for the CPU device."""
-    from cudalab.program.toolkit import nvcc as driver  # noqa: PLC0415 - after errors can be told
+    from cudalab.program.toolkit import nvcc as driver
 
     driver.nvcc(sys.argv[1:])
     return ExitCode.OK

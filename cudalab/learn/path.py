@@ -1,7 +1,8 @@
 """The steps of the path, as the folder `steps` describes them: one folder for each.
 
 `step.toml` has the texts and the goal, `start.cu` is what a learner begins with, `solution.cu` one
-answer. A goal is a right kernel that has none of some costs, or whose counts are small enough.
+answer. A goal is a right kernel that has none of some costs, or whose counts are small enough. What
+a learner has done is in a text file in the learner's own folder, a line for each step.
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from __future__ import annotations
 import tomllib
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
-from cudalab.errors import UsageError, nearest
+from cudalab.errors import CudalabError, UsageError, nearest
 from cudalab.language.source import kernels_dir
 from cudalab.system import records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from cudalab.watch.changes import Version
-    from cudalab.watch.facts import Fact
+    from cudalab.watch.changes import Fact, Version
+
 
 FOLDER = Path(__file__).parent / "steps"
 
@@ -120,12 +122,9 @@ def worth(step: Step) -> str:
 def steps() -> tuple[Step, ...]:
     """All steps in order."""
     folders = sorted(path for path in FOLDER.iterdir() if (path / "step.toml").is_file())
-    return tuple(Step(folder, number, _read(folder)) for number, folder in enumerate(folders, 1))
-
-
-def _read(folder: Path) -> Text:
-    parsed: dict[str, Any] = tomllib.loads((folder / "step.toml").read_text(encoding="utf-8"))
-    return records.read(Text, parsed)
+    texts = ((folder / "step.toml").read_text(encoding="utf-8") for folder in folders)
+    parsed = (records.read(Text, tomllib.loads(text)) for text in texts)
+    return tuple(Step(*one) for one in zip(folders, count(1), parsed, strict=False))
 
 
 def find(word: str, among: Iterable[Step] | None = None) -> Step:
@@ -135,3 +134,64 @@ def find(word: str, among: Iterable[Step] | None = None) -> Step:
         if word in (str(step.number), f"{step.number:02}", step.name, step.name.partition("-")[2]):
             return step
     raise UsageError(f"{word}: no such step: {nearest(word, [step.name for step in known])}")
+
+
+NAME = "progress.txt"
+HEAD = "# The steps of `cudalab learn`: done or skipped. Edit it as you like.\n"
+WORDS = ("done", "skipped")
+
+
+@dataclass
+class Progress:
+    """The steps that are done or skipped, by name."""
+
+    folder: Path
+    marks: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the file; nothing is done if there is none. Lines that say nothing are ignored."""
+        marks = {}
+        try:
+            lines = (folder / NAME).read_text(encoding="utf-8", errors="replace").splitlines()
+        except FileNotFoundError:
+            lines = []
+        except OSError as error:
+            raise CudalabError(f"{folder / NAME}: cannot be read: {error.strerror}") from None
+        for line in lines:
+            word, _, name = line.strip().partition(" ")
+            if word in WORDS and name:
+                marks[name.strip()] = word
+        return cls(folder, marks)
+
+    def mark(self, step: Step, word: str) -> None:
+        """Mark a step, and write the file; what is done stays done."""
+        if self.marks.get(step.name) != "done":
+            self.marks[step.name] = word
+        text = HEAD + "".join(f"{word} {name}\n" for name, word in sorted(self.marks.items()))
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / NAME).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise CudalabError(
+                f"{self.folder / NAME}: cannot be written: {error.strerror}"
+            ) from None
+
+    def next(self, steps: Sequence[Step]) -> Step | None:
+        """The first step that is neither done nor skipped; then the first that was skipped."""
+        for seen in ((), ("skipped",)):
+            for step in steps:
+                if self.marks.get(step.name) in (None, *seen):
+                    return step
+        return None
+
+    def file(self, step: Step) -> Path:
+        """The learner's file of a step, made from its start unless it is there."""
+        path = self.folder / f"{step.name}.cu"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                path.write_text(step.start, encoding="utf-8")
+        except OSError as error:
+            raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+        return path

@@ -45,7 +45,7 @@ class Follower:
             stamp = self._stamp()
             if stamp != before or stamp[0] is None:
                 before, since = stamp, self.clock()
-            elif self._judged is None or stamp[0] != self._judged[1][0] or self._headers_differ():
+            elif self._judged is None or stamp != self._judged[1]:
                 text = self._text()
                 still = self.clock() - since
                 settled = still >= LOOK_S if text and is_complete(text) else still >= PATIENCE_S
@@ -60,9 +60,6 @@ class Follower:
         self.headers = tuple(path for path in headers if path != self.path)
         if self._judged is not None:
             self._judged = (self._judged[0], (self._judged[1][0], *self._stamp()[1:]))
-
-    def _headers_differ(self) -> bool:
-        return self._judged is not None and self._stamp()[1:] != self._judged[1][1:]
 
     def _stamp(self) -> Stamp:
         """What tells one state on disk from another; None for a file that is not there."""

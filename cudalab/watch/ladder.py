@@ -3,16 +3,34 @@
 A time on a CPU says nothing about a GPU. What can be counted without one is what the rungs differ
 in: launches, blocks and threads, requests and sectors of global memory, wavefronts of shared
 memory, split branches, barriers. A kernel stands at the rung whose counts its own are closest to.
+
+The rungs are counted once on each machine, in a process of its own:
+
+    python -m cudalab.watch.ladder LAB CASE KERNELS
+
+prints the counts of each rung that the CPU device can run, as JSON; CASE is the case as JSON, and
+KERNELS the folder of the kernels.
 """
 
+import json
 import math
+import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 
+from cudalab import labs
+from cudalab.backends.cpu.toolchain import cached
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
+from cudalab.language import source
+from cudalab.microscope import subject
+from cudalab.system.cache import put
+from cudalab.watch.costs import BLOCKS, LAUNCHES, small_sizes
 
 ALIKE = math.log(2) / 2  # the mean of |log(a/b)| over all counts, up to which two are alike
 SMALL = 16.0  # added to both counts, so that few of them weigh little
@@ -79,3 +97,54 @@ def place_of(
         idea=(following.adds or following.summary) if following else "",
         exact=distance(counts, counted[best.name]) <= ALIKE,
     )
+
+
+LIMIT_S = 600.0  # for all rungs of a lab, compiling included
+KILL_AFTER_S = 60.0  # for one
+
+Counts = dict[str, dict[str, float]]  # by rung
+
+
+def counted(lab: Lab, case: Case) -> Counts:
+    """The counts of all rungs; from the cache if they are there. None that failed is among them."""
+    texts = [source.load(rung.path, rung.label).text for rung in rungs_for(lab, case)]
+    words = json.dumps(case, sort_keys=True, default=str)
+    counted_of = repr((small_sizes(lab, case), BLOCKS, LAUNCHES))
+    stored = cached("watch", lab.name, lab.name, words, counted_of, *texts, suffix=".json")
+    if not stored.exists():
+        command = [sys.executable, "-m", __name__, lab.name, words, str(source.kernels_dir())]
+        try:
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
+                timeout=LIMIT_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return {}
+        if done.returncode != 0:
+            return {}
+        put(stored, done.stdout)
+    result: Counts = json.loads(stored.read_bytes())
+    return result
+
+
+def main() -> int:
+    """Count, and print."""
+    from cudalab.watch.worker import count  # noqa: PLC0415 - for this process only
+
+    name, words, kernels = sys.argv[1:]
+    source.use_kernels_dir(Path(kernels))
+    lab, case = labs.get(name), json.loads(words)
+    result: Counts = {}
+    with tempfile.TemporaryDirectory() as folder:
+        size = small_sizes(lab, case)[-1]
+        data = subject.generated(lab, case, size, lab.distributions[0], 0, Path(folder))
+        for rung in rungs_for(lab, case):
+            costs = count(lab, rung, case, data, KILL_AFTER_S)
+            if not costs.failed:
+                result[rung.name] = costs.counts
+    sys.stdout.write(json.dumps(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,14 +20,10 @@ from typing import NoReturn
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.program import modes, observe, reports
 from cudalab.program.files import File, gather
-from cudalab.program.modes import Library
-from cudalab.program.observe import Observed
 from cudalab.program.options import folders_of
-from cudalab.program.reports import Verdict
 from cudalab.program.toolkit.rebuild import parts_of
-from cudalab.watch.changes import Version
+from cudalab.watch.changes import Fact, Version, of_compiler, of_costs, of_findings, placed
 from cudalab.watch.costs import costs_of
-from cudalab.watch.facts import Fact, of_compiler, of_costs, of_findings, placed
 
 RUN_S = 4  # a program may take so many times the limit of a launch
 LOOK_S = 0.01  # between two looks at whether it has ended
@@ -68,12 +64,14 @@ class ProgramWatcher:
             files = list(self._files)
         return [Path(file.path) for file in files]
 
-    def _judged(self, library: Library, ran: Ran) -> Version:
+    def _judged(self, library: modes.Library, ran: Ran) -> Version:
         assert ran.seen is not None
         rows = reports.finding_rows(self.path.stem, self._files, ran.seen)
         found = reports.verdict(rows, ran.seen, self._files)
         facts = [*of_findings(found.rows), *_of_failures(found, self.label)]
-        facts += _of_crash(found, ran.status)
+        if os.WIFSIGNALED(ran.status) and found.clean:  # the instrument has seen nothing wrong
+            text = "a signal ended it, outside of the kernels"
+            facts.append(Fact(kind="crash", about="", text=text))
         notes = list[str]()
         right = found.clean and ran.status == 0
         if right and ran.seen.launches:
@@ -125,7 +123,7 @@ class ProgramWatcher:
             printed=ran.printed,
         )
 
-    def _run(self, library: Library, *, detect: bool) -> Ran:
+    def _run(self, library: modes.Library, *, detect: bool) -> Ran:
         """Run the program under an instrument, in a process group of its own."""
         with tempfile.TemporaryDirectory() as name:
             result, printed = Path(name, "result"), Path(name, "printed")
@@ -140,7 +138,9 @@ class ProgramWatcher:
             status, seen, failed = pickle.loads(result.read_bytes())  # noqa: S301 - our own child's
             return Ran(status, seen, failed, printed=texts)
 
-    def _observe(self, library: Library, result: Path, printed: Path, *, detect: bool) -> NoReturn:
+    def _observe(
+        self, library: modes.Library, result: Path, printed: Path, *, detect: bool
+    ) -> NoReturn:
         """In a child: run the program, and store what was seen."""
         try:
             os.setpgid(0, 0)
@@ -150,7 +150,7 @@ class ProgramWatcher:
             to = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             for opened, as_ in ((given, 0), (to, 1), (to, 2)):
                 os.dup2(opened, as_)
-            outcome: tuple[int, Observed | None, str]
+            outcome: tuple[int, observe.Observed | None, str]
             try:
                 status, seen = observe.observe(
                     library, [self.path.stem, *self.arguments],
@@ -170,7 +170,7 @@ class Ran:
     """One run of a program."""
 
     status: int = 0  # as os.wait() gives it
-    seen: Observed | None = None  # None if it did not end
+    seen: observe.Observed | None = None  # None if it did not end
     failed: str = ""  # why it did not start
     _: KW_ONLY
     printed: Sequence[str] = ()
@@ -210,7 +210,7 @@ def _ending(status: int) -> str:
     return f"exit status {os.WEXITSTATUS(status)}"
 
 
-def _found(found: Verdict, seen: Observed) -> str:
+def _found(found: reports.Verdict, seen: observe.Observed) -> str:
     """What the sanitizer says in a few words."""
     if found.errors:
         return f"{found.errors} finding{'s' * (found.errors > 1)}"
@@ -222,7 +222,7 @@ def _found(found: Verdict, seen: Observed) -> str:
     return "no race, no lost barrier, nothing out of bounds" + " as far as examined" * partly
 
 
-def _of_failures(found: Verdict, label: str) -> Iterator[Fact]:
+def _of_failures(found: reports.Verdict, label: str) -> Iterator[Fact]:
     """A fact for each failure that is not a finding of a kernel."""
     for one in reports.remarks(found, label):
         if one.rule in (reports.FAILED, reports.IGNORED):
@@ -234,13 +234,7 @@ def _of_failures(found: Verdict, label: str) -> Iterator[Fact]:
         yield Fact(kind="refused", about=text, text=text)
 
 
-def _of_crash(found: Verdict, status: int) -> Iterator[Fact]:
-    """A fact for a program that a signal ends where the instrument has seen nothing wrong."""
-    if os.WIFSIGNALED(status) and found.clean:
-        yield Fact(kind="crash", about="", text="a signal ended it, outside of the kernels")
-
-
-def _exit_code(found: Verdict, status: int) -> int:
+def _exit_code(found: reports.Verdict, status: int) -> int:
     """The exit status of `cudalab run --sanitize`."""
     if not found.clean:
         return int(ExitCode.WRONG_ANSWER)

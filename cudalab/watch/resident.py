@@ -11,20 +11,20 @@ code still runs in children of the worker, with the limits and the filter of sys
 
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from cudalab.backends.cpu import compiler
 from cudalab.checker.sandbox.box import Box
-from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_regular
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import Sandbox, remove
-from cudalab.checker.submit.kernel import MAX_FINDINGS_BYTES, TIMING_LIMITS, Kernel, copy_input
-from cudalab.checker.submit.reports import OUT, Reply
-from cudalab.checker.submit.session import Session
-from cudalab.checker.submit.submission import CRASHES, Attempt, Trial, copy_made, copy_runtime
+from cudalab.checker.submit import reports
+from cudalab.checker.submit.kernel import MAX_FINDINGS_BYTES, TIMING_LIMITS, Kernel
+from cudalab.checker.submit.program import copy_made, copy_runtime
+from cudalab.checker.submit.session import Session, copy_input
+from cudalab.checker.submit.submission import CRASHES, Attempt, Trial
 from cudalab.checker.verdicts import OUT_OF_TIME
 from cudalab.errors import KernelError
 from cudalab.labs.inputs import Case
@@ -70,9 +70,9 @@ class Desk:
     def clear(self) -> None:
         """Remove what the version before has left; what every version needs stays."""
         for path in self.box.path.iterdir():
-            if path.name not in (OUT, "cache"):
+            if path.name not in (reports.OUT, "cache"):
                 remove(path) if path.is_dir() else path.unlink()
-        for folder, kept in ((OUT, ()), ("cache/cudalab/cpu", RUNTIMES)):
+        for folder, kept in ((reports.OUT, ()), ("cache/cudalab/cpu", RUNTIMES)):
             for path in (self.box.path / folder).glob("*"):
                 if not path.name.startswith(kept or ("\0",)):
                     remove(path) if path.is_dir() else path.unlink()
@@ -82,7 +82,6 @@ class Desk:
         if self.session is None or self.session.ended:
             if self.session is not None:
                 self.session.close()
-            (self.box.path / OUT).mkdir(exist_ok=True)
             self.session = Session(self.sandbox, self.box, command, TIMING_LIMITS)
         return self.session
 
@@ -111,7 +110,7 @@ class ResidentKernel(Kernel):
     def box(self, **options: Any) -> AbstractContextManager[Box]:
         """The desk's box: there is no other."""
         del options
-        return _kept(self.desk.box)
+        return nullcontext(self.desk.box)
 
     def _start(self, box: Box) -> Session:
         box.extra_env.update(self._environment())
@@ -141,8 +140,8 @@ class ResidentKernel(Kernel):
         data = "" if source is None else str(copy_input(source, box.path / "input.bin"))
         spec = self._spec("observe", case=case, input=data, kill_after=self.kill_after)
         outcome, reply = session.work({**spec, "read_only": False}, limits)
-        self.costs = _read(box.path / OUT / COSTS, Costs)
-        findings = _read(box.path / OUT / FINDINGS, Findings)
+        self.costs = _read(box.path / reports.OUT / COSTS, Costs)
+        findings = _read(box.path / reports.OUT / FINDINGS, Findings)
         if findings is not None and reply is not None and reply.status < 0:
             name = signal.Signals(-reply.status)
             row = crash_row(KernelError(f"{name.name} {CRASHES.get(name, '')}".strip()), "crash")
@@ -153,21 +152,15 @@ class ResidentKernel(Kernel):
         """Leave the desk as it is, for the next version."""
 
 
-def believed(findings: Findings | None, reply: Reply | None) -> Findings | None:
+def believed(findings: Findings | None, reply: reports.Reply | None) -> Findings | None:
     """Findings that may be shown: "clean" counts only if the look has come to its end."""
     ended = reply is not None and reply.status == 0
     return findings if ended or (findings is not None and not findings.clean) else None
 
 
-@contextmanager
-def _kept(one: Anything) -> Iterator[Anything]:
-    """Something that stays after the block."""
-    yield one
-
-
 def _read(path: Path, kind: type[Anything]) -> Anything | None:
     """The last record that was written completely to a file with one in each line."""
-    with suppress(UnreadableError):
-        lines = read_regular(path, MAX_FINDINGS_BYTES).rpartition(b"\n")[0]
-        return parse_record(kind, lines.rpartition(b"\n")[2], path.name)
+    with suppress(reports.UnreadableError):
+        lines = reports.read_regular(path, MAX_FINDINGS_BYTES).rpartition(b"\n")[0]
+        return reports.parse_record(kind, lines.rpartition(b"\n")[2], path.name)
     return None

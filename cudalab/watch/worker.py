@@ -24,11 +24,9 @@ from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
 from cudalab.microscope import profile, sanitize, subject
-from cudalab.microscope.subject import Data
 from cudalab.microscope.supervised import guarded
 from cudalab.system.machine import processor_name
-from cudalab.watch.costs import COSTS, FINDINGS, Costs, costs_of
-from cudalab.watch.sizes import BLOCKS, LAUNCHES, small_sizes
+from cudalab.watch.costs import BLOCKS, COSTS, FINDINGS, LAUNCHES, Costs, costs_of, small_sizes
 
 BANKS = 32
 
@@ -53,7 +51,7 @@ def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:
     return 0
 
 
-def inputs_of(lab: Lab, case: Case, path: str, seed: int) -> list[Data]:
+def inputs_of(lab: Lab, case: Case, path: str, seed: int) -> list[subject.Data]:
     """The input in a file, or small ones; each is mapped from a file of its own."""
     if path:
         return [subject.from_file(lab, case, Path(path), "the failed test's input")]
@@ -65,7 +63,7 @@ def inputs_of(lab: Lab, case: Case, path: str, seed: int) -> list[Data]:
     return inputs
 
 
-def examine(report: sanitize.Report, data: Data, kill_after: float) -> None:
+def examine(report: sanitize.Report, data: subject.Data, kill_after: float) -> None:
     """Look for what is wrong, in several orders."""
 
     def instrument(order: int) -> CheckDevice:
@@ -81,7 +79,7 @@ def examine(report: sanitize.Report, data: Data, kill_after: float) -> None:
     report.save()
 
 
-def count(lab: Lab, variant: Variant, case: Case, data: Data, kill_after: float) -> Costs:
+def count(lab: Lab, variant: Variant, case: Case, data: subject.Data, kill_after: float) -> Costs:
     """What the accesses and branches of one run cost."""
     result = profile.Profile(
         device="cpu",

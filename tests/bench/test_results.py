@@ -23,9 +23,9 @@ from cudalab.bench import comparison, files, grids, measured, nvbench, results, 
 from cudalab.bench import document as documents
 from cudalab.bench.baselines import on_host
 from cudalab.bench.measured import Row, Sample, Status
-from cudalab.cli import bench as cli_bench
-from cudalab.cli import options as cli_options
+from cudalab.cli import values as accepted
 from cudalab.cli.app import cli
+from cudalab.cli.work import bench as cli_bench
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import save
 from cudalab.labs.teaching import Work
@@ -763,13 +763,13 @@ def convert(kind, text):
     ],
 )
 def test_sizes(text, sizes):
-    assert convert(cli_options.Sizes(), text) == sizes
+    assert convert(accepted.Sizes(), text) == sizes
 
 
 @pytest.mark.parametrize("text", ["0", "many", "8:4", "1:8:x1", "1:8:-1", "0:8:x2", "1:1e6:+1"])
 def test_sizes_that_are_none(text):
     with pytest.raises(click.BadParameter):
-        convert(cli_options.Sizes(), text)
+        convert(accepted.Sizes(), text)
 
 
 @pytest.mark.parametrize(
@@ -784,13 +784,13 @@ def test_sizes_that_are_none(text):
     ],
 )
 def test_sweeps(text, values):
-    assert convert(cli_bench.SweepOption(), text) == ("T", values)
+    assert convert(accepted.SweepOption(), text) == ("T", values)
 
 
 @pytest.mark.parametrize("text", ["T", "=1", "T=", "T=1,,2", "T=...,8", "T=3,7,...,12", "1=2"])
 def test_sweeps_that_are_none(text):
     with pytest.raises(click.BadParameter):
-        convert(cli_bench.SweepOption(), text)
+        convert(accepted.SweepOption(), text)
 
 
 def test_a_library_s_wrong_answer_is_a_result_and_no_failure(tmp_path, monkeypatch, capsys):

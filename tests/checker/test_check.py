@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from checking import CHEATS, IMPORTS, ROOT, checked, cudalab, kernel
 
-from cudalab.checker.submit.submission import copy_runtime
+from cudalab.checker.submit.program import copy_runtime
 from cudalab.errors import ExitCode
 
 NO_GPU = not any(Path("/dev").glob("nvidia[0-9]*"))

@@ -17,7 +17,7 @@ from checking import checked, kernel
 
 from cudalab import labs
 from cudalab.checker.sandbox.sandbox import choose
-from cudalab.checker.submit import confine, sanitizing, views
+from cudalab.checker.submit import confine, stages, views
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.verdicts import Status, Why
 
@@ -228,5 +228,5 @@ def test_what_the_sanitizer_runs_is_confined(confined, tmp_path, monkeypatch):
     case = lab.complete({})
     with closing(Kernel(lab=lab, path=path, sandbox=sandbox, device="cpu", label="my.cu")) as mine:
         mine.compile([case])
-        stage = sanitizing.stage(mine, case, "")
+        stage = stages.sanitize_kernel(mine, case, "")
     assert (stage.status, stage.why, stage.cost) == (Status.FAILED, Why.FOREIGN, 1.0)

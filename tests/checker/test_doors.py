@@ -17,11 +17,11 @@ import pytest
 from checking import ROOT, checked, cudalab
 from click.testing import CliRunner
 
-from cudalab.checker import quoted
+from cudalab.checker import verdicts
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Outcome
-from cudalab.checker.submit import sanitizing, sources, views
-from cudalab.checker.submit.sources import CompileFailure
+from cudalab.checker.submit import stages, views
+from cudalab.checker.submit.foreign import CompileFailure
 from cudalab.checker.verdicts import Status
 from cudalab.cli.app import cli
 from cudalab.errors import ExitCode
@@ -311,12 +311,12 @@ def test_a_program_that_ends_where_the_sanitizer_looks(tmp_path, guard):
     ],
 )
 def test_whose_doing_an_early_end_is(outcome, status):
-    assert sanitizing._ended_early(outcome, "").status is status
+    assert stages._ended_early(outcome, "").status is status
 
 
 def test_lines_are_those_of_the_file_handed_in():
     text = '#line 7 "other.cu"\nint a;\n  # /* x */ 12 "b"\n#li\\\nne 3\nint b; // #line\n'
-    settled = sources.settled(text, "my.cu")
+    settled = views.settled(text, "my.cu")
     assert [line.strip() for line in settled.splitlines()] == [
         *("", "int a;", "", "", "", "int b; // #line")
     ]
@@ -335,8 +335,8 @@ def test_lines_are_those_of_the_file_handed_in():
 )
 def test_includes_stay_in_the_folder(line):
     with pytest.raises(CompileFailure, match=r"my.cu:2: error: "):
-        sources.settled(f"int a;\n{line}\n", "my.cu")
-    sources.settled(f'/*\n{line}\n*/\n#include <cstdio>\n#include "parts/a.cuh"\n', "my.cu")
+        views.settled(f"int a;\n{line}\n", "my.cu")
+    views.settled(f'/*\n{line}\n*/\n#include <cstdio>\n#include "parts/a.cuh"\n', "my.cu")
 
 
 def test_no_message_shows_the_graders_files(tmp_path):
@@ -370,7 +370,7 @@ def test_compilers_and_python_name_no_path_of_the_grader(tmp_path):
 
 def test_another_installation_may_have_made_the_precompiled_header():
     line = "/opt/other/cudalab/backends/cpu/runtime/kernels/accesses.h:53:14: note: candidate"
-    assert quoted.quotable(f"from {line}") == f"from {line.removeprefix('/opt/other/')}"
+    assert verdicts.quotable(f"from {line}") == f"from {line.removeprefix('/opt/other/')}"
 
 
 def assert_no_path(lines):

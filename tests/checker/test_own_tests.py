@@ -10,9 +10,9 @@ from checking import ROOT, checked, cudalab, kernel
 
 from cudalab import labs
 from cudalab.checker import cases, draw, judge
+from cudalab.checker.options import Settings
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Limits
-from cudalab.checker.settings import Settings
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import CudalabError, ExitCode

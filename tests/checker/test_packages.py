@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.checker.sandbox import packages, sandbox
+from cudalab.checker.sandbox import box as packages
+from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import Command, Trial

@@ -252,7 +252,7 @@ def test_what_platforms_read(monkeypatch):
 
 @pytest.mark.parametrize(
     "form", [results.classroom50, results.prairielearn, results.coderunner, results.vpl,
-             outputs.check50, lambda report: outputs.github(report, "my.cu"),
+             results.check50, lambda report: outputs.github(report, "my.cu"),
              lambda report: outputs.sarif(report, "my.cu")],
 )  # fmt: skip
 def test_nothing_depends_on_hidden_tests(form, monkeypatch):

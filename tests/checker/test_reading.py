@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cudalab.checker.sandbox.reading import (
+from cudalab.checker.submit.reports import (
     MAX_RECORD_BYTES,
+    CaseReport,
+    Failure,
+    Reply,
     UnreadableError,
     parse_record,
     read_record,
 )
-from cudalab.checker.submit.reports import CaseReport, Failure, Reply
 from cudalab.checker.verdicts import Report, encodable
 from cudalab.microscope.findings import Findings
 

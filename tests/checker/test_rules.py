@@ -12,15 +12,14 @@ from cudalab import labs
 from cudalab.checker import cases, judge, outputs
 from cudalab.checker.cases import Plan, Test
 from cudalab.checker.grading import batch
-from cudalab.checker.grading.task import Task
-from cudalab.checker.options import JudgingOptions
-from cudalab.checker.rules import Rules
+from cudalab.checker.grading.batch import Task
+from cudalab.checker.options import JudgingOptions, Rules, Settings
+from cudalab.checker.platforms import results
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Limits
-from cudalab.checker.settings import Settings
-from cudalab.checker.submit import necessity
-from cudalab.checker.submit.judged_run import JudgedRun
+from cudalab.checker.submit import stages
 from cudalab.checker.submit.kernel import own_kernel
+from cudalab.checker.submit.program import JudgedRun
 from cudalab.checker.submit.submission import Attempt, Trial
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import CudalabError, ExitCode
@@ -79,7 +78,7 @@ def judged(monkeypatch):
 
     def check(**rules):
         found = Stage("sanitize", Status.FAILED, says="1 finding", why=Why.SANITIZER)
-        monkeypatch.setattr(judge.sanitizing, "stage", lambda *_, **__: found)
+        monkeypatch.setattr(judge.stages, "sanitize_kernel", lambda *_, **__: found)
         lab = labs.get("reduce")
         submission = own_kernel(lab, registry.find(lab, "serial"), "cpu")
         tests = (Test("one", 300, "uniform", points=4.0),)
@@ -94,8 +93,8 @@ def test_what_a_race_costs(judged, monkeypatch):
     costly = judged(race_cost=0.25)
     assert (costly.points, costly.max_points, costly.share) == (3, 4, 0.75)
     assert costly.exit_code is ExitCode.WRONG_ANSWER
-    assert outputs.codegrade(costly) == "0.7500"
-    score = json.loads(outputs.gradescope(costly))
+    assert results.codegrade(costly) == "0.7500"
+    score = json.loads(results.gradescope(costly))
     assert score["score"] == 3
     assert "3 of 4 points, less 25% by the stage sanitize" in score["output"]
     warned = judged(races="warning")
@@ -216,7 +215,7 @@ def test_one_wrong_answer_shows_that_kernels_compute(tmp_path, answers, status):
     (tmp_path / "input").write_bytes(bytes(5000))
     trial = Trial({}, tmp_path / "input", Limits())
     trials = [(trial, lambda answer: answer == b"right")] * 3
-    assert necessity.stage(Answers(*answers), trials).status is status
+    assert stages.kernel_stage(Answers(*answers), trials).status is status
 
 
 def test_the_tests_that_tell_most_come_first():
@@ -228,10 +227,10 @@ def test_the_tests_that_tell_most_come_first():
         Test("matrix", (10, 20), "uniform"),
         Test("cut", 9000, "uniform", refuse=True),
     ]
-    assert [tests[i].name for i in necessity.telling(tests, "uniform")] == [
+    assert [tests[i].name for i in stages.telling(tests, "uniform")] == [
         *("large", "matrix", "small")
     ]
-    assert necessity.telling(tests[:1], "uniform") == []
+    assert stages.telling(tests[:1], "uniform") == []
 
 
 def test_a_script_is_no_cuda(tmp_path):

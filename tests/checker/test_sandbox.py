@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.checker.sandbox import bubblewrap, leftovers, reading, sandbox, users, watch
-from cudalab.checker.sandbox.box import BOX_PREFIX
-from cudalab.checker.sandbox.packages import open_to_all
+from cudalab.checker.sandbox import running, sandbox, watch
+from cudalab.checker.sandbox.box import BOX_PREFIX, limit_tasks, open_to_all
 from cudalab.checker.sandbox.running import Limits, MiB, Running
+from cudalab.checker.submit import reports
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.system import processes
@@ -95,7 +95,7 @@ def test_the_sandbox_says_by_itself_whether_it_was_built(inside, monkeypatch):
     forged = "echo 'bwrap: Creating new namespace failed' >&2; exit 1"
     outcome = inside("sh", "-c", forged)
     assert (outcome.started, outcome.status) == (True, 1)
-    monkeypatch.setattr(bubblewrap, "arguments", lambda *_: ["--ro-bind", "/nowhere", "/"])
+    monkeypatch.setattr(sandbox.boxes, "bubblewrap", lambda *_: ["--ro-bind", "/nowhere", "/"])
     with pytest.raises(OSError, match="could not be built"):
         inside("true")
 
@@ -234,7 +234,7 @@ def test_fork_bomb(run):
 
 
 def test_the_system_bounds_processes_without_control_groups_too(run, monkeypatch):
-    monkeypatch.setattr(sandbox.Group, "make", lambda *_: None)
+    monkeypatch.setattr(watch.Group, "make", lambda *_: None)
     if os.getuid() == 0 and not run.chosen.own_users:
         pytest.skip("nothing but a control group bounds what root starts")
     fork = (
@@ -265,9 +265,9 @@ time.sleep(seconds)
 TWO_RUNS = """
 import os, subprocess, sys, threading, time
 from pathlib import Path
-from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox import sandbox, watch
 from cudalab.checker.sandbox.running import Limits
-sandbox.Group.make = lambda *_: None
+watch.Group.make = lambda *_: None
 chosen, limits = sandbox.choose("bwrap"), Limits(seconds=30, processes=99, threads=40)
 def run(path, stdin, *words):
     command = [sys.executable, "-c", sys.argv[2], *words]
@@ -288,7 +288,7 @@ wait(beside, 2)
 
 
 def test_a_fork_bomb_leaves_other_runs_of_an_ordinary_user_their_processes():
-    if not bubblewrap.limited(1):
+    if not limit_tasks(1):
         pytest.skip("this system counts processes by users, not by namespaces")
     if os.getuid() == 0 and not open_to_all(Path(PYTHON).resolve()):
         pytest.skip(f"only root can run {PYTHON}")
@@ -375,27 +375,27 @@ def test_the_watcher_cannot_be_ended_and_pass(run):
 @pytest.mark.skipif(os.getuid() != 0, reason="only root starts runs as other users")
 def test_two_graders_never_have_the_same_user(monkeypatch, tmp_path):
     """Each kills all that runs as its user when its run ends."""
-    monkeypatch.setattr(users, "USERS", tmp_path)
-    monkeypatch.setattr(users, "NUM_UIDS", 2)
+    monkeypatch.setattr(running, "USERS", tmp_path)
+    monkeypatch.setattr(running, "NUM_UIDS", 2)
     claim = (
         "from pathlib import Path\n"
-        "from cudalab.checker.sandbox import users\n"
-        f"users.USERS, users.NUM_UIDS = Path({str(tmp_path)!r}), 2\n"
-        "print(users.User.claim().uid, flush=True)\n"
+        "from cudalab.checker.sandbox import running\n"
+        f"running.USERS, running.NUM_UIDS = Path({str(tmp_path)!r}), 2\n"
+        "print(running.User.claim().uid, flush=True)\n"
         "input()\n"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(sandbox.__file__).parents[3])}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([PYTHON, "-c", claim], env=env, text=True, **pipes) as other:
         theirs = int(other.stdout.readline())
-        ours = users.User.claim()
-        assert {theirs, ours.uid} == {users.FIRST_UID, users.FIRST_UID + 1}
+        ours = running.User.claim()
+        assert {theirs, ours.uid} == {running.FIRST_UID, running.FIRST_UID + 1}
         with pytest.raises(OSError, match="in use"):
-            users.User.claim()
+            running.User.claim()
         other.kill()
-    assert users.User.claim().uid == theirs
+    assert running.User.claim().uid == theirs
     ours.release()
-    assert users.User.claim().uid == ours.uid
+    assert running.User.claim().uid == ours.uid
 
 
 def test_the_grader_ending_ends_the_run(tmp_path):
@@ -474,10 +474,10 @@ def test_a_program_has_a_copy_of_its_input(chosen, tmp_path):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root removes another user's files")
 def test_nothing_of_a_runs_user_survives(tmp_path):
-    user = users.User.claim(tmp_path)
+    user = running.User.claim(tmp_path)
     owner = {"user": user.uid, "group": user.uid, "extra_groups": []}
     name = f"cudalab-test-{user.uid}"
-    places = [Path(folder, name) for folder in leftovers.shared_folders()]
+    places = [Path(folder, name) for folder in running.shared_folders()]
     places = [path for path in places if not path.is_relative_to("/dev/mqueue")]
     assert Path("/dev/shm", name) in places  # noqa: S108 - it is what the test is about
     deep = f"mkdir -p {' '.join(f'{path}/a/b' for path in places)}; ipcmk -M 100 -S 2 -Q"
@@ -486,16 +486,16 @@ def test_nothing_of_a_runs_user_survives(tmp_path):
     assert [watch.owned(str(path.parent), user.uid) for path in places] == [
         [str(path)] for path in places
     ]
-    assert leftovers._objects("shm", user.uid)
+    assert running._objects("shm", user.uid)
     user.release()
     assert not any(path.exists() for path in places)
-    assert not any(leftovers._objects(kind, user.uid) for kind in ("shm", "sem", "msg"))
+    assert not any(running._objects(kind, user.uid) for kind in ("shm", "sem", "msg"))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root removes another user's files")
 def test_nor_does_it_if_the_grader_is_killed(tmp_path):
     """Its locks are gone then, and the next run of any user would find the files."""
-    killed, at_work = users.User.claim(tmp_path), users.User.claim(tmp_path)
+    killed, at_work = running.User.claim(tmp_path), running.User.claim(tmp_path)
     paths = {
         user.uid: Path("/dev/shm", f"cudalab-test-{user.uid}")  # noqa: S108 - it is what it is about
         for user in (killed, at_work)
@@ -506,7 +506,7 @@ def test_nor_does_it_if_the_grader_is_killed(tmp_path):
     box = Path(tempfile.mkdtemp(prefix=BOX_PREFIX))  # that its judge may still read
     os.chown(box, killed.uid, killed.uid)
     os.close(killed.lock)
-    users.User.claim(tmp_path).release()
+    running.User.claim(tmp_path).release()
     assert [path.exists() for path in paths.values()] == [False, True]
     box.rmdir()
     at_work.release()
@@ -587,10 +587,10 @@ def test_what_a_submission_leaves_is_read_carefully(tmp_path):
     (tmp_path / "folder").mkdir()
     for name in ("link", "pipe", "folder", "absent"):
         with pytest.raises(CudalabError):
-            reading.read_regular(tmp_path / name, 100)
-    assert reading.read_regular(tmp_path / "secret", 100) == b"42"
+            reports.read_regular(tmp_path / name, 100)
+    assert reports.read_regular(tmp_path / "secret", 100) == b"42"
     with pytest.raises(CudalabError):
-        reading.read_regular(tmp_path / "secret", 1)
+        reports.read_regular(tmp_path / "secret", 1)
 
 
 def test_a_box_is_gone_whatever_was_done_to_it(chosen):

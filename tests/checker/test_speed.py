@@ -20,10 +20,10 @@ from cudalab.bench import measure as bench
 from cudalab.bench import measured
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
+from cudalab.checker.options import Settings
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Outcome
-from cudalab.checker.settings import Settings
-from cudalab.checker.submit import speed, worker
+from cudalab.checker.submit import speed, tasks
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import CudalabError
@@ -111,7 +111,7 @@ def test_a_kernel_is_loaded_once():
         def compile(self, kernel, defines, arch=None):
             return [kernel.label, defines, arch]
 
-    device = worker.LoadsOnce(Loads())
+    device = tasks.LoadsOnce(Loads())
     kernel = source.Source(Path("my.cu"), "my.cu", "text")
     first = device.compile(kernel, {"T": "int"}, arch=None)
     assert device.compile(kernel, {"T": "int"}, arch=None) is first
@@ -163,9 +163,9 @@ class Worker(threading.Thread):
     def run(self):
         spec = {"mode": "time", "device": "cuda", "cases": [self.lab.complete({})]}
         variant = registry.read_header(self.path, self.lab, "my.cu")
-        with CpuDevice() as cpu, closing(worker.Outputs(spec)) as outputs:
-            device = worker.LoadsOnce(cpu)
-            worker.serve(self.lab, variant, device, spec, self.channel, outputs)
+        with CpuDevice() as cpu, closing(tasks.Outputs(spec)) as outputs:
+            device = tasks.LoadsOnce(cpu)
+            tasks.serve(self.lab, variant, device, spec, self.channel, outputs)
         self.channel.reply("")
 
     @contextmanager

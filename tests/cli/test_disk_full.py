@@ -18,13 +18,15 @@ from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.cuda import nvcc
 from cudalab.checker import cases, judge
+from cudalab.checker.options import Settings
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Limits, Outcome
-from cudalab.checker.settings import Settings
 from cudalab.checker.submit import kernel as kernels
 from cudalab.checker.submit import reports
+from cudalab.checker.submit.foreign import CompileFailure
 from cudalab.checker.submit.kernel import Kernel
-from cudalab.checker.submit.submission import CompileFailure, Trial, raise_reported, unfinished
+from cudalab.checker.submit.program import raise_reported, unfinished
+from cudalab.checker.submit.submission import Trial
 from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import ExitCode, ToolchainError
 from cudalab.language import source
@@ -155,7 +157,7 @@ def test_what_the_checker_cannot_write_is_its_own_fault(kernel, monkeypatch):
     def write(_paths, _folder):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(kernels, "copy_sources", write)
+    monkeypatch.setattr(kernels.views, "copy_sources", write)
     plan = cases.public(kernel.lab, {}, kernel.variant, quick=True)
     report = judge.check(kernel.lab, kernel, plan, kernel.sandbox, Settings(1))
     assert report.exit_code == ExitCode.ERROR

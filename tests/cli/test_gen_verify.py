@@ -7,7 +7,7 @@ import click
 import pytest
 from sorting import ANSWER, INPUT, LAB, expect, names, run, sort
 
-from cudalab.cli.options import size
+from cudalab.cli.values import size
 
 
 @pytest.mark.parametrize(

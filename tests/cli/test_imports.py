@@ -20,7 +20,7 @@ finally:
 OTHERS = {"rich", "pygments", "matplotlib", "pycuda", "subprocess", "difflib", "fractions"}
 FLOORS = {"bench", "checker", "explain", "microscope", "program", "python", "verify"}
 OURS = {f"cudalab.{name}" for name in FLOORS} | {
-    f"cudalab.cli.{name}" for name in ("bench", "check", "learn", "profile", "report", "run")
+    f"cudalab.cli.{name}" for name in ("bench", "check", "instruments", "run", "watch")
 }
 PARTS_OF_NUMPY = {f"numpy.{name}" for name in ("fft", "ma", "polynomial", "random", "testing")}
 FOR_NEW_KERNELS = {"cudalab.language.nvcc_rules", "cudalab.backends.cpu.assembly"}

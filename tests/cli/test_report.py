@@ -20,7 +20,8 @@ from cudalab.bench import choice
 from cudalab.bench.charts import intensities, rooflines
 from cudalab.bench.document import Merged, as_json, load, merged
 from cudalab.bench.report import content, pages
-from cudalab.cli import report as cli_report
+from cudalab.cli import bench as commands
+from cudalab.cli.work import bench as cli_report
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.microscope.document import document as profile_document
@@ -567,7 +568,7 @@ def test_every_lab_sweeps_something(name, device):
 
 
 def invoke(*args):
-    return click.testing.CliRunner().invoke(cli_report.report, [*map(str, args)])
+    return click.testing.CliRunner().invoke(commands.report, [*map(str, args)])
 
 
 def test_a_report_has_one_copy_rate(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from sorting import COMMAND, LAB, expect, run, shell
 from cudalab import labs
 from cudalab.backends import DEVICES
 from cudalab.cli.app import cli
-from cudalab.cli.inventory import by_ladder
+from cudalab.cli.work.inventory import by_ladder
 from cudalab.labs import registry
 
 # Own files, supervised ----------------------------------------------------------------------------

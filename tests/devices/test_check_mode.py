@@ -14,7 +14,7 @@ from cudalab.backends.cpu.check import CheckDevice, spread
 from cudalab.backends.cpu.check_rows import FINDINGS
 from cudalab.backends.cpu.toolchain import run
 from cudalab.backends.trace import Finding, Place, Thread, merge_findings
-from cudalab.checker.submit.submission import copy_runtime
+from cudalab.checker.submit.program import copy_runtime
 from cudalab.language import source
 from cudalab.program import modes, runtime
 from cudalab.program.files import Part, gather

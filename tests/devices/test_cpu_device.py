@@ -16,7 +16,7 @@ import pytest
 
 from cudalab.backends.cpu import toolchain
 from cudalab.backends.cpu.device import CpuDevice
-from cudalab.checker.submit.submission import copy_runtime
+from cudalab.checker.submit.program import copy_runtime
 from cudalab.errors import (
     DeviceMemoryError,
     KernelCompileError,

@@ -15,10 +15,9 @@ import command
 import pytest
 
 from cudalab import labs
-from cudalab.cli import learn as cli_learn
+from cudalab.cli.work import learn as cli_learn
 from cudalab.errors import UsageError
-from cudalab.learn.path import find, steps
-from cudalab.learn.progress import NAME, Progress
+from cudalab.learn.path import NAME, Progress, find, steps
 from cudalab.watch.changes import Version
 
 ROOT = Path(labs.__file__).parents[2]

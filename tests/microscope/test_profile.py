@@ -20,7 +20,7 @@ from traced import BARRIER, FILE, LADDER, OUT, STORE, TREE, memory, profiled, sh
 
 from cudalab import labs
 from cudalab.backends.trace import Place
-from cudalab.cli import profile as cli_profile
+from cudalab.cli.work import instruments as cli_profile
 from cudalab.errors import InputError, UsageError
 from cudalab.labs import registry
 from cudalab.language import source

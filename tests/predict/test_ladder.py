@@ -13,8 +13,8 @@ from traced import trace
 
 from cudalab import labs
 from cudalab.backends.cuda import nvcc
-from cudalab.cli import predict as command
-from cudalab.cli.predict import predict_sizes
+from cudalab.cli.work import predict as command
+from cudalab.cli.work.predict import predict_sizes
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs

@@ -12,11 +12,11 @@ from checking import cudalab, kernel
 from cudalab import labs
 from cudalab.backends.cuda import nvcc
 from cudalab.checker import cases, judge, outputs
+from cudalab.checker.options import Settings
 from cudalab.checker.sandbox import sandbox
-from cudalab.checker.settings import Settings
 from cudalab.checker.submit import predicting
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel
-from cudalab.cli.report import predict
+from cudalab.cli.work.bench import predict
 from cudalab.predict import gpus, ladder
 from cudalab.system import records
 

@@ -11,7 +11,7 @@ import pytest
 
 import cudalab
 from cudalab import labs
-from cudalab.cli.options import case_options
+from cudalab.cli.params import case_options
 from cudalab.errors import InputError, KernelCompileError, NoDeviceError, TimeLimitError, UsageError
 from cudalab.formats import InputStream
 from cudalab.python import arrays, command

@@ -102,7 +102,7 @@ def test_the_changelog_s_newest_release_is_this_version():
     assert newest[1] == cudalab.__version__
 
 
-@pytest.mark.parametrize("module", ["cudalab", "cudalab.cli.app", "cudalab.learn.progress"])
+@pytest.mark.parametrize("module", ["cudalab", "cudalab.cli.app", "cudalab.learn.path"])
 def test_no_heavy_module_is_imported_early(module):
     code = f"import sys, {module}; print({{'numpy', 'rich', 'pycuda'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

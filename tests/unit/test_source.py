@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cudalab import labs
-from cudalab.checker.explain import parameters
+from cudalab.checker.explain import diagnose
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -265,9 +265,9 @@ def test_parameters_of_another_type():
     """Vectors, bytes, signs and unknown types are the kernel's own affair."""
     text = "__global__ void f(const T* a, const float4* b, unsigned* c, char* d, Bits* e, int n) {}"
     passed = ["int *", "int *", "int *", "int *", "int *", "unsigned int"]
-    assert list(parameters.mismatches(text, {"T": "int"}, {"f": passed, "other": passed})) == []
+    assert list(diagnose.mismatches(text, {"T": "int"}, {"f": passed, "other": passed})) == []
     passed = ["float *", "int *", "double *", "unsigned char *", "int *", "int *"]
-    assert list(parameters.mismatches(text, {"T": "int"}, {"f": passed})) == [
+    assert list(diagnose.mismatches(text, {"T": "int"}, {"f": passed})) == [
         "parameter a of kernel f is T *, the lab passes float *",
         "parameter c of kernel f is unsigned *, the lab passes double *",
         "parameter n of kernel f is int, the lab passes int *",

@@ -19,10 +19,11 @@ from cudalab import labs
 from cudalab.checker import cases
 from cudalab.checker.submit.reports import Reply
 from cudalab.microscope.findings import Findings
-from cudalab.watch import judging, worker
+from cudalab.watch import watching as judging
+from cudalab.watch import worker
+from cudalab.watch.costs import MAX_ELEMENTS, MAX_ORDER, small_sizes
 from cudalab.watch.ladder import Place, distance, place_of, rungs_for
 from cudalab.watch.resident import believed
-from cudalab.watch.sizes import MAX_ELEMENTS, MAX_ORDER, small_sizes
 
 ROOT = Path(labs.__file__).parents[2]
 BROKEN = ROOT / "tests" / "broken" / "reduce"

@@ -22,7 +22,7 @@ from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.backends.base import Device, Module, OnlyBuilds, build
 from cudalab.checker import cases, correct
-from cudalab.checker.submit import reports, worker
+from cudalab.checker.submit import reports, tasks
 from cudalab.checker.submit.guard import GuardedDevice
 from cudalab.checker.submit.kernel import RUNS
 from cudalab.checker.submit.looking import orders
@@ -139,7 +139,7 @@ def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> 
     signal.alarm(patience(CPU_SECONDS))
     word = "equivalent"
     with open_device("cpu", 1) as opened:
-        device = worker.LoadsOnce(opened)
+        device = tasks.LoadsOnce(opened)
         variant = registry.read_header(path, lab, path.name)
         for options, tests in all_cases:
             case = lab.complete(options)
@@ -236,8 +236,8 @@ def wrong(lab: Lab, variant: Variant, device: Device, given: Given) -> bool:
         return False
     guarded = GuardedDevice(device)
     try:
-        step = worker.prepare(lab, variant, guarded, inputs, case)
-        answers, unwritten = worker.compute(guarded, step, runs)
+        step = tasks.prepare(lab, variant, guarded, inputs, case)
+        answers, unwritten = tasks.compute(guarded, step, runs)
     except InputError as error:
         return error.message != refusal
     except CudalabError:

@@ -21,7 +21,7 @@ from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.backends.base import Device
 from cudalab.checker import cases
-from cudalab.checker.submit import worker
+from cudalab.checker.submit import tasks
 from cudalab.errors import CudalabError
 from cudalab.labs import registry, sizes
 from cudalab.labs.base import Lab
@@ -99,7 +99,7 @@ def shows(work: Callable[[], bool]) -> bool:
 def searched(lab: Lab, path: Path, seconds: float, tried: Path, only: int | None = None) -> bool:
     """Whether a kernel file is wrong on one of the attempts, or on one; `tried` has the last."""
     with open_device("cpu", 1) as opened:
-        device = worker.LoadsOnce(opened)
+        device = tasks.LoadsOnce(opened)
         variant = registry.read_header(path, lab, path.name)
         began = time.process_time()
         for number, attempt in enumerate(attempts(lab, variant)):

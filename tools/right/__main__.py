@@ -21,8 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from cudalab.checker.grading.batch import judge_one
-from cudalab.checker.grading.task import Task
+from cudalab.checker.grading.batch import Task, judge_one
 from cudalab.checker.options import JudgingOptions
 from cudalab.checker.verdicts import Report, Status, Why
 from cudalab.language import source

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cudalab.backends import host_device
-from cudalab.checker.submit.judged_run import JudgedRun
+from cudalab.checker.submit.program import JudgedRun
 from cudalab.errors import CudalabError
 from cudalab.program import loops
 from cudalab.program.build import executable

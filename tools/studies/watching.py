@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cudalab import labs
 from cudalab.labs import registry
-from cudalab.watch import judging
+from cudalab.watch import watching
 from cudalab.watch.resident import Desk
 from tools import results
 
@@ -78,7 +78,7 @@ def measured(name: str, path: Path) -> tuple[list[float], int]:
             change = f"\n__device__ int version_{time.time_ns()}_{number} = {number};\n"
             version.write_text(text + change, encoding="utf-8")
             before = processor_s()
-            one = judging.kernel(lab, version, "my.cu", {}, desk)
+            one = watching.kernel(lab, version, "my.cu", {}, desk)
             times.append(processor_s() - before)
             if not one.report.passed or one.costs is None or one.costs.failed:
                 sys.exit(f"{name} {path.stem}: not judged in full: {one.report.stages} {one.costs}")

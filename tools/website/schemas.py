@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from cudalab.bench import document as bench
 from cudalab.checker import doctor, selftest, verdicts
-from cudalab.checker.grading.document import Class
+from cudalab.checker.grading.summary import Class
 from cudalab.cli import documents
 from cudalab.microscope import document as profile
 from cudalab.microscope.findings import Findings

@@ -1,14 +1,15 @@
 """Derives a likely cause from a wrong answer: where it is wrong, the pattern, and what to look at.
 
 `examine` judges the bytes of an answer. Patterns of wrong elements are in patterns.py; this module
-has the patterns of bytes, the places of wrong elements, and how much of its bound an answer uses.
+has the patterns of bytes, the places of wrong elements, how much of its bound an answer uses, and
+the parameters of a kernel that are not what the lab launches it with.
 """
 
 import math
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from cudalab.backends.base import C_TYPES
 from cudalab.checker.explain import patterns
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream, as_bytes
@@ -23,6 +25,7 @@ from cudalab.labs.base import Lab
 from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, differing
 from cudalab.labs.evidence import BYTES, Evidence, Finding, Launches, place_of
 from cudalab.labs.inputs import Array, Case, HostInputs
+from cudalab.language import source
 
 DIGITS = re.compile(rb"\s*[-+]?\d[-+\d.e\s]*")
 TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
@@ -334,3 +337,49 @@ def _within(got: Array, expected: Array, allowed: Array) -> Array:
     near = np.isfinite(expected) & np.isfinite(got) & (np.abs(got - expected) <= allowed)
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     return np.asarray(near | same | ~np.isfinite(allowed))
+
+
+# Parameters --------------------------------------------------------------------------------------
+
+# A kernel may read its data as it likes: as vectors, as bytes (uint8), or a float as its bits. So a
+# type is only said to be another one where both are numbers of a known kind and size, and only to
+# explain an answer that is wrong.
+_NUMBERS = {words: np.dtype(name) for name, words in C_TYPES.items() if name != "uint8"} | {
+    "size_t": np.dtype("uint64"),
+    "unsigned int": np.dtype("uint32"),
+    "short": np.dtype("int16"),
+    "unsigned short": np.dtype("uint16"),
+}
+
+
+def mismatches(
+    text: str, macros: Mapping[str, str | int], launched: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """What differs, for each kernel that was `launched` with these types of arguments."""
+    names, types = source.parameter_names(text), source.parameter_types(text)
+    for kernel, arguments in launched.items():
+        declared = types.get(kernel, ())
+        for number, (own, passed) in enumerate(zip(declared, arguments, strict=False)):
+            words, star, _ = own.partition(" *")
+            number_type = _NUMBERS.get(str(macros.get(words, words)))
+            passed_type = _NUMBERS.get(passed.removesuffix(" *"))
+            if number_type is None or passed_type is None:
+                continue
+            is_array = passed.endswith(" *")
+            # A sign is a matter of how one reads numbers of a kind and size.
+            one, other = ((each.itemsize, each.kind == "f") for each in (number_type, passed_type))
+            if bool(star) != is_array or one != other:
+                called = names[kernel][number] or f"number {number}"
+                yield f"parameter {called} of kernel {kernel} is {own}, the lab passes {passed}"
+
+
+def reordered(text: str, contract: str, launched: Iterable[str]) -> Iterator[str]:
+    """Kernels whose parameters have the contract's names, in another order."""
+    for kernel, own in source.parameter_names(text).items():
+        described = re.search(rf"^{re.escape(kernel)}\(([^()]*)\)", contract, re.MULTILINE)
+        if kernel not in launched or described is None:
+            continue
+        wanted = [(re.findall(r"\w+", one) or [""])[-1] for one in described[1].split(",")]
+        if own != wanted and sorted(own) == sorted(wanted):
+            words = f"are {', '.join(own)}, the lab passes {', '.join(wanted)}"
+            yield f"the parameters of kernel {kernel} {words}"

@@ -4,16 +4,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from cudalab.labs.evidence import (
-    BLOCKS,
-    SANITIZE,
-    TILES,
-    Evidence,
-    Finding,
-    block_sizes,
-    tile_of,
-    where,
-)
+from cudalab.labs import evidence
+from cudalab.labs.evidence import SANITIZE, Evidence, Finding
 
 Rule = Callable[[Evidence], Iterator[Finding]]
 
@@ -58,7 +50,7 @@ def _untouched(e: Evidence) -> Iterator[Finding]:
             SANITIZE,
         )
         return
-    place = where(e, missed)
+    place = evidence.where(e, missed)
     yield Finding(
         "not all written",
         f"{count:,} elements were never written{place}",
@@ -71,7 +63,7 @@ def _untouched(e: Evidence) -> Iterator[Finding]:
 def _zeros(e: Evidence) -> Iterator[Finding]:
     wrong = e.got[e.wrong]
     if len(wrong) > FEW and not wrong.any():
-        place = where(e, e.wrong)
+        place = evidence.where(e, e.wrong)
         yield Finding(
             "zeros",
             f"all wrong elements are 0{place}",
@@ -143,7 +135,7 @@ def _ranges(e: Evidence) -> Iterator[Finding]:
     n, first, last = e.got.size, int(e.wrong[0]), int(e.wrong[-1])
     if len(e.wrong) < 0.8 * (last - first + 1):
         return
-    blocks = block_sizes(e)
+    blocks = evidence.block_sizes(e)
     block = next((b for b in blocks if first % b == 0), 0)
     if last >= n - 2 and first > 0 and block:
         if first == block and n > 2 * block:
@@ -181,16 +173,18 @@ def _ranges(e: Evidence) -> Iterator[Finding]:
 
 def _strides(e: Evidence) -> Iterator[Finding]:
     """Wrong elements at the same position in each group of 2, 4, ... elements."""
-    for period in sorted({2, 4, 8, 16, *BLOCKS, *block_sizes(e)}):
+    for period in sorted({2, 4, 8, 16, *evidence.BLOCKS, *evidence.block_sizes(e)}):
         places = np.unique(e.wrong % period)
         if len(places) > max(1, period // 8) or e.got.size < 2 * period:
             continue
         possible = sum(-(-(e.got.size - int(p)) // period) for p in places)
         if len(e.wrong) < 0.8 * possible or possible < FEW + 1:
             continue
+        ending = {1: "st", 2: "nd", 3: "rd"}.get(period % 10, "th")
+        ending = "th" if period % 100 in (11, 12, 13) else ending
         which = f"place {places[0]}" if len(places) == 1 else f"{len(places)} places"
         yield Finding(
-            f"every {_ordinal(period)}",
+            f"every {period}{ending}",
             f"{which} of every {period:,} elements: [{e.wrong[0]:,}], [{e.wrong[1]:,}], …",
             _stride_cause(period, int(places[0]), e),
             SANITIZE,
@@ -198,14 +192,9 @@ def _strides(e: Evidence) -> Iterator[Finding]:
         return
 
 
-def _ordinal(number: int) -> str:
-    last = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else last}"
-
-
 def _stride_cause(period: int, place: int, e: Evidence) -> str:
     edge = "first" if place == 0 else "last" if place == period - 1 else "same"
-    if period in block_sizes(e) or period > 32:
+    if period in evidence.block_sizes(e) or period > 32:
         return (
             f"the {edge} element of each block: how neighbouring blocks meet, or an index that is "
             "off by one at the block's edge"
@@ -218,7 +207,7 @@ def _stride_cause(period: int, place: int, e: Evidence) -> str:
 def _matrix_positions(e: Evidence) -> Iterator[Finding]:
     rows, cols = e.shape or (1, e.got.size)
     row, col = e.wrong // cols, e.wrong % cols
-    for tile in tile_of(e)[:1] or TILES:
+    for tile in evidence.tile_of(e)[:1] or evidence.TILES:
         edge_rows, edge_cols = rows // tile * tile, cols // tile * tile
         outside = (row >= edge_rows) | (col >= edge_cols)
         if outside.all() and (edge_rows or edge_cols) and (rows % tile or cols % tile):

@@ -1,5 +1,10 @@
-"""Judges the submissions of a class: each one once, in any order, independently of the others."""
+"""Judges the submissions of a class: each one once, in any order, independently of the others.
 
+A submission is a folder that holds a kernel file, a whole program or what a command runs.
+"""
+
+import shlex
+import sys
 import tempfile
 import threading
 import traceback
@@ -10,21 +15,106 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cudalab import labs
+from cudalab.backends import choose_device, device_for
 from cudalab.checker import cases, judge
 from cudalab.checker.correct import skipped
-from cudalab.checker.grading import detect, similar, unpack
+from cudalab.checker.grading import similar, unpack
 from cudalab.checker.grading.store import Store
-from cudalab.checker.grading.task import Task
-from cudalab.checker.grading.unpack import Entry
+from cudalab.checker.options import JudgingOptions
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.checker.sandbox.running import end_all
+from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.skeleton import original, skeleton
-from cudalab.checker.verdicts import Report, Status
+from cudalab.checker.submit.submission import Command, Submission
+from cudalab.checker.verdicts import ANY_DEVICE, Report, Status
 from cudalab.errors import CudalabError, HeaderError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case
 from cudalab.language import source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything needed to judge one submission, here or on another machine."""
+
+    lab: str
+    name: str
+    kind: str  # auto, kernel, program or command
+    command: str  # for kind command: run in the submission's folder
+    file: str  # within the submission; empty: to be detected
+    options: Case
+    judging: JudgingOptions  # including the seed that all submissions share
+    payload: tuple[str, bytes] | None = None  # file name and bytes, for another machine
+    tests_text: str | None = None  # the instructor's file, for another machine
+
+
+HEADER = "// /// cudalab"
+MAIN = "main.py"  # which of several scripts is run
+
+
+def submission_in(lab: Lab, task: Task, folder: Path, sandbox: sandboxes.Sandbox) -> Submission:
+    """The submission in a folder. BadSubmissionError if there is none."""
+    file = "/".join(map(unpack.usable, task.file.split("/")))
+    kind, files = task.kind, [folder / file] if file else sorted(folder.glob("*.cu"))
+    if file and not files[0].is_file():
+        raise unpack.BadSubmissionError(f"there is no file {task.file}")
+    if kind == "auto" and task.command:
+        kind = "command"
+    if kind == "auto":
+        if all(path.suffix == ".py" for path in files):
+            kind = "command"
+        else:
+            kind = "kernel" if any(map(_has_header, files)) else "program"
+    if kind == "command":
+        return Command(
+            shlex.split(task.command) or _python(folder, file),
+            sandbox,
+            name=task.name,
+            folder=folder,
+            files=tuple(unpack.sources(folder)),
+            device=ANY_DEVICE if task.judging.device == "auto" else task.judging.device,
+        )
+    if not files:
+        raise unpack.BadSubmissionError("there is no .cu file", "--command runs other programs")
+    device = task.judging.device
+    if device == "auto" and kind == "kernel":
+        device = choose_device()
+    if kind == "kernel":
+        kernels = [path for path in files if _has_header(path)] or files
+        if len(kernels) > 1:
+            names = ", ".join(path.name for path in kernels)
+            raise unpack.BadSubmissionError(
+                f"several kernel files: {names}", "--file names the one to judge"
+            )
+        return Kernel(
+            lab=lab,
+            path=kernels[0],
+            sandbox=sandbox,
+            device=device,
+            label=kernels[0].name,
+            threads=task.judging.threads,
+        )
+    return Program(files=files, sandbox=sandbox, name=task.name, device=device_for(device))
+
+
+def _has_header(path: Path) -> bool:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        return any(line.rstrip() == HEADER for line in file)
+
+
+def _python(folder: Path, file: str) -> list[str]:
+    scripts = [folder / file] if file else sorted(folder.glob("*.py"))
+    scripts = [path for path in scripts if path.name == MAIN] or scripts
+    if len(scripts) != 1:
+        raise unpack.BadSubmissionError(
+            f"there is no .cu file, and neither one .py file nor a {MAIN}",
+            "--command says what to run",
+        )
+    return [sys.executable, f"./{scripts[0].relative_to(folder)}"]  # not an option, as -c.py were
+
 
 Progress = Callable[[str, int, int], None]
 
@@ -79,7 +169,7 @@ def judge_one(
             source_folder = unpack.place(unpack.Entry(task.name, path), folder)
             prints = fingerprints(source_folder)
             kernel_files = [*source_folder.glob("*.cu")]
-            submission = detect.submission_in(lab, task, source_folder, sandbox)
+            submission = submission_in(lab, task, source_folder, sandbox)
             plan = _plan(lab, task, submission.variant, folder)
         except (unpack.BadSubmissionError, HeaderError) as error:
             return refuse(task, error)
@@ -131,7 +221,7 @@ def _plan(lab: Lab, task: Task, variant: Variant | None, folder: Path) -> cases.
     if variant is not None:
         case = lab.complete(cases.case_for(lab, task.options, variant))
         registry.check_applies(variant, lab, case)
-    return judging.plan(lab, variant, task.options)
+    return cases.planned(judging, lab, variant, task.options)
 
 
 def fingerprints(folder: Path) -> frozenset[int]:
@@ -151,7 +241,9 @@ def public_prints(lab: str) -> list[frozenset[int]]:
     return [*map(similar.fingerprints, texts), skeleton_prints(lab)]
 
 
-def run(store: Store, entries: dict[str, Entry], task: Task, jobs: int, progress: Progress) -> None:
+def run(
+    store: Store, entries: dict[str, unpack.Entry], task: Task, jobs: int, progress: Progress
+) -> None:
     """Judge all waiting submissions, `jobs` at a time; store each result at once."""
     waiting = store.waiting()
     total, done = len(entries), len(entries) - len(waiting)

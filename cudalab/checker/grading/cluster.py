@@ -19,8 +19,6 @@ from typing import Any
 
 from cudalab.checker.grading import batch, unpack
 from cudalab.checker.grading.store import Store
-from cudalab.checker.grading.task import Task
-from cudalab.checker.grading.unpack import Entry
 from cudalab.checker.verdicts import Report
 from cudalab.errors import CudalabError, NoDeviceError, install_command
 from cudalab.system.exclusive import visible_gpus
@@ -35,8 +33,8 @@ FEWEST_LOCAL = 2  # processes of "local" on a machine with fewer GPUs
 
 def run(
     store: Store,
-    entries: dict[str, Entry],
-    task: Task,
+    entries: dict[str, unpack.Entry],
+    task: batch.Task,
     scheduler: str,
     progress: batch.Progress,
 ) -> None:
@@ -98,7 +96,11 @@ def _local_cluster(workers: int) -> Any:
 
 
 def _results(
-    client: Any, store: Store, entries: dict[str, Entry], task: Task, waiting: list[str]
+    client: Any,
+    store: Store,
+    entries: dict[str, unpack.Entry],
+    task: batch.Task,
+    waiting: list[str],
 ) -> Iterator[tuple[str, Result]]:
     """Each submission's result as it arrives; a task that kept losing its worker is a failure."""
     from distributed import as_completed  # noqa: PLC0415 - as above
@@ -129,7 +131,7 @@ def _results(
             yield name, future.result
 
 
-def packed(entry: Entry) -> tuple[str, bytes]:
+def packed(entry: unpack.Entry) -> tuple[str, bytes]:
     """A submission as one file; a folder becomes an archive."""
     if not entry.path.is_dir():
         if entry.path.is_symlink() or entry.path.stat().st_size > unpack.MAX_BYTES:
@@ -143,7 +145,7 @@ def packed(entry: Entry) -> tuple[str, bytes]:
         return f"{entry.path.name}.tar", buffer.getvalue()
 
 
-def judge_packed(task: Task) -> tuple[Report, frozenset[int]]:
+def judge_packed(task: batch.Task) -> tuple[Report, frozenset[int]]:
     """Unpack and judge a submission, on a worker."""
     assert task.payload is not None
     file_name, data = task.payload

@@ -10,11 +10,8 @@ from typing import Any
 
 from cudalab import __version__
 from cudalab.checker import cases
-from cudalab.checker.grading import batch, document, store, summary, unpack
-from cudalab.checker.grading.store import Store
-from cudalab.checker.grading.task import Task
-from cudalab.checker.options import JudgingOptions
-from cudalab.checker.rules import Rules
+from cudalab.checker.grading import batch, store, summary, unpack
+from cudalab.checker.options import JudgingOptions, Rules, fresh_seed
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError, nearest
 from cudalab.formats import save
@@ -37,7 +34,7 @@ class GradeOptions:
     jobs: int | None
     scheduler: str | None
     again: tuple[str, ...] = ()  # names
-    json: Path | None = None  # for the class's document
+    json_path: Path | None = None  # for the class's document
 
 
 def grade(
@@ -88,10 +85,12 @@ def grade(
                 batch.run(results, entries, task, options.jobs or usable_cores(), show_progress)
         assert task.judging.seed is not None
         # The points of a class: the same for all, though some kernels have fewer tests than others.
-        plan = judging.plan(lab, None, lab_options)
+        plan = cases.planned(judging, lab, None, lab_options)
         speed = 0.0 if judging.no_time else plan.speed.points
         full = sum(test.points for test in plan.tests) + speed
-        return _sum_up(lab, results, out, sandbox, changed, task.judging.seed, options.json, full)
+        return _sum_up(
+            lab, results, out, sandbox, changed, task.judging.seed, options.json_path, full
+        )
 
 
 @contextmanager
@@ -109,8 +108,8 @@ def _task(
     options: GradeOptions,
     judging: JudgingOptions,
     lab_options: dict[str, Any],
-    results: Store,
-) -> Task:
+    results: store.Store,
+) -> batch.Task:
     """The task, without a name. All submissions have the first call's seed, so the same inputs."""
     judging.limits()  # reports a malformed size now, not once per submission
     text = None
@@ -132,14 +131,14 @@ def _task(
             "strict": judging.strict,
             "device": judging.device,
             "rules": asdict(judging.rules(Rules())),
-            "seed": cases.fresh_seed() if judging.seed is None else judging.seed,
+            "seed": fresh_seed() if judging.seed is None else judging.seed,
         }
     )
     if judging.seed is not None and settings["seed"] != judging.seed:
         raise UsageError(
             f"these results were begun with --seed {settings['seed']}", hint="use another --out"
         )
-    return Task(
+    return batch.Task(
         lab=lab.name,
         name="",
         kind=options.kind,
@@ -157,7 +156,7 @@ def _task(
 
 def _sum_up(
     lab: Lab,
-    results: Store,
+    results: store.Store,
     out: Path,
     sandbox: sandboxes.Sandbox,
     changed: Sequence[str],
@@ -182,14 +181,14 @@ def _sum_up(
     unjudged = [row for row in rows if row.state not in (store.DONE, store.REMOVED)]
     status = ExitCode.ERROR if unjudged else ExitCode.OK
     if json_path:
-        whole = document.Class(
+        whole = summary.Class(
             lab=lab.name,
             seed=seed,
             sandbox=sandbox.kind,
             judged=len(reports),
             passed=sum(report.passed for report in reports.values()),
             judged_again=list(changed),
-            submissions=document.submissions(rows, reports, pairs),
+            submissions=summary.submissions(rows, reports, pairs),
         )
         save(json_path, records.text(whole))
         if str(json_path) == "-":

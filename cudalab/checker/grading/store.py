@@ -13,8 +13,6 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from cudalab.checker import verdicts
 from cudalab.checker.grading import unpack
-from cudalab.checker.grading.unpack import Entry
-from cudalab.checker.verdicts import Report
 from cudalab.errors import CudalabError, UsageError
 
 Arguments = ParamSpec("Arguments")
@@ -47,7 +45,7 @@ class Row:
     path: str
     state: str
     attempts: int
-    report: Report | None
+    report: verdicts.Report | None
     prints: frozenset[int]
     problem: str | None
 
@@ -132,7 +130,7 @@ class Store:
         return stored
 
     @_explained
-    def add(self, entries: Iterable[Entry], again: Sequence[str] = ()) -> list[str]:
+    def add(self, entries: Iterable[unpack.Entry], again: Sequence[str] = ()) -> list[str]:
         """Queue what is new, unfinished, changed, or named in `again`.
 
         Return the names of the changed ones that had been judged before.
@@ -177,7 +175,7 @@ class Store:
         )
 
     @_explained
-    def finish(self, name: str, report: Report, prints: Iterable[int]) -> None:
+    def finish(self, name: str, report: verdicts.Report, prints: Iterable[int]) -> None:
         """Store its report in one transaction: completely or not at all."""
         changed = self._db.execute(
             "UPDATE submissions SET state = ?, finished = ?, report = ?, prints = ?, problem = NULL"

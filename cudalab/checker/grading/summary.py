@@ -1,18 +1,100 @@
-"""A class's results as a table (CSV) and as a page with charts (HTML). No printing here."""
+"""A class's results as a document (JSON), a table (CSV), and a page with charts (HTML).
+
+DIR/reports/ has each verdict in full. No printing here.
+"""
 
 import csv
 import io
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from cudalab.checker import outputs
 from cudalab.checker.grading import similar
-from cudalab.checker.grading.similar import Pair
 from cudalab.checker.grading.store import DONE, Row
 from cudalab.checker.verdicts import Report, Status, Why
 from cudalab.output import web
 from cudalab.output.charts import Chart, Columns, Ladder, Rung
 from cudalab.output.grid import Column, Grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a submission has earned."""
+
+    passed: bool
+    exit_code: int
+    points: float
+    max_points: float
+    first_failure: str
+    pattern: str  # in the answer of the first test that failed
+    times_reference: float | None  # null: no time was measured
+    seconds: float
+    digest: str  # of the submission's bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """One submission of the class."""
+
+    name: str
+    state: str  # done, broken, withdrawn, waiting
+    attempts: int
+    problem: str  # why it was not judged
+    verdict: Verdict | None
+    similar_to: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Class:
+    """The document of `cudalab grade`."""
+
+    schema: str = "cudalab-grade/1"
+    lab: str
+    seed: int
+    sandbox: str
+    judged: int
+    passed: int
+    judged_again: list[str]  # because they have changed
+    submissions: list[Submission]
+
+
+def submissions(
+    rows: Sequence[Row], reports: Mapping[str, Report], pairs: Sequence[similar.Pair]
+) -> list[Submission]:
+    """All submissions, by name."""
+    alike: dict[str, list[str]] = {}
+    for pair in pairs:
+        alike.setdefault(pair.one, []).append(pair.two)
+        alike.setdefault(pair.two, []).append(pair.one)
+    return [
+        Submission(
+            name=row.name,
+            state=row.state,
+            attempts=row.attempts,
+            problem=row.problem or "",
+            verdict=_verdict(reports[row.name]) if row.name in reports else None,
+            similar_to=alike.get(row.name, []),
+        )
+        for row in rows
+    ]
+
+
+def _verdict(report: Report) -> Verdict:
+    why, pattern = first_failure(report)
+    return Verdict(
+        passed=report.passed,
+        exit_code=int(report.exit_code),
+        points=report.points,
+        max_points=report.max_points,
+        first_failure=why,
+        pattern=pattern,
+        times_reference=report.speed.ratio if report.speed else None,
+        seconds=report.seconds,
+        digest=report.digest,
+    )
+
 
 COLUMNS = (
     "name", "state", "points", "max_points", "share", "passed", "exit_code", "tests_passed",
@@ -20,6 +102,7 @@ COLUMNS = (
     "similar_to", "digest", "cause", "file",
 )  # fmt: skip
 BINS = 10
+RATIOS = (0.5, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)  # of times: the bounds of the columns
 
 
 def judged(rows: Iterable[Row]) -> dict[str, Report]:
@@ -32,7 +115,7 @@ def similar_pairs(
     reports: dict[str, Report],
     public: Iterable[frozenset[int]],
     untouched: frozenset[int],
-) -> list[Pair]:
+) -> list[similar.Pair]:
     """Submissions with the same bytes, then near-identical ones.
 
     `public` are the fingerprints of code that everybody has, `untouched` those of an empty kernel
@@ -47,7 +130,7 @@ def similar_pairs(
 
 
 def table(
-    rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair], full: float
+    rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[similar.Pair], full: float
 ) -> str:
     """CSV with one line for each submission; all points are parts of the class's `full` ones."""
     alike: dict[str, list[str]] = {}
@@ -144,10 +227,13 @@ def ranking(title: str, reports: dict[str, Report]) -> str:
 
 
 def page(
-    title: str, rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair], full: float
+    title: str,
+    rows: Sequence[Row],
+    reports: dict[str, Report],
+    pairs: Sequence[similar.Pair],
+    full: float,
 ) -> str:
     """The HTML page, which needs no other file."""
-    shares = [report.share for report in reports.values()]
     failures = Counter(
         pattern or why for why, pattern in map(first_failure, reports.values()) if why
     )
@@ -161,12 +247,18 @@ def page(
         lines = [[row.name, row.state, row.problem or ""] for row in unjudged]
         parts += ["<h2>Not judged</h2>", web.table(_grid(("name", "state", "problem"), lines))]
     charts: list[Chart] = [
-        _shares(shares),
+        _histogram(
+            "Points: submissions by the part they have earned",
+            [*(f"{100 * i // BINS} %" for i in range(BINS)), "100 %"],
+            (int(report.share * BINS) for report in reports.values()),
+        ),
         _bars("What went wrong first", failures.most_common(15), len(reports)),
         _bars("Tests: the part of the class that passes", _test_rates(reports), 100, " %"),
     ]
     if ratios:
-        charts.insert(1, _ratios(ratios))
+        labels = [*(f"≤ {edge:g}" for edge in RATIOS), f"> {RATIOS[-1]:g}"]
+        places = (bisect_left(RATIOS, ratio) for ratio in ratios)
+        charts.insert(1, _histogram("Times the reference's time", labels, places))
     parts.append(web.pictures(charts))
     parts.append("<h2>Identical or nearly so</h2>")
     if pairs:
@@ -228,23 +320,10 @@ def _details(report: Report) -> list[str]:
     return lines
 
 
-def _shares(shares: Sequence[float]) -> Columns:
-    """A histogram of the earned parts of the points."""
-    counts = [0] * (BINS + 1)
-    for share in shares:
-        counts[int(share * BINS)] += 1
-    labels = [f"{100 * i // BINS} %" for i in range(BINS)] + ["100 %"]
-    return Columns("Points: submissions by the part they have earned", "", labels, counts)
-
-
-def _ratios(ratios: Sequence[float]) -> Columns:
-    """A histogram of the times as multiples of the reference's."""
-    edges = [0.5, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0]
-    labels = [f"≤ {edge:g}" for edge in edges] + [f"> {edges[-1]:g}"]
-    counts = [0] * len(labels)
-    for ratio in ratios:
-        counts[next((i for i, edge in enumerate(edges) if ratio <= edge), len(edges))] += 1
-    return Columns("Times the reference's time", "", labels, counts)
+def _histogram(title: str, labels: list[str], places: Iterable[int]) -> Columns:
+    """Columns of so many submissions as have a place."""
+    counts = Counter(places)
+    return Columns(title, "", labels, [counts[place] for place in range(len(labels))])
 
 
 def _bars(title: str, rows: Sequence[tuple[str, int]], full: int, unit: str = "") -> Ladder:

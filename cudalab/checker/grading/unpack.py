@@ -140,7 +140,11 @@ def place(entry: Entry, folder: Path) -> Path:
     else:
         with _reading(name), entry.path.open("rb") as file:
             _Budget().copy(file, folder / usable(entry.path.name))
-    return _checked(_inner(folder))
+    inside = [folder]
+    while len(inside) == 1 and inside[0].is_dir():  # archives often consist of a single folder
+        folder = inside[0]
+        inside = [path for path in folder.iterdir() if path.name not in IGNORED]
+    return _checked(folder)
 
 
 @contextmanager
@@ -163,15 +167,6 @@ def _checked(folder: Path) -> Path:
                 raise BadSubmissionError(f"{path.name} is {what}", hint)
     if some and not any(path.stat().st_size for path in some):
         raise BadSubmissionError(f"{some[0].name} is empty")
-    return folder
-
-
-def _inner(folder: Path) -> Path:
-    """The folder that holds the files: archives often consist of a single folder."""
-    inside = [path for path in folder.iterdir() if path.name not in IGNORED]
-    while len(inside) == 1 and inside[0].is_dir():
-        folder = inside[0]
-        inside = [path for path in folder.iterdir() if path.name not in IGNORED]
     return folder
 
 

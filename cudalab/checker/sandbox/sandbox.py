@@ -20,18 +20,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from cudalab.checker.sandbox import bubblewrap, leftovers, packages
-from cudalab.checker.sandbox.box import BOX_PREFIX, Box
-from cudalab.checker.sandbox.packages import Imports, open_to_all
-from cudalab.checker.sandbox.running import GRACE_S, Limits, Outcome, Running
-from cudalab.checker.sandbox.users import User, next_number
-from cudalab.checker.sandbox.watch import Group
+from cudalab.checker.sandbox import box as boxes
+from cudalab.checker.sandbox.box import Box, Imports, open_to_all
+from cudalab.checker.sandbox.running import (
+    Limits,
+    Outcome,
+    Running,
+    User,
+    control_group,
+    shared_folders,
+)
 from cudalab.errors import NoDeviceError
 
 SEE_DOCTOR = ": `cudalab doctor` says what to install"
@@ -55,7 +59,7 @@ class Sandbox:
     _: KW_ONLY
     bwrap: str = ""
     own_users: bool = False  # a user for each run
-    imports: Imports = field(default_factory=packages.as_they_are)  # for Python in a run
+    imports: Imports = field(default_factory=boxes.as_they_are)  # for Python in a run
 
     @property
     def readers(self) -> tuple[int, ...]:
@@ -65,7 +69,7 @@ class Sandbox:
     @contextmanager
     def box(self, **options: Any) -> Iterator[Box]:
         """A box for one or more runs, removed at the end of the block."""
-        path = Path(tempfile.mkdtemp(prefix=BOX_PREFIX))
+        path = Path(tempfile.mkdtemp(prefix=boxes.BOX_PREFIX))
         try:
             yield Box(path, **options)
         finally:
@@ -85,61 +89,56 @@ class Sandbox:
         stdout: int | IO[bytes],
         stderr: int | IO[bytes],
     ) -> Running:
-        user = self._user_for(box)
-        control_read, control = os.pipe()
-        report, report_write = os.pipe()
-        group = Group.make(f"cudalab-{os.getpid()}-{next_number()}", limits.threads)
-        watchers_fds = [control_read, report_write] + ([user.lock] if user is not None else [])
-        status, wrappers_fds = None, []
-        if self.bwrap:
-            status, status_write = os.pipe()
-            watchers_fds.append(status)
-            wrappers_fds.append(status_write)
-        limited: list[str] = []
-        if self.bwrap and group is None and user is None:
-            limited = bubblewrap.limited(limits.threads + 1)  # and bubblewrap's own
-        spec = {
-            "group": group.path if group is not None else "",
-            "limited": bool(limited),
-            "command": self._wrapped([*limited, *command], box, wrappers_fds),
-            "env": box.environment(),
-            "cwd": str(box.path),
-            "box": str(box.path),
-            "uid": user.uid if user is not None else None,
-            "groups": box.groups,
-            "shared_folders": [] if user is None or self.bwrap else leftovers.shared_folders(),
-            "rlimits": limits.rlimits(),
-            "limits": self.watched(limits),
-            "control_fd": control_read,
-            "report_fd": report_write,
-            "own_fds": watchers_fds,
-            "status_fd": status,
-            "wrappers_fds": wrappers_fds,
-        }
-        try:
+        """Start a command in a box, and the watcher that enforces its limits."""
+        with ExitStack() as undo, ExitStack() as passed_on:
+            user = self._user_for(box)
             if user is not None:
+                undo.callback(user.release)
+            group = control_group(limits.threads)
+            if group is not None:
+                undo.callback(group.remove)
+            (control_read, control), (report, report_write) = os.pipe(), os.pipe()
+            ours, watchers, wrappers = [control, report], [control_read, report_write], list[int]()
+            if self.bwrap:
+                status, status_write = os.pipe()
+                watchers.append(status)
+                wrappers.append(status_write)
+            for fd in ours:
+                undo.callback(os.close, fd)
+            for fd in (*watchers, *wrappers):
+                passed_on.callback(os.close, fd)
+            if user is not None:
+                watchers.append(user.lock)
                 give(box.path, user.uid)
+            uncounted = self.bwrap and group is None and user is None
+            limited = (
+                boxes.limit_tasks(limits.threads + 1) if uncounted else []
+            )  # and bubblewrap's own
+            spec = {
+                "group": group.path if group is not None else "",
+                "limited": bool(limited),
+                "command": self._wrapped([*limited, *command], box, wrappers),
+                "env": box.environment(),
+                "cwd": str(box.path),
+                "box": str(box.path),
+                "uid": user.uid if user is not None else None,
+                "groups": box.groups,
+                "shared_folders": [] if user is None or self.bwrap else shared_folders(),
+                "rlimits": limits.rlimits(),
+                "limits": self.watched(limits),
+                "control_fd": control_read,
+                "report_fd": report_write,
+                "own_fds": watchers,
+                "status_fd": status if self.bwrap else None,
+                "wrappers_fds": wrappers,
+            }
             watcher = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", WATCH, json.dumps(spec)],
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                pass_fds=[*watchers_fds, *wrappers_fds],
-                start_new_session=True,
-                env={"PATH": os.environ.get("PATH", "")},
-            )
-        except BaseException:
-            os.close(control)
-            os.close(report)
-            if group is not None:
-                group.remove()
-            if user is not None:
-                user.release()
-            raise
-        finally:
-            for fd in (*watchers_fds[:2], *wrappers_fds, *([] if status is None else [status])):
-                os.close(fd)
-        return Running(watcher, control, report, group, user)
+                stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=[*watchers, *wrappers],
+                start_new_session=True, env={"PATH": os.environ.get("PATH", "")},
+            )  # fmt: skip
+            undo.pop_all()
+            return Running(watcher, control, report, group, user)
 
     def _user_for(self, box: Box) -> User | None:
         """The separate user of a run, if it has one."""
@@ -164,10 +163,12 @@ class Sandbox:
         stdout: Path,
     ) -> Outcome:
         """Run `command` to its end; its output goes to the file `stdout`."""
-        with _private(stdout) as out, tempfile.TemporaryFile() as messages:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        private = os.fdopen(os.open(stdout, flags, 0o600), "wb")  # no other run can open it
+        with private as out, tempfile.TemporaryFile() as messages:
             running = self.start(command, box, limits, stdin=stdin, stdout=out, stderr=messages)
             try:
-                outcome = running.wait(limits.longest_s + GRACE_S)
+                outcome = running.wait(limits.patience_s)
             finally:
                 running.close()
             errors = tail(messages)
@@ -218,18 +219,13 @@ class Sandbox:
         if not self.bwrap:
             return list(command)
         status = [word for fd in status_fds for word in ("--json-status-fd", str(fd))]
-        return [self.bwrap, *status, *bubblewrap.arguments(box, self.imports), "--", *command]
+        return [self.bwrap, *status, *boxes.bubblewrap(box, self.imports), "--", *command]
 
 
 def check_disk(folder: Path) -> None:
     """Raise OSError if a disk has become full, which no limit on a run can be blamed for."""
     if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-
-
-def _private(path: Path) -> IO[bytes]:
-    """A new file that no other run can open."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
 
 
 def without_boxes(text: str) -> str:
@@ -278,7 +274,7 @@ def _bubblewrap() -> Sandbox | str:
     tries = [Sandbox("bwrap", words, bwrap=path)]
     if os.getuid() == 0:  # a separate user as well, if other users can read this Python
         tries = [replace(tries[0], words=words + _process_limit_note())]
-        others = packages.for_others()
+        others = boxes.for_others()
         if open_to_all(Path(others.python)):
             tries.insert(0, Sandbox("bwrap", words, bwrap=path, own_users=True, imports=others))
     with tempfile.NamedTemporaryFile(prefix="cudalab-probe-") as secret:
@@ -293,7 +289,7 @@ def _bubblewrap() -> Sandbox | str:
 
 def _process_limit_note() -> str:
     """A note for the report if the system does not limit the number of root's processes."""
-    group = Group.make(f"cudalab-{os.getpid()}-{next_number()}", 1)
+    group = control_group(1)
     if group is None:
         return "; the number of its processes is watched, but not limited by the system"
     group.remove()
@@ -306,7 +302,7 @@ def _other_users() -> Sandbox | str:
     if os.getuid() != 0:
         return "only root can start a run as another user"
     words = "each run has its own user; the network and files that anyone may read are accessible"
-    sandbox = Sandbox("user", words, own_users=True, imports=packages.for_others(separate=True))
+    sandbox = Sandbox("user", words, own_users=True, imports=boxes.for_others(separate=True))
     imports = "import os, sys, numpy, cudalab; sys.exit(os.getuid() == 0)"
     return _probe(sandbox, "-c", imports) or sandbox
 

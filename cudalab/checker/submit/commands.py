@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cudalab.checker.cases import Test
@@ -12,7 +11,6 @@ from cudalab.labs.inputs import Case
 from cudalab.labs.sizes import in_words
 
 IN, OUT = "in.bin", "out.bin"
-MAX_SANITIZED = 30_000  # elements: the instrument is slow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +48,12 @@ def of_test(lab: Lab, submission: Submission, test: Test, seed: int) -> Commands
     else:
         run = f"{run} < {source}"
     if not is_kernel:
-        sanitizing = _sanitize_program(submission, source, make)
+        observed = f"cudalab run --sanitize {shlex.join(submission.words)} < {source}"
+        sanitizing = " && ".join([*make, observed]) if submission.kind == "program" else ""
     elif test.file is not None or test.cut_bytes:
         sanitizing = " && ".join([*make, sanitize(lab, submission, case, f"--data {source}")])
     else:
-        data = _data_options(test, seed) if is_small(test) else f"--seed {seed}"
+        data = _data_options(test, seed) if test.is_small else f"--seed {seed}"
         sanitizing = sanitize(lab, submission, case, data)
     verify = f"cudalab verify {words} {source} {OUT}"
     return Commands(make=make, run=run, verify=verify, sanitize=sanitizing, refuse=test.refuse)
@@ -64,18 +63,6 @@ def sanitize(lab: Lab, submission: Submission, case: Case, data: str) -> str:
     """`cudalab sanitize` for a kernel; `data` are the options that name or make its input."""
     words = ["cudalab", "sanitize", lab.name, *lab.words(case), *_source_option(submission)]
     return f"{shlex.join(words)} {data}"
-
-
-def elements(test: Test) -> int:
-    """The approximate number of elements of a test's input."""
-    if test.file is not None:
-        return test.file.stat().st_size // 4
-    return test.size if isinstance(test.size, int) else test.size[0] * test.size[-1]
-
-
-def is_small(test: Test) -> bool:
-    """Whether the sanitizer is fast enough for a test's input."""
-    return elements(test) <= MAX_SANITIZED
 
 
 def _source_option(submission: Submission) -> list[str]:
@@ -108,10 +95,3 @@ def _run(submission: Submission, lab_words: str) -> str:
     if submission.kind == "program":
         return f"cudalab run {device} {shlex.join(submission.words)}"
     return f"cudalab {lab_words} {shlex.join(_source_option(submission))} {device}"
-
-
-def _sanitize_program(submission: Submission, source: str, make: Sequence[str]) -> str:
-    if submission.kind != "program":
-        return ""
-    run = f"cudalab run --sanitize {shlex.join(submission.words)} < {source}"
-    return " && ".join([*make, run])

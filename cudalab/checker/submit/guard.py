@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends.base import Buffer, Device, Dim, Kernel, WrappedDevice, overwrite
+from cudalab.backends import base
 from cudalab.backends.limits import dim3
-from cudalab.checker.explain.parameters import in_c
 from cudalab.formats import Payload, as_bytes
 
 if TYPE_CHECKING:
@@ -32,18 +31,20 @@ COMPARED_BYTES = 1 << 18  # at a time: as many as a cache holds
 class Guarded:
     """A buffer and the guard zones around it, parts of one allocation."""
 
-    buffer: Buffer
-    before: Buffer
-    after: Buffer
+    buffer: base.Buffer
+    before: base.Buffer
+    after: base.Buffer
     zone: np.ndarray[Any, np.dtype[np.uint8]]  # what each guard zone holds
     name: str
 
 
-class GuardedDevice(WrappedDevice):
+class GuardedDevice(base.WrappedDevice):
     """A device that guards the memory that it allocates, and lists the launches."""
 
     def __init__(
-        self, device: Device, on_kernel: Callable[[dict[str, list[str]]], None] = lambda _: None
+        self,
+        device: base.Device,
+        on_kernel: Callable[[dict[str, list[str]]], None] = lambda _: None,
     ) -> None:
         """Call `on_kernel` before each kernel's first launch, which may end the process.
 
@@ -56,11 +57,11 @@ class GuardedDevice(WrappedDevice):
         self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []
         self.arguments: dict[str, list[str]] = {}  # of each kernel: their types in C
 
-    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> base.Buffer:
         """Memory full of garbage, between two guard zones."""
         return self._new(shape, dtype, f"scratch memory {len(self.buffers)}").buffer
 
-    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> Buffer:
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> base.Buffer:
         """A copy of `data` between two guard zones."""
         array = data.array() if isinstance(data, Payload) else data
         result = self._new(array.shape, array.dtype, "an input")
@@ -69,10 +70,10 @@ class GuardedDevice(WrappedDevice):
 
     def launch(
         self,
-        kernel: Kernel,
-        grid: Dim,
-        block: Dim,
-        *args: Buffer | np.generic,
+        kernel: base.Kernel,
+        grid: base.Dim,
+        block: base.Dim,
+        *args: base.Buffer | np.generic,
         shared_bytes: int = 0,
     ) -> None:
         """Launch, and add the launch to the list."""
@@ -81,20 +82,22 @@ class GuardedDevice(WrappedDevice):
             self.launches.append(launch)
             is_new = kernel.name not in self.arguments
             self.arguments[kernel.name] = [
-                in_c(arg.dtype, array=not isinstance(arg, np.generic)) for arg in args
+                base.C_TYPES.get(arg.dtype.name, arg.dtype.name)
+                + ("" if isinstance(arg, np.generic) else " *")
+                for arg in args
             ]
             if is_new:
                 self._on_kernel(self.arguments)
         super().launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
 
-    def poison(self, buffer: Buffer, run: int) -> int:
+    def poison(self, buffer: base.Buffer, run: int) -> int:
         """Fill a buffer with a byte that differs between consecutive runs; return the byte."""
         fills = (NAN, HUGE) if buffer.dtype.kind == "f" else (POISON, POISON ^ 0xFF)
         fill = fills[run % 2]
-        overwrite(self._device, buffer, fill)
+        base.overwrite(self._device, buffer, fill)
         return fill
 
-    def call(self, buffer: Buffer, name: str) -> None:
+    def call(self, buffer: base.Buffer, name: str) -> None:
         """Set the name of a buffer in messages."""
         for one in self.buffers:
             if one.buffer is buffer:
@@ -125,7 +128,7 @@ class GuardedDevice(WrappedDevice):
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         raw = self._device.empty(2 * ZONE + nbytes, np.uint8)
         fill = NAN if dtype.kind == "f" else POISON
-        overwrite(self._device, raw, fill)
+        base.overwrite(self._device, raw, fill)
         # Each buffer has other zones: a kernel may copy past the end of two. Floats are still NaNs.
         zone = np.tile(np.array([fill - len(self.buffers) % 16, fill], np.uint8), ZONE // 2)
         one = Guarded(
@@ -141,7 +144,7 @@ class GuardedDevice(WrappedDevice):
         return one
 
 
-def holds(device: Device, buffer: Buffer, array: np.ndarray[Any, Any]) -> bool:
+def holds(device: base.Device, buffer: base.Buffer, array: np.ndarray[Any, Any]) -> bool:
     """Whether a buffer has the bytes of an array; piece by piece, so that it takes no memory."""
     theirs, at = np.frombuffer(as_bytes(np.ascontiguousarray(array)), np.uint8), 0
     for chunk in device.chunks(buffer):
@@ -160,12 +163,16 @@ def untouched(array: np.ndarray[Any, Any], fill: int) -> np.ndarray[Any, np.dtyp
     return np.asarray(array.view(word.dtype) == word)
 
 
-def window(raw: Buffer, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Buffer:
+def window(
+    raw: base.Buffer, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> base.Buffer:
     """A part of a buffer of bytes, as a buffer that keeps the whole allocation alive."""
     memory: Any = raw
     if hasattr(memory, "array"):  # the CPU device's
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        part: Buffer = type(memory)(memory.array[start : start + nbytes].view(dtype).reshape(shape))
+        part: base.Buffer = type(memory)(
+            memory.array[start : start + nbytes].view(dtype).reshape(shape)
+        )
         return part
-    part_view: Buffer = type(memory)(shape, dtype, raw, raw.address + start)
+    part_view: base.Buffer = type(memory)(shape, dtype, raw, raw.address + start)
     return part_view

@@ -7,7 +7,6 @@ Where nothing confines a kernel, each attempt has a sandbox of its own instead.
 
 import re
 import shlex
-import shutil
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -20,43 +19,25 @@ import numpy as np
 
 from cudalab import runner
 from cudalab.backends import facts
-from cudalab.checker.explain.parameters import mismatches, reordered
+from cudalab.checker.explain.diagnose import mismatches, reordered
 from cudalab.checker.sandbox.box import Box
-from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_record, read_regular
 from cudalab.checker.sandbox.running import Limits, Outcome
-from cudalab.checker.sandbox.sandbox import check_disk, remove
-from cudalab.checker.submit import host_code, reports, views
-from cudalab.checker.submit.reports import BUILT, FINDINGS, OUT, CaseReport, Reply
-from cudalab.checker.submit.session import Session
-from cudalab.checker.submit.sources import CompileFailure, copy_sources
-from cudalab.checker.submit.submission import (
-    COMPILE_LIMITS,
-    MAX_SOURCE_BYTES,
-    OURS,
-    PYTHON_RAISED,
-    REACHED_OUT,
-    Attempt,
-    Compiled,
-    Trial,
-    copy_runtime,
-    failure,
-    last_line,
-    protect,
-    raise_reported,
-    unfinished,
-)
+from cudalab.checker.sandbox.sandbox import check_disk
+from cudalab.checker.submit import foreign, program, reports, submission, views
+from cudalab.checker.submit.session import Session, copy_input
 from cudalab.checker.verdicts import Why
 from cudalab.errors import HeaderError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.evidence import Launches
 from cudalab.labs.header import Variant
-from cudalab.labs.inputs import Array, Case
+from cudalab.labs.inputs import Case
 from cudalab.language import source
 from cudalab.microscope.findings import Findings
 from cudalab.program.files import is_program
 from cudalab.system.cache import READ_ONLY, cache_dir
 
+MAX_SOURCE_BYTES = 4 << 20
 RUNS = 3  # times each kernel runs on each input, to compare the bytes
 # No task of a worker has larger ones. Inputs that keep a GPU busy have 256 MiB, and are files.
 TIMING_LIMITS = Limits(
@@ -69,7 +50,7 @@ WRECKED = "the kernels wrote outside their memory and wrecked the process that r
 
 
 @dataclass(kw_only=True)
-class Kernel(Compiled):
+class Kernel(program.Compiled):
     """A kernel file, launched by the lab's own host side."""
 
     lab: Lab
@@ -112,21 +93,22 @@ class Kernel(Compiled):
             except UsageError as error:  # the caller's mistake, or that of a student's header
                 if self.trusted:
                     raise
-                raise CompileFailure(Why.COMPILE, error.message, error.hint or "") from None
+                raise foreign.CompileFailure(Why.COMPILE, error.message, error.hint or "") from None
         box = self.begin()
         if not self.trusted:
-            copy_sources([self.path], box.path / "source")
+            views.copy_sources([self.path], box.path / "source")
             if facts(self.device).on_host:
-                copy_runtime(box.path / "cache", check=False)
+                program.copy_runtime(box.path / "cache", check=False)
         session = self._session = self._start(box)
         observed = facts(self.device).on_host and not self.trusted
         builds = views.of_kernels() if observed else None
-        spec = self._spec("compile", cases=_without_repeats(cases), builds=builds)
-        outcome, _ = session.work(spec, COMPILE_LIMITS)
+        different = [case for i, case in enumerate(cases) if case not in cases[:i]]
+        spec = self._spec("compile", cases=different, builds=builds)
+        outcome, _ = session.work(spec, program.COMPILE_LIMITS)
         try:
-            self.built_as = raise_reported(box.path / OUT / BUILT, box.path)
-        except UnreadableError:
-            raise unfinished(
+            self.built_as = program.raise_reported(box.path / reports.OUT / reports.BUILT, box.path)
+        except reports.UnreadableError:
+            raise program.unfinished(
                 outcome, "the compiler was stopped: is there an endless template, or a huge array?"
             ) from None
         if facts(self.device).on_host and not self.trusted:
@@ -134,51 +116,51 @@ class Kernel(Compiled):
             own = [path for path in libraries if path.name.startswith("runtime-")]
             for library in libraries:
                 if library not in own:
-                    host_code.inspect(library, own[0])
+                    foreign.inspect(library, own[0])
         return self.finish()
 
-    def attempt(self, trial: Trial) -> Attempt:
+    def attempt(self, trial: submission.Trial) -> submission.Attempt:
         """Run a few times on the input and once on the second one, in a process of its own."""
         with self._turn, self._worker() as session:
             paths = [path for path in (trial.path, trial.second) if path is not None]
             runs = [1 if trial.once else self.runs, 1][: len(paths)]
-            with _inputs(session.box, paths) as inputs:
+            with session.inputs(paths) as inputs:
                 spec = self._spec("cases", cases=[trial.case], inputs=inputs, runs=runs)
                 outcome, reply = self._run_cases(session, spec, trial.limits)
-            folder = session.box.path / OUT
-            attempt = self._attempt_of(folder, outcome, reply, trial)
-            _empty(folder)
+            attempt = self._attempt_of(session.out, outcome, reply, trial)
+            session.empty()
             if attempt.why is not Why.GRADER:
                 attempt.outcome = replace(outcome, stderr=_TRACEBACK.sub("", outcome.stderr))
             return attempt
 
     def _run_cases(
         self, session: Session, spec: dict[str, Any], limits: Limits
-    ) -> tuple[Outcome, Reply | None]:
+    ) -> tuple[Outcome, reports.Reply | None]:
         """Run on inputs, once more with fibers if launches need them."""
-        folder = session.box.path / OUT
         ended = session.work(spec, limits)
-        if _lacks_fibers(folder):
-            _empty(folder)
-            self._add_fibers(session, spec["cases"][0])
-            ended = session.work(spec, limits)
+        with suppress(reports.UnreadableError):
+            report = reports.read_record(reports.CaseReport, session.out / reports.report_name(0))
+            if report.error == reports.NOT_BUILT:
+                session.empty()
+                self._add_fibers(session, spec["cases"][0])
+                return session.work(spec, limits)
         return ended
 
     def counted(
         self, case: Case, paths: Sequence[Path], limits: Limits
-    ) -> tuple[Outcome, list[CaseReport]]:
+    ) -> tuple[Outcome, list[reports.CaseReport]]:
         """Run once on each input, one thread after another, as the tests do: what they did there.
 
         There are no reports if the process has ended early.
         """
-        with self._turn, self._worker() as session, _inputs(session.box, paths) as inputs:
+        with self._turn, self._worker() as session, session.inputs(paths) as inputs:
             spec = self._spec("cases", cases=[case], inputs=inputs, runs=[1] * len(paths))
             outcome, _ = self._run_cases(session, {**spec, "threads": 1}, limits)
-            folder, done = session.box.path / OUT, list[CaseReport]()
-            files = [folder / reports.report_name(number) for number in range(len(paths))]
-            with suppress(UnreadableError):
-                done += [read_record(CaseReport, file) for file in files]
-            _empty(folder)
+            done: list[reports.CaseReport] = []
+            files = [session.out / reports.report_name(number) for number in range(len(paths))]
+            with suppress(reports.UnreadableError):
+                done += [reports.read_record(reports.CaseReport, file) for file in files]
+            session.empty()
             return outcome, done
 
     def _add_fibers(self, session: Session, case: Case) -> None:
@@ -188,17 +170,19 @@ class Kernel(Compiled):
         the cache as all that was compiled before: inspected, and protected from the runs.
         """
         spec = self._spec("compile", cases=[case], builds=None, fibers=True, adds=True)
-        session.work({**spec, "read_only": not self.trusted}, COMPILE_LIMITS)
+        session.work({**spec, "read_only": not self.trusted}, program.COMPILE_LIMITS)
         if self.trusted:
             return
         cache = self.built / "cache" / "cudalab" / "cpu"
         runtime = next(cache.glob("runtime-*.so"))
-        for made in (session.box.path / OUT).glob("*.so"):
-            with suppress(UnreadableError, CompileFailure):
-                host_code.inspect(made, runtime)
-                (cache / made.name).write_bytes(read_regular(made, host_code.MAX_LIBRARY_BYTES))
-        _empty(session.box.path / OUT)
-        protect(cache, self._group)
+        for made in session.out.glob("*.so"):
+            with suppress(reports.UnreadableError, foreign.CompileFailure):
+                foreign.inspect(made, runtime)
+                (cache / made.name).write_bytes(
+                    reports.read_regular(made, foreign.MAX_LIBRARY_BYTES)
+                )
+        session.empty()
+        program.protect(cache, self._group)
 
     @contextmanager
     def timing(self, case: Case) -> Iterator[Session]:
@@ -219,19 +203,19 @@ class Kernel(Compiled):
         Its findings, unless there is no report.
         """
         if not self.trusted:
-            copy_runtime(self.built / "cache", check=True)
-            protect(self.built / "cache", self._group)
+            program.copy_runtime(self.built / "cache", check=True)
+            program.protect(self.built / "cache", self._group)
         with self._turn, self._worker() as session:
-            folder, copy = session.box.path / OUT, session.box.path / "input.bin"
+            copy = session.box.path / "input.bin"
             data = "" if source is None else copy_input(source, copy).name
             spec = self._spec("sanitize", cases=[case], input=data, seed=seed, adds=True)
             outcome, _ = session.work(spec, limits)
             findings = None
-            with suppress(UnreadableError):
-                text = read_regular(folder / FINDINGS, MAX_FINDINGS_BYTES)
-                findings = parse_record(Findings, text, FINDINGS)
+            with suppress(reports.UnreadableError):
+                text = reports.read_regular(session.out / reports.FINDINGS, MAX_FINDINGS_BYTES)
+                findings = reports.parse_record(Findings, text, reports.FINDINGS)
             copy.unlink(missing_ok=True)
-            _empty(folder)
+            session.empty()
             return outcome, findings
 
     def predicted(self, options: Sequence[str], gpu: str, limits: Limits) -> bytes:
@@ -244,7 +228,7 @@ class Kernel(Compiled):
                 # The run gets a cache of its own, in its box, instead of one that it only reads.
                 del box.extra_env[READ_ONLY]
                 box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
-                copy_runtime(box.path / "cache", check=True)
+                program.copy_runtime(box.path / "cache", check=True)
             return self.sandbox.capture(words, box, limits)[1]
 
     def known_names(self) -> dict[str, str]:
@@ -294,7 +278,6 @@ class Kernel(Compiled):
 
     def _start(self, box: Box) -> Session:
         """Start a worker in a box."""
-        (box.path / OUT).mkdir()
         box.extra_env.update(self._environment())
         box.extra_env.pop(READ_ONLY, None)  # each task says whether it may write there
         command = [self.sandbox.imports.python, "-P", "-m", "cudalab.checker.submit.worker"]
@@ -317,27 +300,27 @@ class Kernel(Compiled):
                 session.close()
 
     def _attempt_of(  # noqa: PLR0911 - one way to end after the other
-        self, folder: Path, outcome: Outcome, reply: Reply | None, trial: Trial
-    ) -> Attempt:
-        broken = failure(outcome)
+        self, folder: Path, outcome: Outcome, reply: reports.Reply | None, trial: submission.Trial
+    ) -> submission.Attempt:
+        broken = submission.failure(outcome)
         on_host = facts(self.device).on_host
         ours = reply is not None and not (reply.loaded and on_host)  # none of its code has run
-        if outcome.status == PYTHON_RAISED and reply is not None:
+        if outcome.status == submission.PYTHON_RAISED and reply is not None:
             if ours:
-                says = f"cudalab itself failed: {last_line(outcome)}"
+                says = f"cudalab itself failed: {submission.last_line(outcome)}"
                 return replace(broken, why=Why.GRADER, says=says)
             check_disk(folder)
             return replace(broken, why=Why.CRASH, says=WRECKED)
         if outcome.status == -signal.SIGSYS and not outcome.reason and not ours:
-            return replace(broken, why=Why.FOREIGN, says=REACHED_OUT)
+            return replace(broken, why=Why.FOREIGN, says=submission.REACHED_OUT)
         if outcome.reason or (outcome.status or 0) < 0:
-            with suppress(UnreadableError):
-                report = read_record(CaseReport, folder / reports.report_name(0))
+            with suppress(reports.UnreadableError):
+                report = reports.read_record(reports.CaseReport, folder / reports.report_name(0))
                 broken.other_types = self._other_types(report, trial)
             return broken
         try:
-            report = read_record(CaseReport, folder / reports.report_name(0))
-        except UnreadableError:
+            report = reports.read_record(reports.CaseReport, folder / reports.report_name(0))
+        except reports.UnreadableError:
             says = broken.says or "the run ended without a report"
             return replace(broken, why=broken.why or Why.EXIT, says=says)
         if report.error:
@@ -353,15 +336,17 @@ class Kernel(Compiled):
         return self._finished(folder, outcome, report, trial)
 
     def _finished(
-        self, folder: Path, outcome: Outcome, report: CaseReport, trial: Trial
-    ) -> Attempt:
+        self, folder: Path, outcome: Outcome, report: reports.CaseReport, trial: submission.Trial
+    ) -> submission.Attempt:
         """The attempt of a run that finished: its answers, and what its guard zones showed."""
         max_bytes = trial.limits.output_bytes
-        made = Attempt(outcome, notes=report.notes, runs=max(1, min(report.runs, self.runs)))
+        made = submission.Attempt(
+            outcome, notes=report.notes, runs=max(1, min(report.runs, self.runs))
+        )
         names = [reports.answer_name(0, k) for k in range(max(0, min(report.answers, self.runs)))]
         try:
-            made.answers = [read_regular(folder / name, max_bytes) for name in names]
-        except UnreadableError as error:
+            made.answers = [reports.read_regular(folder / name, max_bytes) for name in names]
+        except reports.UnreadableError as error:
             return replace(made, why=Why.WRONG, says=f"there is no answer: {error}")
         if not made.answers:
             return replace(made, why=Why.WRONG, says="there is no answer")
@@ -369,7 +354,11 @@ class Kernel(Compiled):
             (one.kernel, _three(one.grid), _three(one.block)) for one in report.launches
         )
         header = self._variant
-        unwritten = _bits(folder / reports.unwritten_name(0), max_bytes)
+        unwritten = None
+        with suppress(reports.UnreadableError):
+            packed = reports.read_regular(folder / reports.unwritten_name(0), max_bytes)
+            bits = np.unpackbits(np.frombuffer(packed, np.uint8)).astype(bool)
+            unwritten = bits if len(bits) else None
         made.launches = Launches(header.dispatch, header.defines, launched, unwritten)
         made.other_types = self._other_types(report, trial)
         if report.overruns:
@@ -379,8 +368,10 @@ class Kernel(Compiled):
             made.why, made.says = Why.INPUT_CHANGED, f"the input {changed} was changed"
         elif trial.second is not None:
             made.second_answer = b""
-            with suppress(UnreadableError):
-                made.second_answer = read_regular(folder / reports.answer_name(1, 0), max_bytes)
+            with suppress(reports.UnreadableError):
+                made.second_answer = reports.read_regular(
+                    folder / reports.answer_name(1, 0), max_bytes
+                )
         return made
 
     @property
@@ -389,7 +380,7 @@ class Kernel(Compiled):
         text = self.path.read_text(encoding="utf-8", errors="replace")
         return facts(self.device).on_host and "__activemask" in text
 
-    def _other_types(self, report: CaseReport, trial: Trial) -> list[str]:
+    def _other_types(self, report: reports.CaseReport, trial: submission.Trial) -> list[str]:
         """Messages about parameters of other types, or in another order, than the arguments."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         macros = {**self.lab.kernel_defines(trial.case), **self._variant.defines}
@@ -405,7 +396,7 @@ def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = No
     own = Kernel(
         lab=lab,
         path=variant.path,
-        sandbox=OURS,
+        sandbox=submission.OURS,
         device=device,
         label=variant.label,
         trusted=True,
@@ -416,59 +407,7 @@ def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = No
     return own
 
 
-def _lacks_fibers(folder: Path) -> bool:
-    """Whether a run reports that a launch does not fit the loops that were compiled."""
-    with suppress(UnreadableError):
-        return read_record(CaseReport, folder / reports.report_name(0)).error == reports.NOT_BUILT
-    return False
-
-
-@contextmanager
-def _inputs(box: Box, paths: Sequence[Path]) -> Iterator[list[str]]:
-    """Copies of inputs in a box, which all users can read."""
-    copies = [box.path / reports.input_name(number) for number in range(len(paths))]
-    try:
-        for path, copy in zip(paths, copies, strict=True):
-            copy_input(path, copy)
-        yield [str(copy) for copy in copies]
-    finally:
-        for copy in copies:
-            copy.unlink(missing_ok=True)
-
-
-def copy_input(path: Path, copy: Path) -> Path:
-    """Copy an input so that all users can read it."""
-    shutil.copyfile(path, copy)
-    copy.chmod(0o644)
-    return copy
-
-
-def _empty(folder: Path) -> None:
-    """Remove what is in a folder that untrusted code may have filled."""
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            remove(path)
-        else:
-            path.unlink(missing_ok=True)
-
-
 def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
     """Three sizes of a launch, if they are such: they are only shown."""
     x, y, z = (*sizes, 1, 1, 1)[:3]
     return x, y, z
-
-
-def _bits(path: Path, max_bytes: int) -> Array | None:
-    """Bits that a worker has packed into a file; None if there are none."""
-    with suppress(UnreadableError):
-        packed = np.frombuffer(read_regular(path, max_bytes), np.uint8)
-        return np.unpackbits(packed).astype(bool) if len(packed) else None
-    return None
-
-
-def _without_repeats(cases: Sequence[Case]) -> list[Case]:
-    result: list[Case] = []
-    for case in cases:
-        if case not in result:
-            result.append(case)
-    return result

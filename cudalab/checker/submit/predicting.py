@@ -17,12 +17,10 @@ from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.predict import gpus, ladder, show
 from cudalab.predict.counts import Generated
-from cudalab.predict.gpus import Gpu
-from cudalab.predict.ladder import Rung
 from cudalab.system import records
 
 
-def remarks(submission: Kernel, case: Case, gpu: Gpu, reference: str | None) -> list[str]:
+def remarks(submission: Kernel, case: Case, gpu: gpus.Gpu, reference: str | None) -> list[str]:
     """The submission's time beside the reference's; nothing where the model does not know one."""
     lab = submission.lab
     variant = _reference(submission, case, gpu, reference)
@@ -38,7 +36,7 @@ def remarks(submission: Kernel, case: Case, gpu: Gpu, reference: str | None) -> 
     return sentences(ours, theirs, gpu, size)
 
 
-def _read(data: bytes) -> Rung | None:
+def _read(data: bytes) -> ladder.Rung | None:
     """The only rung of the prediction in JSON; the submission has run in its process."""
     with suppress(ValueError, CudalabError):
         (prediction,) = records.read(ladder.Predictions, json.loads(data)).predictions
@@ -47,7 +45,7 @@ def _read(data: bytes) -> Rung | None:
     return None
 
 
-def sentences(ours: Rung, theirs: Rung, gpu: Gpu, size: Size) -> list[str]:
+def sentences(ours: ladder.Rung, theirs: ladder.Rung, gpu: gpus.Gpu, size: Size) -> list[str]:
     """The comparison in words."""
     if not (ours.ms and theirs.ms):
         return []
@@ -70,7 +68,7 @@ def _kind() -> str:
     return next(name for name, kind in DEVICES.items() if kind.facts.driver)
 
 
-def _reference(submission: Kernel, case: Case, gpu: Gpu, name: str | None) -> Variant | None:
+def _reference(submission: Kernel, case: Case, gpu: gpus.Gpu, name: str | None) -> Variant | None:
     """The named variant, or the one that the GPU takes, of those that can be counted."""
     features = gpu.features & host_features()
     try:

@@ -1,12 +1,21 @@
 """What a process in the sandbox reports: the records that it writes, and that the judge reads.
 
 The judge believes none of it. A record explains a verdict; the answers are judged by their bytes.
+Whatever untrusted code has written may be a link, a pipe, a huge file, or JSON of any shape. It is
+read as a regular file of limited size, and as a record with exactly the expected fields and types.
+Anything else is `UnreadableError`, which is the submission's failure and never the judge's.
 """
 
+import json
+import math
+import os
+import stat
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from cudalab.errors import CudalabError
+from cudalab.errors import CudalabError, InputError
+from cudalab.system import records
 
 OUT = "out"  # the only folder of a box that a kernel's runs may write to
 BUILT = "built.json"  # a `Built` by the process that compiles; without an error if it succeeded
@@ -98,3 +107,55 @@ def report_name(number: int) -> str:
 def unwritten_name(number: int) -> str:
     """The file with a bit for each element that no run on an input has written."""
     return f"unwritten-{number}.bin"
+
+
+Record = TypeVar("Record")
+MAX_RECORD_BYTES = 1 << 20
+
+
+class UnreadableError(CudalabError):
+    """A file that a submission may have written is missing, or not what it should be."""
+
+
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """The bytes of a regular file that is not too large, and not a link."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a path"
+        raise UnreadableError(f"{path.name}: cannot be read: {reason}") from None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
+            raise UnreadableError(f"{path.name}: not a file of at most {max_bytes:,} bytes")
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read(max_bytes)
+    finally:
+        os.close(fd)
+
+
+def read_record(kind: type[Record], path: Path) -> Record:
+    """The record in a JSON file."""
+    return parse_record(kind, read_regular(path, MAX_RECORD_BYTES), path.name)
+
+
+def parse_record(kind: type[Record], data: bytes, name: str) -> Record:
+    """The record in these bytes of JSON."""
+    try:
+        value = json.loads(data, parse_constant=_no_number, parse_float=_finite)
+        return records.read(kind, value)
+    except InputError as error:
+        raise UnreadableError(f"{name}: {error.message}") from None
+    except (ValueError, RecursionError):
+        raise UnreadableError(f"{name}: not JSON of the expected kind") from None
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large")
+    return value

@@ -7,17 +7,18 @@ by the watcher; what the worker itself says is read strictly, and can only expla
 import json
 import os
 import select
+import shutil
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from cudalab.checker.sandbox.box import Box
-from cudalab.checker.sandbox.reading import UnreadableError, parse_record
 from cudalab.checker.sandbox.running import GRACE_S, Limits, Outcome
-from cudalab.checker.sandbox.sandbox import Sandbox, tail, without_boxes
-from cudalab.checker.submit.reports import CONFINES, CONFINES_NOT, Reply
+from cudalab.checker.sandbox.sandbox import Sandbox, remove, tail, without_boxes
+from cudalab.checker.submit import reports
 
 START_S = 60.0
 MAX_LINE = 4096
@@ -29,6 +30,7 @@ class Session:
     def __init__(self, sandbox: Sandbox, box: Box, command: Sequence[str], limits: Limits) -> None:
         """Start it; no task has larger `limits`. OSError if it does not start."""
         self.sandbox, self.box = sandbox, box
+        self.out.mkdir(exist_ok=True)
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._pending = b""
         theirs, self._commands = os.pipe()
@@ -41,19 +43,42 @@ class Session:
             os.close(theirs)
             os.close(replies)
         greeting = self.reply(START_S)
-        if greeting not in (CONFINES, CONFINES_NOT):
+        if greeting not in (reports.CONFINES, reports.CONFINES_NOT):
             outcome = self._running.wait(START_S)
             messages = tail(self._messages)
             self.close()
             sandbox.check_started(outcome, messages)
             last = (messages.strip().splitlines() or [outcome.reason or "no message"])[-1]
             raise OSError(f"the worker could not start: {last}")
-        self.confines = greeting == CONFINES
+        self.confines = greeting == reports.CONFINES
 
-    def work(self, spec: dict[str, Any], limits: Limits) -> tuple[Outcome, Reply | None]:
+    @property
+    def out(self) -> Path:
+        """The only folder that the tasks may write to."""
+        return self.box.path / reports.OUT
+
+    @contextmanager
+    def inputs(self, paths: Sequence[Path]) -> Iterator[list[str]]:
+        """Copies of inputs in the box, which all users can read."""
+        copies = [self.box.path / reports.input_name(number) for number in range(len(paths))]
+        try:
+            yield [str(copy_input(path, copy)) for path, copy in zip(paths, copies, strict=True)]
+        finally:
+            for copy in copies:
+                copy.unlink(missing_ok=True)
+
+    def empty(self) -> None:
+        """Remove what the tasks have written: untrusted code may have filled the folder."""
+        for path in self.out.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                remove(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def work(self, spec: dict[str, Any], limits: Limits) -> tuple[Outcome, reports.Reply | None]:
         """Do a task: its outcome, and the worker's reply unless the worker has ended."""
         self.begin(spec, limits)
-        return self.end(self.reply(limits.longest_s + GRACE_S), limits)
+        return self.end(self.reply(limits.patience_s), limits)
 
     def begin(self, spec: dict[str, Any], limits: Limits) -> None:
         """Begin a task."""
@@ -84,14 +109,14 @@ class Session:
         """Whether the worker has said something that nobody has read."""
         return bool(self._pending or select.select([self._replies], [], [], 0)[0])
 
-    def end(self, line: str, limits: Limits) -> tuple[Outcome, Reply | None]:
+    def end(self, line: str, limits: Limits) -> tuple[Outcome, reports.Reply | None]:
         """The outcome of a task after the worker's last line about it."""
         if not line:
             self._running.cancel()  # it has ended, or it hangs
         outcome = self._running.used(GRACE_S)
         reply = None
-        with suppress(UnreadableError):
-            reply = parse_record(Reply, line.encode(), "reply")
+        with suppress(reports.UnreadableError):
+            reply = reports.parse_record(reports.Reply, line.encode(), "reply")
         if reply is not None and not outcome.reason:
             peak = min(max(outcome.peak_bytes, reply.peak_bytes), limits.memory_bytes)
             outcome = replace(outcome, status=reply.status, peak_bytes=peak)
@@ -112,3 +137,10 @@ class Session:
         with suppress(OSError):
             os.close(self._replies)
         self._messages.close()
+
+
+def copy_input(path: Path, copy: Path) -> Path:
+    """Copy an input so that all users can read it."""
+    shutil.copyfile(path, copy)
+    copy.chmod(0o644)
+    return copy

@@ -1,17 +1,25 @@
 """A kernel file to start from: header, contract, and kernels with empty bodies.
 
 The lab provides all of it: one of its variants has the header, and the docstring of that variant's
-launch plan lists the kernels with their parameters.
+launch plan lists the kernels with their parameters. By the compile_commands.json beside it clangd
+reads the file as the CPU device does.
 """
 
 import inspect
+import json
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import dedent, wrap
+from typing import Any
 
 from cudalab.backends.base import C_TYPES
+from cudalab.backends.cpu.flags import RUNTIME, for_kernels
+from cudalab.checker.cases import case_for
+from cudalab.errors import CudalabError
+from cudalab.formats import save
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
@@ -126,3 +134,49 @@ def _comment(text: str) -> list[str]:
     for paragraph in text.split("\n\n"):
         lines += [f"// {line}" for line in wrap(" ".join(paragraph.split()), WIDTH)] + ["//"]
     return lines[:-1]
+
+
+DATABASE = "compile_commands.json"
+
+
+def add_to_database(lab: Lab, path: Path) -> Path:
+    """Add a kernel file to the compile_commands.json beside it, and return the latter.
+
+    CudalabError if there is one that cannot be extended; it is not changed then.
+    """
+    path = path.resolve()
+    database = path.with_name(DATABASE)
+    others = [
+        one
+        for one in _read(database)
+        if Path(str(one.get("directory", "")), str(one.get("file", ""))).resolve() != path
+    ]
+    entry = {"directory": str(path.parent), "file": path.name, "arguments": _arguments(lab, path)}
+    save(database, json.dumps([*others, entry], indent=1) + "\n")
+    return database
+
+
+def _read(database: Path) -> list[dict[str, Any]]:
+    """The entries of the file, or none if there is no file."""
+    try:
+        entries = json.loads(database.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise CudalabError(f"{database}: cannot be read: {error}") from None
+    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        raise CudalabError(f"{database}: not a list of compile commands")
+    return entries
+
+
+def _arguments(lab: Lab, path: Path) -> list[str]:
+    """The command that would compile the file, with the macros of its header and default case."""
+    header = registry.read_header(path, lab, path.name)
+    case = lab.complete(case_for(lab, {}, header))
+    macros = {**lab.kernel_defines(case), **header.defines}
+    return [
+        *("clang++", "-std=c++17", "-include", str(RUNTIME / "kernels" / "editor.h")),
+        *("-I", str(source.kernels_dir()), *for_kernels()),
+        *(f"-D{name}={value}" for name, value in macros.items()),
+        *("-xc++", "-fsyntax-only", path.name),
+    ]

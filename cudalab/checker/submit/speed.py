@@ -24,12 +24,11 @@ from typing import Self
 from cudalab.backends import DEVICES, choose_device, facts
 from cudalab.bench import stats
 from cudalab.checker import cases
-from cudalab.checker.cases import Plan, Speed
 from cudalab.checker.explain.diagnose import examine, is_right
-from cudalab.checker.sandbox.reading import UnreadableError, read_regular
-from cudalab.checker.settings import Settings
-from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel, copy_input, own_kernel
-from cudalab.checker.submit.reports import ANSWER, OUT
+from cudalab.checker.options import Settings
+from cudalab.checker.submit import reports
+from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel, own_kernel
+from cudalab.checker.submit.session import copy_input
 from cudalab.checker.submit.submission import OURS, Command, Submission, Trial, failure, last_line
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError
@@ -69,15 +68,16 @@ class _Failed(Exception):  # noqa: N818 - a verdict
 
 
 def measure(
-    lab: Lab, submission: Submission, case: Case, plan: Plan, size: Size, settings: Settings
+    lab: Lab, submission: Submission, case: Case, plan: cases.Plan, size: Size, settings: Settings
 ) -> tuple[SpeedResult | None, Stage]:
     """The stage `time`. CudalabError if the reference cannot be measured."""
     device = submission.device if submission.device in DEVICES else choose_device()
-    reference = (
-        registry.find(lab, plan.speed.reference)
-        if plan.speed.reference
-        else registry.default(lab, case, device, _features(device))
-    )
+    if plan.speed.reference:
+        reference = registry.find(lab, plan.speed.reference)
+    else:  # it may require what the device can have; a worker reports what is missing
+        on_gpu = facts(device).driver
+        features = _gpu_features(device) if on_gpu else DEVICES[device].load().possible_features
+        reference = registry.default(lab, case, device, features)
     registry.check_applies(reference, lab, case)
     try:
         if isinstance(submission, Kernel):
@@ -128,7 +128,7 @@ def _kernels(
     case: Case,
     size: Size,
     settings: Settings,
-    rule: Speed,
+    rule: cases.Speed,
 ) -> RoundTimes:
     """Time two workers that compute on command."""
     with ExitStack() as stack:
@@ -149,7 +149,7 @@ def _in_turn(
     theirs: Callable[[Path], float],
     inputs: _Inputs,
     seconds: float,
-    rule: Speed,
+    rule: cases.Speed,
 ) -> RoundTimes:
     """Sample both alternately, each time with an input that neither has seen before.
 
@@ -173,7 +173,7 @@ def _in_turn(
     return times
 
 
-def _settled(times: RoundTimes, rule: Speed) -> bool:
+def _settled(times: RoundTimes, rule: cases.Speed) -> bool:
     """Whether no points depend on more samples."""
     if not rule.points:
         return True
@@ -249,8 +249,10 @@ class _Worker:
         """Judge the answer to the input in `path`."""
         self._command("answer")
         try:
-            answer = read_regular(self._session.box.path / OUT / ANSWER, TIMING_LIMITS.output_bytes)
-        except UnreadableError as error:
+            answer = reports.read_regular(
+                self._session.box.path / reports.OUT / reports.ANSWER, TIMING_LIMITS.output_bytes
+            )
+        except reports.UnreadableError as error:
             raise self._failed(Why.WRONG, f"there was no answer: {error}") from None
         if not is_right(self.lab, self.case, path, answer):
             verdict = examine(self.lab, self.case, path, answer)
@@ -301,7 +303,7 @@ def _whole_programs(
     size: Size,
     device: str,
     settings: Settings,
-    rule: Speed,
+    rule: cases.Speed,
 ) -> RoundTimes:
     """Time the submission and `cudalab LAB --variant`, each from start to end."""
     command = [sys.executable, "-P", "-m", "cudalab", lab.name, *lab.words(case)]
@@ -332,13 +334,6 @@ def _whole_programs(
             return 1e3 * attempt.outcome.seconds
 
         return _in_turn(ours, theirs, inputs, settings.time_limit_s, rule)
-
-
-def _features(device: str) -> frozenset[str]:
-    """The features that the reference may require; a worker reports those that are missing."""
-    return (
-        _gpu_features(device) if facts(device).driver else DEVICES[device].load().possible_features
-    )
 
 
 def _gpu_features(device: str) -> frozenset[str]:

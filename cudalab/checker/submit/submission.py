@@ -11,29 +11,21 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 from cudalab.backends import facts
-from cudalab.checker.sandbox.box import Box
-from cudalab.checker.sandbox.reading import read_record
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import Sandbox
-from cudalab.checker.sandbox.users import User
-from cudalab.checker.submit.reports import NO_DEVICE, OUT, TOOLCHAIN, Built
-from cudalab.checker.submit.sources import CompileFailure
 from cudalab.checker.verdicts import ANY_DEVICE, Why
-from cudalab.errors import CudalabError, NoDeviceError, UsageError
+from cudalab.errors import CudalabError, UsageError
 from cudalab.labs.evidence import Launches
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
 from cudalab.program.files import is_kernel_file
-from cudalab.system.cache import cache_dir
 
-COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk_bytes=512 << 20)
-MAX_SOURCE_BYTES = 4 << 20
 PIPE_BYTES = 7  # delivered at a time by a slow pipe
 OURS = Sandbox("none", "cudalab's own code needs no sandbox")
 PYTHON_RAISED = 1  # Python's exit status after an uncaught exception
@@ -161,9 +153,14 @@ class Command:
 
     def attempt(self, trial: Trial) -> Attempt:
         """Run with the input on stdin."""
+        ours = [  # no command may use its variants, unless it lies in these folders
+            folder
+            for folder in self.sandbox.imports.own()
+            if not any(path.is_relative_to(folder) for path in self.readable)
+        ]
         made = self.sandbox.box(
             readable=self.readable,
-            hidden=(*self.hidden, *self._not_its_own()),
+            hidden=(*self.hidden, *ours),
             gpu=self.device == ANY_DEVICE or facts(self.device).driver,
             extra_env=self._environment(),
         )
@@ -172,15 +169,6 @@ class Command:
                 shutil.copytree(self.folder, box.path, symlinks=True, dirs_exist_ok=True)
             outcome, answer = self.sandbox.capture(self._placed(), box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
-
-    def _not_its_own(self) -> list[Path]:
-        """The folders of cudalab, whose variants no command may use; unless it lies in them."""
-        folders = self.sandbox.imports.own()
-        return [
-            folder
-            for folder in folders
-            if not any(path.is_relative_to(folder) for path in self.readable)
-        ]
 
     def _environment(self) -> dict[str, str]:
         """Let a script that the judge's own Python runs import what the judge can."""
@@ -243,126 +231,6 @@ class slow_pipe:  # noqa: N801 - used like a function
             for start in range(0, len(self._data), step):
                 os.write(fd, self._data[start : start + step])
         os.close(fd)
-
-
-@dataclass(kw_only=True)
-class Compiled:
-    """A submission that is compiled once, in a folder that all its runs share and only read."""
-
-    sandbox: Sandbox
-    device: str
-    _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
-    _folder: Path | None = field(default=None, init=False, repr=False)
-    _group: int | None = field(default=None, init=False, repr=False)  # that may read it; or all may
-    built_as: Built = field(default_factory=Built, init=False, repr=False)
-
-    @property
-    def built(self) -> Path:
-        assert self._folder is not None, "compile first"
-        return self._folder
-
-    def begin(self) -> Box:
-        """A box to compile in, which stays until `close`."""
-        if self.sandbox.own_users and not self.sandbox.bwrap:  # runs see each other's folders
-            group = User.claim()
-            self._stack.callback(group.release)
-            self._group = group.uid
-        box = self._stack.enter_context(self._box())
-        self._folder = box.path
-        return box
-
-    def _box(self, *, own_code: bool = True, **options: Any) -> AbstractContextManager[Box]:
-        groups = (self._group,) if self._group is not None else ()
-        if own_code:
-            options["groups"] = (*groups, *self.sandbox.readers)
-        else:
-            options |= {"groups": groups, "hidden": tuple(self.sandbox.imports.own())}
-        return self.sandbox.box(gpu=facts(self.device).driver, **options)
-
-    def finish(self) -> str:
-        """Protect what was compiled, and summarise."""
-        protect(self.built, self._group)
-        return "compiled by nvcc" if facts(self.device).nvcc else "compiled for the CPU device"
-
-    def box(self, **options: Any) -> AbstractContextManager[Box]:
-        """A box for one run; without `own_code` it has none of cudalab's, which has the answers."""
-        return self._box(readable=(self.built,), **options)
-
-    def close(self) -> None:
-        """Remove the folder."""
-        self._stack.close()
-
-
-def raise_reported(path: Path, folder: Path) -> Built:
-    """What compiling in a folder has reported in a file, unless it is a failure.
-
-    UnreadableError if there is no report. It is believed: nothing of the submission has run yet.
-    """
-    built = read_record(Built, path)
-    if built.foreign:
-        raise CompileFailure(
-            Why.FOREIGN,
-            "\n".join(built.foreign[:3]),
-            "nvcc compiles no such thing for a GPU, or it hides accesses from the sanitizer",
-        )
-    message, hint = built.message.replace(f"{folder}/", ""), built.hint
-    if built.error == NO_DEVICE:
-        raise NoDeviceError(message, hint or None)
-    if built.error:
-        why = Why.GRADER if built.error == TOOLCHAIN else Why.COMPILE
-        raise CompileFailure(why, message, hint)
-    return built
-
-
-def unfinished(outcome: Outcome, hint: str) -> CompileFailure:
-    """The failure of compiling that ended without a result and without a message."""
-    broken = failure(outcome)
-    if outcome.status == PYTHON_RAISED:  # in cudalab: nothing of the submission has run yet
-        return CompileFailure(Why.GRADER, f"cudalab itself failed: {last_line(outcome)}")
-    return CompileFailure(
-        broken.why if outcome.reason else Why.COMPILE,
-        f"compiling did not finish: {broken.says or 'nothing was compiled'}",
-        hint,
-    )
-
-
-def protect(folder: Path, group: int | None = None) -> None:
-    """Make the compiled and inspected files read-only for the runs, and for those of a `group`."""
-    for_folder, for_file = (0o755, 0o644) if group is None else (0o750, 0o640)
-    for path, folders, files in os.walk(folder):
-        if OUT in folders and Path(path) == folder:
-            folders.remove(OUT)
-        for name in (*folders, *files):
-            one = Path(path, name)
-            if os.getuid() == 0:
-                os.lchown(one, 0, group or 0)
-            if not one.is_symlink():
-                one.chmod(for_folder if one.is_dir() else for_file)
-    if os.getuid() == 0:
-        os.lchown(folder, 0, group or 0)
-    folder.chmod(for_folder)
-
-
-def copy_runtime(cache: Path, *, check: bool) -> None:
-    """Copy cudalab's compiled schedulers, so that no box has to compile them again."""
-    from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
-
-    copy_made(compiler.runtime_files(check=check), "cpu", cache)
-
-
-def copy_made(files: Sequence[Path], kind: str, cache: Path) -> None:
-    """Copy files of the user's cache, whose folder there is `kind`, to another cache."""
-    for path in files:
-        target = cache / "cudalab" / kind / path.relative_to(cache_dir(kind))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            continue
-        try:
-            shutil.copyfile(path, target)
-        except OSError:
-            target.unlink(missing_ok=True)
-            if path.suffix != ".gch":  # large, and only saves time
-                raise
 
 
 def failure(outcome: Outcome) -> Attempt:

@@ -10,7 +10,7 @@ from contract import load, run
 
 from cudalab.backends import facts, open_device
 from cudalab.backends.base import C_TYPES
-from cudalab.checker.submit.submission import copy_runtime
+from cudalab.checker.submit.program import copy_runtime
 from cudalab.errors import ExitCode, KernelCompileError
 from cudalab.language import source
 from cudalab.system.cache import cache_dir

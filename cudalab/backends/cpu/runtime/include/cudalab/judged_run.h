@@ -14,7 +14,7 @@ inline JudgedRun judged_run() {
         if (!number) return JudgedRun::AS_IT_IS;
         const unsigned long long mixed = strtoull(number, nullptr, 16) * 0x9e3779b97f4a7c15ull;
         unsetenv("CUDALAB_RUN");
-        switch (mixed >> 62) {  // submit/judged_run.py draws it
+        switch (mixed >> 62) {  // submit/program.py draws it
             case 2:
                 return JudgedRun::WITHOUT_KERNELS;
             case 3:

@@ -1,15 +1,14 @@
-"""The stage `sanitize`: races, lost barriers and accesses out of bounds.
-
-The worker of the sandbox does the work of `cudalab sanitize`, in a child as for each test.
-"""
+"""The stages `kernel` and `sanitize`: whether an answer is right for the right reasons."""
 
 import signal
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from cudalab.checker.cases import Test
 from cudalab.checker.sandbox.running import Limits, Outcome
-from cudalab.checker.submit import alike
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import REACHED_OUT, Trial, failure
@@ -17,6 +16,70 @@ from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import ExitCode
 from cudalab.labs.inputs import Case
 from cudalab.microscope.findings import Findings, grouped
+
+# Whether a program's own kernels compute its answer -----------------------------------------------
+
+# The program runs once more with every launch left out by the runtime. If its answer is right then,
+# it was computed elsewhere, whatever the source looks like. A program may ask a kernel whether it
+# ran, so it also runs with its kernels, but with other data for them than it has put there.
+
+# A trial, and whether an answer to it is right.
+Judged = tuple[Trial, Callable[[bytes], bool]]
+
+MAX_TESTS = 3
+MAX_ARGUMENT_BYTES = 4096  # an input of so few may reach a kernel as its arguments
+
+
+def telling(tests: Sequence[Test], usual: str) -> list[int]:
+    """The numbers of a few tests whose answers nobody gives by chance.
+
+    Those with the `usual` distribution come first, for an answer may equal a sorted input; then the
+    largest that are soon run.
+    """
+    sizes = {number: test.elements for number, test in enumerate(tests)}
+    numbers = [number for number in sizes if sizes[number] > 1 and not tests[number].refuse]
+
+    def rank(number: int) -> tuple[bool, bool, int]:
+        test = tests[number]
+        return test.dist != usual, not test.is_small, -sizes[number]
+
+    return sorted(numbers, key=rank)[:MAX_TESTS]
+
+
+def kernel_stage(submission: Program, trials: Sequence[Judged]) -> Stage:
+    """Run the program without its kernels, then with other data, until an answer is wrong."""
+    computed = Stage("kernel", Status.PASSED, says="its kernels compute the answer")
+    launches = 0
+    for trial, is_right in trials:
+        attempt, launches = submission.without_kernels(trial)
+        if attempt.why or not is_right(attempt.answers[0]):
+            break
+    else:
+        if not launches:
+            return _computed_elsewhere(
+                "no kernel is launched (calls of libraries do not count as launches)"
+            )
+        some = f"{launches:,} launch{'' if launches == 1 else 'es'}"
+        return _computed_elsewhere(f"without its {some} every answer is right, too")
+    told = [one for one in trials if one[0].path.stat().st_size > MAX_ARGUMENT_BYTES]
+    if not told or not submission.gets_other_data:
+        return computed
+    for trial, is_right in told:
+        attempt = submission.with_other_data(trial)
+        if attempt.why or not is_right(attempt.answers[0]):
+            return computed
+    return _computed_elsewhere("its kernels had other data, and every answer is right even so")
+
+
+def _computed_elsewhere(how: str) -> Stage:
+    details = [how, "copy the input to the device, compute there, and copy the answer back"]
+    says = "the host computes it"
+    return Stage("kernel", Status.FAILED, says=says, details=details, why=Why.NO_KERNEL, cost=1.0)
+
+
+# Races, lost barriers and accesses out of bounds --------------------------------------------------
+
+# The worker of the sandbox does the work of `cudalab sanitize`, in a child as for each test.
 
 # Longer than `cudalab sanitize` takes to end a kernel and to see whether it ends at full speed.
 LIMITS = Limits(seconds=180, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
@@ -29,7 +92,7 @@ NOBODYS = ("cancelled",)  # reasons of a run's end
 KILLED_BY_FILTER = (-signal.SIGSYS, 128 + signal.SIGSYS)  # `cudalab sanitize` says it by its status
 
 
-def stage(
+def sanitize_kernel(
     submission: Kernel,
     case: Case,
     look: str,
@@ -49,7 +112,7 @@ def stage(
         stage = _wrong(report, look, failed=failed) or _stage_of(report, look)
         if failed or stage.status is not Status.PASSED:
             return stage
-        unlike = alike.differences(submission, case, path, seed, report.tallies, LIMITS)
+        unlike = differences(submission, case, path, seed, report.tallies, LIMITS)
         says = "its threads do not do there what they do in the tests"
         return _unseen(says, "", *unlike) if unlike else stage
     if outcome.status in KILLED_BY_FILTER:
@@ -57,7 +120,7 @@ def stage(
     return _ended_early(outcome, look)
 
 
-def program_stage(
+def sanitize_program(
     submission: Program,
     trial: Trial,
     look: str,
@@ -185,3 +248,73 @@ def _stage_of(report: Findings, look: str) -> Stage:
     stage = Stage("sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER)
     stage.findings = errors[:MAX_STORED]
     return stage
+
+
+# Whether the tests and the sanitizer have seen the same -------------------------------------------
+
+# A kernel could tell the builds apart by addresses, which no layout hides, and leave its races out
+# where the sanitizer looks. But what it leaves out or adds then shows: in the same order of blocks
+# and threads, each build comes to as many barriers and makes as many atomic operations.
+
+Tallies = dict[str, dict[str, int]]  # by kernel
+
+WORDS = {
+    "launches": "launches",
+    "barriers": "arrivals of threads at __syncthreads()",
+    "warp_barriers": "arrivals of threads at __syncwarp()",
+    "updates": "atomic operations",
+    "swaps": "exchanges and successful compare-and-swaps",
+}
+AS_IT_COMES = "asked"  # for the lanes that run together: which these are differs by build
+
+
+def differences(
+    kernel: Kernel,
+    case: Case,
+    path: Path | None,
+    seed: int,
+    observed: Sequence[Tallies],
+    limits: Limits,
+) -> list[str]:
+    """What the threads do otherwise than under the sanitizer; empty if it is the same.
+
+    `observed` has what they did there, on the input `path` or on those of the sanitizer's sizes.
+    """
+    with inputs(kernel, case, path, seed, len(observed)) as paths:
+        outcome, tested = kernel.counted(case, paths, limits)
+    if outcome.reason == "cancelled":
+        return []
+    if len(tested) < len(paths) or any(report.error for report in tested):
+        return ["in the tests' build it does not end on the input of the sanitizer"]
+    return [
+        line
+        for there, report in zip(observed, tested, strict=True)
+        for line in _unlike(there, report.tallies)
+    ][:3]
+
+
+@contextmanager
+def inputs(
+    kernel: Kernel, case: Case, path: Path | None, seed: int, count: int
+) -> Iterator[list[Path]]:
+    """The first inputs that the sanitizer has looked at, as files (looking.py)."""
+    if path is not None:
+        yield [path]
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        lab = kernel.lab
+        paths = [Path(folder, f"{number}.bin") for number in range(count)]
+        for one, size in zip(paths, lab.teaching.sizes(case).sanitized, strict=False):
+            lab.write_file(one, case, size, lab.distributions[0], seed)
+        yield paths
+
+
+def _unlike(there: Tallies, here: Tallies) -> Iterator[str]:
+    for name in sorted({*there, *here}):
+        one, other = there.get(name, {}), here.get(name, {})
+        if one.get(AS_IT_COMES) or other.get(AS_IT_COMES):
+            continue
+        for what, words in WORDS.items():
+            if one.get(what, 0) != other.get(what, 0):
+                counts = f"{other.get(what, 0):,} in the tests, {one.get(what, 0):,} there"
+                yield f"{name}: {words}: {counts}"

@@ -1,12 +1,13 @@
-"""The command `learn`: the path through the course, step by step."""
-# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+"""What `learn` does: lead from step to step of the path through the course."""
 
 from __future__ import annotations
 
 import os
 import select
 import sys
+import termios
 import time
+import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,20 +17,15 @@ from typing import TYPE_CHECKING
 import click
 
 from cudalab import labs
-from cudalab.cli.options import lines, quiet_option, seconds_option
-from cudalab.cli.watch import print_lines, show_passing
+from cudalab.cli.work.verdict import print_lines, show_passing
 from cudalab.errors import ExitCode
+from cudalab.learn.path import Progress, Step, find, steps, worth
 from cudalab.output.prose import filled
 
 if TYPE_CHECKING:
-    from cudalab.learn.path import Step
-    from cudalab.learn.progress import Progress
     from cudalab.watch.changes import Version
     from cudalab.watch.resident import Desk
 
-WITHOUT_TERMINAL = (
-    "Without a terminal it prints the task and one verdict: exit status 3 if the step is unsolved."
-)
 KEYS = "h hint · n next · s solution · l list · q quit"
 
 
@@ -37,37 +33,6 @@ class NextError(Exception):
     """The learner goes on to the next step."""
 
 
-@click.command(
-    "learn",
-    epilog="\n\n".join(
-        [
-            lines(
-                "Example",
-                "cudalab learn                     # goes on where you stopped",
-                "cudalab learn 5                   # starts at any step",
-                "cudalab learn --list",
-                "cudalab learn 5 --hints 1         # the task and a hint, and nothing else",
-            ),
-            WITHOUT_TERMINAL,
-        ]
-    ),
-)
-@click.argument("step", required=False, metavar="[STEP]")
-@click.option(
-    "--dir",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("cudalab-learn"),
-    show_default=True,
-    help="Folder of your files and of progress.txt.",
-)
-@click.option("--list", "as_list", is_flag=True, help="List the steps, and what is done.")
-@click.option(
-    "--hints", type=click.IntRange(0, 3), metavar="N", help="Print the task and N of its 3 hints."
-)
-@click.option("--solution", is_flag=True, help="Print the model answer of STEP.")
-@seconds_option("--kill-after", "Limit of each test and each launch.", 5.0)
-@quiet_option
 def learn(
     *,
     step: str | None,
@@ -77,14 +42,7 @@ def learn(
     solution: bool,
     kill_after: float,
 ) -> int:
-    """Learn CUDA on files of your own: a task, a verdict on every save, hints, a model answer.
-
-    The first steps are ideas of the labs' ladders, the last ones broken kernels to repair. STEP is
-    a number or a name. Press h for a hint, n for the next step, q to leave.
-    """
-    from cudalab.learn.path import find, steps
-    from cudalab.learn.progress import Progress
-
+    """Show what was asked for, or begin a lesson."""
     progress = Progress.read(folder)
     chosen = find(step) if step else progress.next(steps())
     if as_list:
@@ -101,9 +59,10 @@ def learn(
         for number in range(hints):
             _hint(chosen, number)
         return ExitCode.OK
-    from cudalab.watch.resident import Desk
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        from cudalab.watch.resident import Desk
+
         with Desk() as desk:
             # The task and one verdict, for a pipe.
             run = Lesson(chosen, progress, desk, kill_after)
@@ -114,8 +73,6 @@ def learn(
 
 
 def _list(progress: Progress) -> None:
-    from cudalab.learn.path import steps
-
     done = sum(progress.marks.get(one.name) == "done" for one in steps())
     for one in steps():
         mark = {"done": "x", "skipped": "-"}.get(progress.marks.get(one.name, ""), " ")
@@ -125,8 +82,6 @@ def _list(progress: Progress) -> None:
 
 def _task(step: Step, path: Path) -> None:
     """Print the task, on one screen."""
-    from cudalab.learn.path import steps
-
     head = f"Step {step.number} of {len(steps())}: {step.text.title}"
     click.echo(f"\n{click.style(head, bold=True)}\n")
     for paragraph in step.text.task.strip().split("\n\n"):
@@ -141,8 +96,6 @@ def _hint(step: Step, number: int) -> None:
 
 def _after(step: Step) -> None:
     """Print what a solved step has shown."""
-    from cudalab.learn.path import worth
-
     click.echo(click.style("\nSolved.", fg="green", bold=True))
     for paragraph in step.text.after.strip().split("\n\n"):
         click.echo(filled(" ".join(paragraph.split())) + "\n")
@@ -176,12 +129,12 @@ class Lesson:
 
     def judge(self, *, stamp: bool) -> bool:
         """Judge the file as it is, and print the verdict; whether the step is solved."""
-        from cudalab.watch.changes import lines as changes
+        from cudalab.watch.changes import lines
 
         show_passing("judging")
         version = self.watcher.judge()
         show_passing("")
-        told = list(changes(version, self.before))
+        told = list(lines(version, self.before))
         if [text for text, _ in told] == ["no change"]:  # though it may be solved now
             told = [(f"still {version.verdict}", told[0][1])]
         print_lines(told, time.strftime("%H:%M:%S") if stamp else "")
@@ -219,7 +172,6 @@ class Lesson:
 
 def _interactive(step: Step, progress: Progress, kill_after: float) -> int:
     """Go from step to step until the learner leaves."""
-    from cudalab.learn.path import steps
     from cudalab.watch.following import Follower
     from cudalab.watch.resident import Desk
 
@@ -250,9 +202,6 @@ def _interactive(step: Step, progress: Progress, kill_after: float) -> int:
 @contextmanager
 def _keys() -> Iterator[None]:
     """Let a key act without Enter."""
-    import termios
-    import tty
-
     before = termios.tcgetattr(sys.stdin)
     try:
         tty.setcbreak(sys.stdin)

@@ -1,123 +1,38 @@
-"""The command `profile`. Nothing heavy is imported before it runs."""
-# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
-
-from __future__ import annotations
+"""What `profile` and `sanitize` do: count or examine, print, and write files."""
 
 import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import Any
 
 from cudalab import labs
-from cudalab.backends import DEVICES, able_devices, facts
-from cudalab.cli.failures import within
-from cudalab.cli.options import (
-    CASE_HELP,
-    EXISTING,
-    OUT,
-    CaseCommand,
-    Choice,
-    exclude,
-    grouped,
-    is_stdout,
-    json_option,
-    lines,
-    quiet_option,
-    seconds_option,
-    variants_option,
-    write_json,
-)
-from cudalab.cli.remarks import remark_options, write_remarks
-from cudalab.cli.subject import check_data, data_options
-from cudalab.errors import UsageError
-from cudalab.microscope.subject import Subject
+from cudalab.backends import able_devices, facts
+from cudalab.backends.cpu.check import CheckDevice
+from cudalab.bench import choice, suite
+from cudalab.cli import params
+from cudalab.cli.failures import report_errors, within
+from cudalab.errors import ExitCode, UsageError
+from cudalab.formats import save
+from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
+from cudalab.microscope import compare, findings, local_arrays, ncu, supervised
+from cudalab.microscope.annotate import show
+from cudalab.microscope.document import document, to_json
+from cudalab.microscope.page import page
+from cudalab.microscope.profile import Profile, profile_variant
+from cudalab.microscope.remarks import of_findings, of_profile
+from cudalab.microscope.sanitize import covered
+from cudalab.microscope.subject import Data, Subject
+from cudalab.output import live, terminal
 from cudalab.output.notes import note
+from cudalab.predict import local_memory
+from cudalab.system.machine import processor_name
 from cudalab.system.supervise import prints_to_stderr
 
-if TYPE_CHECKING:
-    from cudalab.labs.base import Lab
-    from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, Size
-    from cudalab.microscope.profile import Profile
-    from cudalab.microscope.subject import Data
-
 BUDGET_S = 15.0  # for tracing a variant; compiling and untraced blocks come on top
-PROFILE_KILL_AFTER_S = 300.0  # for a student's file
-
-
-@click.command(
-    "profile",
-    cls=CaseCommand,
-    epilog="\n\n".join(
-        [
-            lines(
-                "Example",
-                "cudalab profile reduce --variants interleaved_strided,sequential",
-                "cudalab profile transpose --variants all --n 1024 --html transpose.html",
-                "cudalab profile histogram --data in.bin       # are there bank conflicts?",
-                "cudalab profile matmul --aat --banks 16 --kernel my.cu",
-            ),
-            CASE_HELP,
-        ]
-    ),
-)
-@click.argument("lab", type=Choice(labs.names()), metavar="LAB")
-@variants_option(
-    "all (that compute the case), or comma-separated names. Default: one that has something to "
-    "show, and one without it; all with --data.",
-)
-@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Profile your own file only.")
-@data_options
-@click.option(
-    "--blocks",
-    type=click.IntRange(min=1),
-    metavar="SAMPLE",
-    help="Number of blocks to trace in each launch. Default: as many as a few seconds allow.",
-)
-@click.option(
-    "--banks",
-    type=Choice(["16", "32"]),
-    default="32",
-    show_default=True,
-    help="16 counts by the rule of the lecture's GPUs: half a warp at a time.",
-)
-@click.option(
-    "--device",
-    type=Choice(list(DEVICES)),
-    default="cpu",
-    show_default=True,
-    help="cuda: the counters of the GPU itself, read by Nsight Compute.",
-)
-@click.option(
-    "--compare-devices",
-    is_flag=True,
-    help="Show both devices side by side; needs Nsight Compute.",
-)
-@json_option("Write every count as JSON; - is stdout.")
-@click.option("--html", "html_path", type=OUT, metavar="FILE", help="Write one page for a browser.")
-@remark_options()
-@seconds_option(
-    "--kill-after",
-    f"Abort the run after this time. Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
-)
-@quiet_option
-def profile(*, lab: str, kill_after: float | None, **rest: Any) -> int:
-    """Run a lab and count what every line costs: sectors, bank conflicts, divergent branches.
-
-    The kernels run on the CPU device, which sees each access of the blocks that it traces.
-    """
-    check_data()
-    options = grouped(ProfileOptions, rest)
-    if options.kernel and options.variants:
-        exclude("--variants", "--kernel")
-    if options.banks != "32" and options.on_gpu:
-        raise UsageError("--banks 16 counts on the CPU device only", hint="a GPU has 32 banks")
-    if options.kernel:
-        kill_after = kill_after or PROFILE_KILL_AFTER_S
-    return within(kill_after, partial(run_profile, labs.get(lab), options, rest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,23 +65,27 @@ class ProfileOptions:
         return facts(self.device).nvcc or self.compare_devices
 
 
+def profile(*, lab: str, kill_after: float | None, **rest: Any) -> int:
+    """Profile within the time limit."""
+    params.check_data()
+    options = params.grouped(ProfileOptions, rest)
+    if options.kernel and options.variants:
+        params.exclude("--variants", "--kernel")
+    if options.banks != "32" and options.on_gpu:
+        raise UsageError("--banks 16 counts on the CPU device only", hint="a GPU has 32 banks")
+    if options.kernel:
+        kill_after = kill_after or params.KERNEL_KILL_AFTER_S
+    return within(kill_after, partial(run_profile, labs.get(lab), options, rest))
+
+
 def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any]) -> int:
     """Count, print and write; `case_options` are the lab's own options."""
-    from cudalab.bench.choice import case_of
-    from cudalab.bench.suite import exit_code
-    from cudalab.formats import save
-    from cudalab.microscope import compare, ncu
-    from cudalab.microscope.annotate import show
-    from cudalab.microscope.document import document, to_json
-    from cudalab.microscope.remarks import of_profile
-    from cudalab.output import terminal
-
     if not (options.on_cpu or options.on_gpu):
         raise UsageError(f"nothing counts what kernels do on the {options.device} device")
     if options.on_gpu:
         ncu.find_ncu()  # before anything is computed
-    case = case_of(lab, case_options)
-    names = options.variants or ("all" if options.data else None)
+    case = choice.case_of(lab, case_options)
+    names = options.variants or (params.ALL if options.data else None)
     variants, notes = choose(lab, case, options.kernel, names, options.device)
     subject = Subject(
         lab=lab,
@@ -178,26 +97,21 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
     )
     profiles = count(subject, options)
     profiles[-1].notes += notes
-    if not (options.github or is_stdout(options.json_path, options.sarif)):
+    if not (options.github or params.is_stdout(options.json_path, options.sarif)):
         for one in profiles:
             show(one)
         if options.compare_devices:
             terminal.grid(compare.grid(*profiles))
-    write_json(options.json_path, to_json(*map(document, profiles)))
+    params.write_json(options.json_path, to_json(*map(document, profiles)))
     if options.html_path:
-        from cudalab.microscope.page import page
-
         save(options.html_path, page(profiles))
     remarks = of_profile(profiles[0])
-    write_remarks(remarks, "profile", sarif=options.sarif, github=options.github)
-    return exit_code({variant.exit_code for one in profiles for variant in one.variants})
+    params.write_remarks(remarks, "profile", sarif=options.sarif, github=options.github)
+    return suite.exit_code({variant.exit_code for one in profiles for variant in one.variants})
 
 
 def count(subject: Subject, options: ProfileOptions) -> list[Profile]:
     """Profile on each device that counts, the CPU device first."""
-    from cudalab.microscope import ncu
-    from cudalab.output import live
-
     lab, case = subject.lab, subject.case
     size = options.sizes[0] if options.sizes else lab.teaching.bench_size(case, "cpu")
     profiles: list[Profile] = []
@@ -222,12 +136,9 @@ def choose(
     lab: Lab, case: Case, kernel: Path | None, names: str | None, device: str
 ) -> tuple[list[Variant], list[str]]:
     """Choose the student's file, the named variants, or those with something to show."""
-    from cudalab.bench.choice import own_variant
-    from cudalab.labs import registry
-
     if kernel:
-        return [own_variant(lab, case, kernel)], []
-    if names not in (None, "all"):
+        return [choice.own_variant(lab, case, kernel)], []
+    if names not in (None, params.ALL):
         named = [registry.find(lab, one.strip()) for one in names.split(",")]
         for variant in named:
             registry.check_applies(variant, lab, case)
@@ -238,7 +149,7 @@ def choose(
         for variant in every
         if variant.computes(case) and device in able_devices(variant.requires)
     ]
-    if names == "all":
+    if names == params.ALL:
         left_out = [variant.name for variant in every if variant not in computing]
         return computing, [f"left out: {', '.join(left_out)}"] if left_out else []
     chosen, why = showcase(lab, computing)
@@ -265,14 +176,7 @@ def showcase(lab: Lab, variants: list[Variant]) -> tuple[list[Variant], str]:
 
 def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
     """Profile every variant under the instrument."""
-    from cudalab.backends.cpu.check import CheckDevice
-    from cudalab.bench import choice
-    from cudalab.microscope import local_arrays
-    from cudalab.microscope import profile as profiles
-    from cudalab.predict import local_memory
-    from cudalab.system.machine import processor_name
-
-    result = profiles.Profile(
+    result = Profile(
         device="cpu",
         device_name=processor_name(),
         banks=banks,
@@ -294,7 +198,7 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
             local=local_memory.of_source,
         ) as device:
             result.variants.append(
-                profiles.profile_variant(
+                profile_variant(
                     subject.lab, variant, device, lambda: device.traces, data, subject.case
                 )
             )
@@ -304,3 +208,66 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
             )
             result.notes += [said] if said else []
     return result
+
+
+def sanitize(
+    *,
+    lab: str,
+    variant: str | None,
+    kernel: Path | None,
+    sizes: list[Size] | None,
+    dist: str | None,
+    seed: int,
+    data: Path | None,
+    orders: int,
+    json_path: Path | None,
+    sarif: Path | None,
+    github: bool,
+    kill_after: float,
+    **options: Any,
+) -> int:
+    """Sanitize, print, and write files."""
+    params.check_data()
+    if variant and kernel:
+        params.exclude("--variant", "--kernel")
+    chosen_lab = labs.get(lab)
+    case = choice.case_of(chosen_lab, options)
+    if kernel:
+        selected = registry.read_header(kernel, chosen_lab, str(kernel))
+    elif variant:
+        selected = registry.find(chosen_lab, variant)
+    else:
+        selected = registry.default(chosen_lab, case, "cpu")
+    registry.check_applies(selected, chosen_lab, case)
+    subject = Subject(
+        lab=chosen_lab,
+        case=case,
+        variants=[selected],
+        dist=chosen_lab.distribution(dist),
+        seed=seed,
+        data=data,
+    )
+    inputs = tuple(sizes or chosen_lab.teaching.sizes(case).sanitized)
+    inputs = inputs[:1] if data else inputs
+    status, document = supervised.findings(
+        subject, inputs, [orders] * len(inputs), kill_after, report_errors
+    )
+    if status:
+        return status
+    params.write_json(json_path, document)
+    if not (github or params.is_stdout(json_path, sarif)):
+        show_findings(document)
+    remarks = of_findings(document.findings, document.file)
+    params.write_remarks(remarks, "sanitize", sarif=sarif, github=github)
+    return ExitCode.OK if document.clean else ExitCode.WRONG_ANSWER
+
+
+def show_findings(document: findings.Findings) -> None:
+    """Print the findings, or that there are none."""
+    groups = findings.grouped(document.findings)
+    verdict = "clean" if document.clean else f"{findings.errors(groups)} found"
+    title = f"{document.lab} {document.variant} ({document.file}): {verdict}"
+    terminal.findings(f"{title}\nlooked at: {'; '.join(document.inputs)}", groups)
+    listed, observed = document.not_looked_at, document.lines_observed or 0
+    if observed or listed:
+        terminal.lines(["", *covered("the accesses of the kernels", observed, listed, ())])

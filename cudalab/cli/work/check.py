@@ -1,0 +1,293 @@
+"""What `new`, `check`, `grade` and `selftest` do: the course's automated checker."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cudalab import labs
+from cudalab.backends import choose_device, device_for, open_device
+from cudalab.checker import cases, judge, outputs
+from cudalab.checker import selftest as tests
+from cudalab.checker.grading import batch, grading
+from cudalab.checker.options import JudgingOptions
+from cudalab.checker.platforms import make as platforms
+from cudalab.checker.platforms import results
+from cudalab.checker.sandbox import sandbox as sandboxes
+from cudalab.checker.submit.kernel import Kernel, own_kernel
+from cudalab.checker.submit.program import Program
+from cudalab.checker.submit.skeleton import add_to_database, skeleton
+from cudalab.checker.submit.submission import Command
+from cudalab.checker.verdicts import ANY_DEVICE, Report
+from cudalab.cli import params
+from cudalab.errors import CudalabError, ExitCode, HeaderError, UsageError
+from cudalab.formats import save
+from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.output import live, terminal
+from cudalab.output.notes import is_silent, note
+from cudalab.predict import gpus
+from cudalab.system.machine import usable_cores
+
+DIRECTLY = "run directly, as you; `cudalab doctor` says what keeps others' files apart"
+
+
+def new(lab: Lab, path: Path) -> None:
+    """Write the outline of a kernel file, and what clangd reads."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(skeleton(lab, path.name))
+    except FileExistsError:
+        raise CudalabError(f"{path} already exists; it was not changed") from None
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        database, here = add_to_database(lab, path), Path.cwd()
+        shown = database.relative_to(here) if database.is_relative_to(here) else database
+        note(f"{shown} tells editors with clangd how to read {path.name}")
+    except CudalabError as error:
+        note(f"{error.message}; clangd will not know {path}")
+    command = shlex.join(["cudalab", "check", lab.name, "--kernel", str(path)])
+    click.echo(f"{path} is yours to fill in; judge it: {command}")
+
+
+def check(lab: Lab, *, codegrade: bool, github: bool, exit_style: str, **options: Any) -> int:
+    """Judge a submission, write the report, print it unless stdout is taken."""
+    files = {name: options.pop(name) for name in (*results.FORMS, "sarif")}
+    report, file = judged(lab, **options)
+    for name, path in files.items():
+        if path is None:
+            continue
+        if name == "sarif":
+            save(path, outputs.sarif(report, file))
+        else:
+            save(path, results.FORMS[name](report))
+    if codegrade:
+        click.echo(results.codegrade(report))
+    if github:
+        click.echo(outputs.github(report, file), nl=False)
+    if not (codegrade or github or params.is_stdout(*files.values())):
+        outputs.show(report)
+    return results.exit_status(report, exit_style)
+
+
+def judged(lab: Lab, *, keep: Path | None, gpu: str | None, **options: Any) -> tuple[Report, str]:
+    """The report, and the name of the file that was judged, if it is one."""
+    judging = params.grouped(JudgingOptions, options)
+    source = params.grouped(SubmissionOptions, options).completed()
+    if source.count != 1:
+        raise UsageError(
+            "name one submission: --kernel, --program, --variant, or a command behind --",
+            hint=f"`cudalab new {lab.name} my.cu` writes a kernel file to begin with",
+        )
+    if source.submission:
+        path = source.submission
+        task = batch.Task(
+            lab=lab.name, name=path.resolve().name, kind="auto", command="", file="",
+            options=options, judging=judging,
+        )  # fmt: skip
+        return batch.judge_one(task, path.absolute(), jobs=usable_cores())[0], ""
+    box = None if source.variant else sandboxes.choose(judging.sandbox)
+    if box is not None and box.kind == "none":  # who checks a single file, wrote it
+        box = replace(box, words=DIRECTLY)
+    if gpu and not source.kernel:
+        raise UsageError("--predict is for --kernel")
+    predict_on = gpus.load(gpu) if gpu else None
+    settings = judging.settings(keep=keep, on_stage=_show_stage, predict_on=predict_on)
+    try:
+        submission = make_submission(lab, source, judging, box)
+    except HeaderError as error:
+        if box is None:  # a variant's header: not the student's mistake
+            raise
+        report = judge.refused(
+            lab.name, str(source.kernel), "kernel", judging.device, box, settings.seed, error
+        )
+    else:
+        plan = cases.planned(judging, lab, submission.variant, options)
+        report = judge.check(lab, submission, plan, submission.sandbox, settings)
+    _show_stage("")
+    return report, str(source.kernel or next(iter(source.program), ""))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionOptions:
+    """The ways to name the submission to check; exactly one is used."""
+
+    kernel: Path | None
+    program: tuple[Path, ...]
+    submission: Path | None
+    variant: str | None
+    command: tuple[str, ...]
+
+    def completed(self) -> SubmissionOptions:
+        """Return a copy in which --program has all of its files."""
+        if self.program and all(word.endswith(".cu") for word in self.command):
+            # The shell expands `--program *.cu` to one file of the option and words after it.
+            return replace(self, program=(*self.program, *map(Path, self.command)), command=())
+        return self
+
+    @property
+    def count(self) -> int:
+        """Number of submissions that are named."""
+        named = (self.kernel, self.program, self.submission, self.variant, self.command)
+        return sum(map(bool, named))
+
+
+def make_submission(
+    lab: Lab, source: SubmissionOptions, judging: JudgingOptions, box: sandboxes.Sandbox | None
+) -> Kernel | Program | Command:
+    """Make the submission; `box` is the sandbox, which only our own variants do without."""
+    if source.variant:
+        variant = registry.find(lab, source.variant)
+        return own_kernel(lab, variant, choose_device(judging.device), judging.threads)
+    assert box is not None
+    if source.kernel:
+        return Kernel(
+            lab=lab,
+            path=source.kernel,
+            sandbox=box,
+            device=choose_device(judging.device),
+            label=str(source.kernel),
+            threads=judging.threads,
+        )
+    if source.program:
+        files = [path for one in source.program for path in program_files(one)]
+        name, words = " ".join(map(str, source.program)), [str(path) for path in files]
+        return Program(
+            files=files, sandbox=box, name=name, device=device_for(judging.device), words=words
+        )
+    return Command(
+        source.command,
+        box,
+        name=shlex.join(source.command),
+        readable=visible(source.command),
+        hidden=tuple(path.absolute() for path in (judging.tests,) if path),
+        device=ANY_DEVICE if judging.device == "auto" else judging.device,
+    )
+
+
+def program_files(path: Path) -> list[Path]:
+    """The source file, or all source files in the folder."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.cu"))
+    if not files:
+        raise UsageError(f"{path}: there is no .cu file in this folder")
+    return files
+
+
+def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
+    """The paths that a command may read: its own, and the current folder unless home is in it."""
+    here = Path.cwd()
+    named = tuple(Path(word).absolute() for word in command if Path(word).exists())
+    if here == Path("/") or Path.home().is_relative_to(here):
+        return named
+    return (here, *named)
+
+
+def _show_stage(stage: str) -> None:
+    """Show the current stage, on a terminal only."""
+    if sys.stderr.isatty() and not is_silent():
+        click.echo(f"\r{stage:<20}\r", nl=False, err=True)
+
+
+JUDGING = {field.name for field in fields(JudgingOptions)}
+OF_A_CLASS = ("out", *(field.name for field in fields(grading.GradeOptions)))  # not of --make
+
+
+def grade(lab: Lab, *, folder: Path, out: Path | None, make: str | None, **options: Any) -> int:
+    """Judge, or write a platform's files."""
+    judging = params.grouped(JudgingOptions, options)
+    of_class = params.grouped(grading.GradeOptions, options)
+    lab_options = {key: value for key, value in options.items() if value is not None}
+    if make:
+        return write_for(make, folder, lab, judging, lab_options)
+    if out is None:
+        raise UsageError("--out DIR is missing: the folder of the results")
+    return grading.grade(lab, folder, out, of_class, judging, lab_options)
+
+
+def write_for(
+    platform: str, folder: Path, lab: Lab, judging: JudgingOptions, lab_options: dict[str, Any]
+) -> int:
+    """Write what a platform needs to judge by the options of this call."""
+    present = params.options_present()
+    for foreign in OF_A_CLASS:
+        if foreign in present:
+            params.exclude("--make", present[foreign])
+    if judging.tests:
+        plan = cases.load(judging.tests, lab, lab_options)
+    else:
+        plan = cases.public(lab, lab_options, None, quick=judging.quick)
+    words = [*lab.words(lab.complete(lab_options)), *judging_words(click.get_current_context())]
+    course = platforms.Course(lab=lab, words=words, tests=judging.tests, plan=plan)
+    paths = platforms.write(platform, folder, course)
+    click.echo(f"{len(paths)} file{'' if len(paths) == 1 else 's'} for {platform} in {folder}")
+    return ExitCode.OK
+
+
+def judging_words(ctx: click.Context) -> list[str]:
+    """The options of judging that the command line has, except --tests, as words of another one."""
+    words, present = [], params.options_present()
+    for option in ctx.command.get_params(ctx):
+        name = str(option.name)
+        if name not in present or name not in JUDGING or name == "tests":
+            continue
+        value = ctx.params[name]
+        if value is True:
+            words.append(option.opts[-1])
+        elif value is False:
+            words.append(option.secondary_opts[-1])
+        else:
+            words += [option.opts[-1], str(value)]
+    return words
+
+
+def selftest(*, names: tuple[str, ...], device: str, sandbox: str, json_path: Path | None) -> int:
+    """Judge all submissions, and print the verdicts."""
+    device = choose_device(device)
+    selected = names or labs.names()
+    box = sandboxes.choose(sandbox)
+    with open_device(device) as opened:
+        features = opened.features
+    jobs = list(tests.jobs(selected, device, features))
+    with live.BenchProgress() as progress:
+        progress.begin(f"selftest: {len(jobs)} submissions, sandbox {box.kind}")
+
+        def show_progress(finding: tests.Finding, done: int) -> None:
+            progress.update(done / len(jobs), f"{done} of {len(jobs)} {finding.job.name}")
+
+        results = tests.run(jobs, box, device, usable_cores(), show_progress)
+    wrong = [one for one in results if not one.right]
+    leaks = tests.leaks(results)
+    accepted = sandbox == "auto" or len(wrong) > len(leaks)
+    status = ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK
+    if params.write_json(json_path, tests.document(results, box, device)):
+        return status
+    terminal.table(
+        "Cheats and mistakes",
+        ["verdict", "lab", "submission", "what it does", "why"],
+        [
+            [
+                "rejected" if one.right else "OPEN" if one in leaks else "ACCEPTED",
+                one.job.lab,
+                one.job.name,
+                one.job.what if one.job.group == "cheats" else "",
+                one.why,
+            ]
+            for one in results
+            if not one.job.must_pass
+        ],
+    )
+    terminal.lines(
+        f"WRONG: the variant {one.job.lab} {one.job.name} was rejected: {one.why}"
+        for one in wrong
+        if one.job.must_pass
+    )
+    terminal.lines(tests.summary(results, box, device))
+    return status

@@ -1,0 +1,167 @@
+"""What `cudalab predict` does: count on the CPU device, and turn the counts into times on a GPU."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cudalab import labs
+from cudalab.backends import host_features
+from cudalab.bench.choice import case_of, shown_case
+from cudalab.cli import params
+from cudalab.cli.failures import within
+from cudalab.cli.work.instruments import choose
+from cudalab.errors import CudalabError, UsageError, install_command
+from cudalab.formats import save
+from cudalab.labs import registry
+from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
+from cudalab.labs.inputs import Case, Size
+from cudalab.labs.sizes import in_words
+from cudalab.output import live, terminal
+from cudalab.predict import gpus, growth, ladder, show
+from cudalab.predict.counts import Generated
+from cudalab.predict.show import page
+from cudalab.system.supervise import prints_to_stderr
+
+BESIDE_S = 20.0  # for the lab's variants beside a kernel file; what they do is kept
+NO_NVCC = (
+    "no nvcc here, so nothing is known of the instructions: the order is likely, the times are "
+    f"rough; {install_command('nvcc')} brings it"
+)
+
+
+def predict(
+    *,
+    lab: str,
+    gpu: str | None,
+    variants: str,
+    kernel: Path | None,
+    kill_after: float | None,
+    **options: Any,
+) -> int:
+    """Predict within the time limit."""
+    if gpu is None:
+        raise UsageError(
+            "--gpu is missing: the GPU to predict for",
+            hint=f"one of {', '.join(gpus.names())}, or a file of the same form",
+        )
+    if kernel:
+        if variants != params.ALL:
+            params.exclude("--variants", "--kernel")
+        kill_after = kill_after or params.KERNEL_KILL_AFTER_S
+    return within(kill_after, partial(run, labs.get(lab), gpu, variants, kernel, **options))
+
+
+def run(
+    lab: Lab,
+    gpu: str,
+    variants: str,
+    kernel: Path | None,
+    *,
+    sizes: list[Size] | None,
+    dist: str | None,
+    seed: int,
+    json_path: Path | None,
+    html_path: Path | None,
+    **case_options: Any,
+) -> int:
+    """Predict, print and write."""
+    alone = params.is_stdout(json_path)
+    predictions = predict_sizes(
+        lab, gpu, variants, kernel, sizes, dist, seed, case_options,
+        beside=kernel is not None and not alone,
+    )  # fmt: skip
+    rungs = [rung for each in predictions for rung in each.rungs]
+    if all(rung.failed for rung in rungs):
+        raise CudalabError("\n".join(dict.fromkeys(rung.failed for rung in rungs)))
+    if not alone:
+        for each in predictions:
+            terminal.grid(show.grid(each))
+    params.write_json(json_path, ladder.Predictions(predictions=predictions))
+    if html_path:
+        save(html_path, page(predictions, gpus.load(gpu)))
+    return 0
+
+
+def predict_sizes(
+    lab: Lab,
+    gpu_name: str,
+    variants: str,
+    kernel: Path | None,
+    sizes: list[Size] | None,
+    dist: str | None,
+    seed: int,
+    case_options: dict[str, Any],
+    *,
+    beside: bool = False,
+) -> list[ladder.Prediction]:
+    """Predict the chosen variants at each size; beside a kernel file the lab's fastest, too."""
+    gpu = gpus.load(gpu_name)
+    case = case_of(lab, case_options)
+    chosen, notes = choose(lab, case, kernel, variants, "cpu")
+    distribution = lab.distribution(dist)
+    result = []
+    with (
+        live.BenchProgress() as progress,
+        tempfile.TemporaryDirectory() as name,
+        prints_to_stderr(),
+    ):
+        progress.begin(f"predict {lab.name}")
+
+        for size in sizes or [lab.teaching.bench_size(case, "cuda")]:
+            data = Generated(lab, case, distribution, seed, folder=Path(name))
+            items, flops = growth.amount(data, size)
+
+            def timed(variant: Variant, size: Size = size, data: Generated = data) -> ladder.Rung:
+                progress.step(variant.name)
+                (rung,) = ladder.predict(lab, variant, case, size, data, [gpu])
+                return rung
+
+            rungs = [timed(variant) for variant in sorted(chosen, key=lambda one: one.order)]
+            said = list(notes)
+            if beside:
+                best, which = fastest(lab, case, gpu, timed)
+                rungs.append(replace(best, ladder=rungs[0].ladder))
+                said.append(which)
+            result.append(
+                ladder.Prediction(
+                    gpu=gpu.name,
+                    assumed=gpu.origins("assumed"),
+                    lab=lab.name,
+                    case=shown_case(lab, case),
+                    size=in_words(size, ","),
+                    items=items,
+                    flops=flops,
+                    rungs=rungs,
+                    notes=said if all(rung.compiled for rung in rungs) else [*said, NO_NVCC],
+                )
+            )
+    return result
+
+
+def fastest(
+    lab: Lab, case: Case, gpu: gpus.Gpu, timed: Callable[[Variant], ladder.Rung]
+) -> tuple[ladder.Rung, str]:
+    """The lab's variant with the least predicted time, and of how many.
+
+    The default comes first, then the others from the end of its ladder, as long as time is left.
+    """
+    default = registry.default(lab, case, "cuda", gpu.features & host_features())
+    every, _ = choose(lab, case, None, params.ALL, "cpu")
+    others = [one for one in every if one.name != default.name and not one.precision]
+    others = [one for one in others if gpu.features.issuperset(one.requires)]
+    rungs, began = [timed(default)], time.monotonic()
+    for variant in sorted(others, key=lambda one: (one.ladder != default.ladder, -one.order)):
+        if time.monotonic() - began > BESIDE_S:
+            break
+        rungs.append(timed(variant))
+    best = min(rungs, key=lambda one: float("inf") if one.ms is None else one.ms)
+    left = 1 + len(others) - len(rungs)
+    which = f"{best.variant}: the fastest of the lab's {len(rungs)} variants"
+    if left:
+        which += f" that were predicted in {BESIDE_S:.0f} s; without --kernel {left} more are"
+    return best, which
