@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cudalab.backends.base import C_TYPES, Buffer, Device, Module
+from cudalab.backends.base import C_TYPES, Buffer, Device, Dim, Module
 from cudalab.errors import UsageError, nearest
 from cudalab.formats import InputStream, write_all
 from cudalab.labs.compare import Accuracy, Mismatches, nearest_to_bound
@@ -52,6 +52,9 @@ class Option:
         return self.name.removeprefix("--").replace("-", "_")
 
 
+Launch = Callable[[], None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """The input of a launch plan: the device, the compiled kernels, the inputs on the device."""
@@ -67,6 +70,22 @@ class Job:
     def defines(self) -> Mapping[str, int | str]:
         """The defines in the variant's header, as numbers for this device."""
         return self.variant.on(self.device).defines
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic | int,
+        shared_bytes: int = 0,
+    ) -> Launch:
+        """A launch of the kernel called `kernel`, which a step makes; integers become `unsigned`.
+
+        CudalabError if the file does not define it.
+        """
+        given = (np.uint32(arg) if isinstance(arg, int) else arg for arg in args)
+        bound = partial(self.device.launch, self.kernels[kernel], grid, block, *given)
+        return partial(bound, shared_bytes=shared_bytes) if shared_bytes else bound
 
     def define(
         self,
@@ -96,7 +115,7 @@ class Job:
 class Step:
     """The launches of one computation; `out` is the answer. Inputs stay intact: it can repeat."""
 
-    run: Callable[[], None]
+    run: Launch
     out: Buffer
     _: KW_ONLY
     reads_back: bool = (
@@ -110,6 +129,16 @@ class Step:
         """Launch everything once, then check whether the inputs were valid."""
         self.run()
         self.check()
+
+
+def in_order(*launches: Launch) -> Launch:
+    """Return a function that makes the launches one after the other."""
+
+    def run() -> None:
+        for launch in launches:
+            launch()
+
+    return run
 
 
 def blocks_for(items: int, per_block: int) -> int:

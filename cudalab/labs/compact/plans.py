@@ -6,7 +6,7 @@ items before one are kept, it goes to place p, or becomes a zero in place n - 1 
 
 import numpy as np
 
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, in_order
 from cudalab.labs.scans import look_back_memory, scanned
 
 
@@ -21,18 +21,13 @@ def dispatch_flags(job: Job) -> Step:
     lab's plan `recursive`, for T = unsigned.
     """
     device, items, n = job.device, job.buffers["items"], job.params["n"]
-    threads, kernels = job.define("THREADS_PER_BLOCK"), job.kernels
+    threads = job.define("THREADS_PER_BLOCK")
     grid, out = blocks_for(n, threads), device.empty(n, items.dtype)
     flags = device.empty(n, np.uint32)
     places = scanned(job, flags, n)
-
-    def run() -> None:
-        device.launch(kernels["mark_kept"], grid, threads, items, flags, np.uint32(n))
-        places.run()
-        args = (items, places.out, out, np.uint32(n))
-        device.launch(kernels["move_items"], grid, threads, *args)
-
-    return Step(run, out)
+    mark = job.launch("mark_kept", grid, threads, items, flags, n)
+    move = job.launch("move_items", grid, threads, items, places.out, out, n)
+    return Step(in_order(mark, places.run, move), out)
 
 
 def dispatch_counts(job: Job) -> Step:
@@ -46,17 +41,13 @@ def dispatch_counts(job: Job) -> Step:
     the two, the kernels of the scan lab's plan `recursive`, for T = unsigned.
     """
     device, items, n = job.device, job.buffers["items"], job.params["n"]
-    threads, kernels = job.define("THREADS_PER_BLOCK"), job.kernels
+    threads = job.define("THREADS_PER_BLOCK")
     grid = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
     out, counts = device.empty(n, items.dtype), device.empty(grid, np.uint32)
     before = scanned(job, counts, grid)
-
-    def run() -> None:
-        device.launch(kernels["count_kept"], grid, threads, items, counts, np.uint32(n))
-        before.run()
-        device.launch(kernels["move_kept"], grid, threads, items, before.out, out, np.uint32(n))
-
-    return Step(run, out)
+    count = job.launch("count_kept", grid, threads, items, counts, n)
+    move = job.launch("move_kept", grid, threads, items, before.out, out, n)
+    return Step(in_order(count, before.run, move), out)
 
 
 def dispatch_look_back(job: Job) -> Step:
@@ -68,13 +59,8 @@ def dispatch_look_back(job: Job) -> Step:
         `look_back`, for values of 4 bytes
     A tile is ITEMS_PER_THREAD items for each of the THREADS_PER_BLOCK threads of its block.
     """
-    device, items, n = job.device, job.buffers["items"], job.params["n"]
-    threads, kernel = job.define("THREADS_PER_BLOCK"), job.kernels["compact_tiles"]
+    items, n, threads = job.buffers["items"], job.params["n"], job.define("THREADS_PER_BLOCK")
     tiles = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
-    out = device.empty(n, items.dtype)
-    words, ticket = look_back_memory(job, tiles, words_each=1)
-
-    def run() -> None:
-        device.launch(kernel, tiles, threads, items, out, words, ticket, np.uint32(n))
-
-    return Step(run, out)
+    out = job.device.empty(n, items.dtype)
+    memory = look_back_memory(job, tiles, words_each=1)
+    return Step(job.launch("compact_tiles", tiles, threads, items, out, *memory, n), out)

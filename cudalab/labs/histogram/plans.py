@@ -12,7 +12,7 @@ import numpy as np
 
 from cudalab.backends.base import Buffer
 from cudalab.errors import InputError
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, in_order
 
 CLEAR_THREADS = 256
 LOAD_BYTES = 16
@@ -62,15 +62,11 @@ def dispatch_partials(job: Job) -> Step:
     n, bins = job.params["n"], job.case["bins"]
     threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
     blocks = blocks_for(n, 4 * threads * job.define("WORDS_PER_THREAD"))
-    count, merge = job.kernels["count_partials"], job.kernels["merge_partials"]
     counts = device.empty(bins, np.uint32)
     partials = device.empty(bins * blocks, np.uint32)
-
-    def run() -> None:
-        device.launch(count, blocks, threads, data, np.uint32(n), partials)
-        device.launch(merge, bins, merge_threads, partials, counts, np.uint32(blocks))
-
-    return Step(run, counts)
+    count = job.launch("count_partials", blocks, threads, data, n, partials)
+    merge = job.launch("merge_partials", bins, merge_threads, partials, counts, blocks)
+    return Step(in_order(count, merge), counts)
 
 
 def dispatch_runs(job: Job) -> Step:
@@ -92,17 +88,13 @@ def dispatch_runs(job: Job) -> Step:
     run_items = max(blocks_for(n, job.define("MAX_RUNS")), job.define("MIN_RUN_ITEMS"))
     run_items = 16 * blocks_for(run_items, 16)
     runs = blocks_for(n, run_items)
-    count, merge = job.kernels["count_runs"], job.kernels["merge_tables"]
     counts, first_bad = device.empty(bins, np.uint32), device.empty(runs, np.uint64)
     tables = device.empty(runs * bins, np.uint32)
-
-    def run() -> None:
-        args = (data, np.uint32(n), np.uint32(run_items), tables, first_bad)
-        device.launch(count, blocks_for(runs, threads), threads, *args)
-        blocks = blocks_for(bins, merge_threads)
-        device.launch(merge, blocks, merge_threads, tables, counts, np.uint32(runs))
-
-    return Step(run, counts, check=partial(_check_elements, job, first_bad))
+    args = (data, n, run_items, tables, first_bad)
+    count = job.launch("count_runs", blocks_for(runs, threads), threads, *args)
+    merge_grid = blocks_for(bins, merge_threads)
+    merge = job.launch("merge_tables", merge_grid, merge_threads, tables, counts, runs)
+    return Step(in_order(count, merge), counts, check=partial(_check_elements, job, first_bad))
 
 
 def _one_pass(job: Job, *more: Buffer, name: str = "count") -> Step:
@@ -113,14 +105,11 @@ def _one_pass(job: Job, *more: Buffer, name: str = "count") -> Step:
     blocks = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
     blocks = min(blocks, job.define("MAX_BLOCKS", blocks))
     grid = (blocks, blocks_for(bins, job.define("RANGE_BINS", bins)))
-    clear, count = job.kernels["clear_counts"], job.kernels[name]
     counts, first_bad = device.empty(bins, np.uint32), device.empty(1, np.uint64)
-
-    def run() -> None:
-        device.launch(clear, blocks_for(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
-        device.launch(count, grid, threads, data, np.uint32(n), counts, first_bad, *more)
-
-    return Step(run, counts, check=partial(_check_elements, job, first_bad))
+    clear_grid = blocks_for(bins, CLEAR_THREADS)
+    clear = job.launch("clear_counts", clear_grid, CLEAR_THREADS, counts, first_bad)
+    count = job.launch(name, grid, threads, data, n, counts, first_bad, *more)
+    return Step(in_order(clear, count), counts, check=partial(_check_elements, job, first_bad))
 
 
 def _check_elements(job: Job, first_bad: Buffer) -> None:

@@ -11,7 +11,7 @@ a. All matrices are stored in row-major order.
 import numpy as np
 
 from cudalab.backends.base import Buffer
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, in_order
 from cudalab.labs.inputs import Array
 
 MAX_GRID_Y = 65_535
@@ -73,16 +73,11 @@ def dispatch_split_k(job: Job) -> Step:
     pieces = blocks_for(k, piece_k)
     partials = device.empty((pieces, m, n), np.float32)
     c = device.empty((m, n), np.float32)
-    multiply, add = job.kernels["multiply_piece"], job.kernels["add_partials"]
-    sizes = (np.uint32(m), np.uint32(k), np.uint32(n), np.uint32(piece_k))
     add_blocks = min(blocks_for(m * n, threads), 8 * job.define("BLOCKS"))
-
-    def run() -> None:
-        device.launch(multiply, (tiles, pieces), threads, a, b, partials, *sizes)
-        count = np.uint64(m * n)
-        device.launch(add, add_blocks, threads, partials, c, count, np.uint32(pieces))
-
-    return Step(run, c)
+    args = a, b, partials, m, k, n, piece_k
+    multiply = job.launch("multiply_piece", (tiles, pieces), threads, *args)
+    add = job.launch("add_partials", add_blocks, threads, partials, c, np.uint64(m * n), pieces)
+    return Step(in_order(multiply, add), c)
 
 
 def dispatch_stream_k(job: Job) -> Step:
@@ -105,13 +100,9 @@ def dispatch_stream_k(job: Job) -> Step:
     partials = device.empty((blocks, bm, bn), np.float32)
     flags = device.to_device(np.zeros(blocks, np.uint32))
     ticket = device.to_device(np.zeros(1, np.uint32))
-    c, kernel = device.empty((m, n), np.float32), job.kernels["multiply_stream"]
-    args = (a, b, c, partials, flags, ticket, np.uint32(m), np.uint32(k), np.uint32(n))
-
-    def run() -> None:
-        device.launch(kernel, blocks, threads, *args, shared_bytes=shared)
-
-    return Step(run, c)
+    c = device.empty((m, n), np.float32)
+    args = (a, b, c, partials, flags, ticket, m, k, n)
+    return Step(job.launch("multiply_stream", blocks, threads, *args, shared_bytes=shared), c)
 
 
 def dispatch_whole_waves(job: Job) -> Step:
@@ -150,27 +141,17 @@ def dispatch_whole_waves(job: Job) -> Step:
         return dispatch_tiles(job)
     partials = device.empty((split * pieces if pieces > 1 else 1, bm, bn), np.float32)
     c = device.empty((m, n), np.float32)
-    u = np.uint32
-    stride, aligned = n, b
+    launches, stride, aligned = [], n, b
     if align:
         stride = blocks_for(n, 4) * 4
         aligned = device.empty((k, stride), np.float32)
-    align_blocks = min(blocks_for(k * stride, 4 * threads), 16 * at_once)
-    multiply, add = job.kernels["multiply_waves"], job.kernels["add_pieces"]
-    plan = (u(m), u(k), u(n), u(stride), u(whole), u(pieces), u(piece_k))
-    add_grid = (blocks_for(bm * bn, 4 * threads), split)
-
-    def run() -> None:
-        if align:
-            kernel = job.kernels["align_rows"]
-            device.launch(kernel, align_blocks, threads, b, aligned, u(k), u(n), u(stride))
-        grid = whole + split * pieces
-        device.launch(multiply, grid, threads, a, aligned, c, partials, *plan, shared_bytes=shared)
-        if pieces > 1:
-            sizes = (u(m), u(n), u(whole), u(pieces))
-            device.launch(add, add_grid, threads, partials, c, *sizes)
-
-    return Step(run, c)
+        blocks = min(blocks_for(k * stride, 4 * threads), 16 * at_once)
+        launches.append(job.launch("align_rows", blocks, threads, b, aligned, k, n, stride))
+    grid, add_grid = whole + split * pieces, (blocks_for(bm * bn, 4 * threads), split)
+    args = a, aligned, c, partials, m, k, n, stride, whole, pieces, piece_k
+    launches.append(job.launch("multiply_waves", grid, threads, *args, shared_bytes=shared))
+    add = job.launch("add_pieces", add_grid, threads, partials, c, m, n, whole, pieces)
+    return Step(in_order(*launches, *([add] if pieces > 1 else [])), c)
 
 
 def dispatch_symmetric(job: Job) -> Step:
@@ -184,20 +165,15 @@ def dispatch_symmetric(job: Job) -> Step:
     Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES.
     """
     device, a = job.device, job.buffers["a"]
-    n, k = np.uint32(job.params["n"]), np.uint32(job.params["k"])
-    pairs = deal_squares(blocks_for(job.params["n"], job.define("BM")))
+    n, k, threads = job.params["n"], job.params["k"], job.define("THREADS_PER_BLOCK")
+    pairs = deal_squares(blocks_for(n, job.define("BM")))
     squares = device.to_device(
         np.where(pairs < 0, NO_SQUARE, pairs * job.define("BM")).astype(np.uint32)
     )
-    c = device.empty((job.params["n"], job.params["n"]), np.float32)
-    kernel, threads = job.kernels["multiply_symmetric"], job.define("THREADS_PER_BLOCK")
-    shared = job.define("SHARED_BYTES", at_least=0)
-
-    def run() -> None:
-        blocks = len(pairs)
-        device.launch(kernel, blocks, threads, a, c, squares, k, n, shared_bytes=shared)
-
-    return Step(run, c)
+    c = device.empty((n, n), np.float32)
+    shared, args = job.define("SHARED_BYTES", at_least=0), (a, c, squares, k, n)
+    multiply = job.launch("multiply_symmetric", len(pairs), threads, *args, shared_bytes=shared)
+    return Step(multiply, c)
 
 
 def dispatch_symmetric_bf16(job: Job) -> Step:
@@ -235,18 +211,15 @@ def _symmetric_parts(job: Job, parts: int) -> Step:
     squares = squares[squares[:, 1] >= 0]
     tiles = device.to_device(squares.astype(np.uint32))
     c = device.empty((n, n), np.float32)
-    split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts_symmetric"]
     split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
     shared = job.define("SHARED_BYTES", at_least=0)
-    sizes = (np.uint32(k), np.uint32(n))
-
-    def run() -> None:
-        scratch = (parts_of_a, parts_of_a, ranges, ranges)
-        device.launch(split, split_blocks, split_threads, a, a, *scratch, sizes[1], *sizes)
-        arguments = (parts_of_a, ranges, a, c, tiles, *sizes)
-        device.launch(multiply, len(squares), threads, *arguments, shared_bytes=shared)
-
-    return Step(run, c, notes=policy_notes(job))
+    split_args = a, a, parts_of_a, parts_of_a, ranges, ranges, n, k, n
+    split = job.launch("split_factors", split_blocks, split_threads, *split_args)
+    args = parts_of_a, ranges, a, c, tiles, k, n
+    multiply = job.launch(
+        "multiply_parts_symmetric", len(squares), threads, *args, shared_bytes=shared
+    )
+    return Step(in_order(split, multiply), c, notes=policy_notes(job))
 
 
 def dispatch_packed(job: Job) -> Step:
@@ -270,18 +243,12 @@ def dispatch_packed(job: Job) -> Step:
     a_tiles = device.empty((rows * k_tiles, bk, bm + 4), np.float32)
     b_tiles = device.empty((columns * k_tiles, bk, bn + 4), np.float32)
     c = device.empty((m, n), np.float32)
-    pack, multiply = job.kernels["pack_factors"], job.kernels["multiply_packed"]
     threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", at_least=0)
-    sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
-
-    def run() -> None:
-        blocks = (rows + columns) * k_tiles
-        device.launch(pack, blocks, threads, a, b, a_tiles, b_tiles, *sizes)
-        tiles = (a_tiles, b_tiles)
-        grid, block = rows * columns, threads + 32
-        device.launch(multiply, grid, block, *tiles, c, *sizes, shared_bytes=shared)
-
-    return Step(run, c)
+    blocks = (rows + columns) * k_tiles
+    pack = job.launch("pack_factors", blocks, threads, a, b, a_tiles, b_tiles, m, k, n)
+    args, grid = (a_tiles, b_tiles, c, m, k, n), rows * columns
+    multiply = job.launch("multiply_packed", grid, threads + 32, *args, shared_bytes=shared)
+    return Step(in_order(pack, multiply), c)
 
 
 def dispatch_split_bf16(job: Job) -> Step:
@@ -327,18 +294,14 @@ def _split(job: Job, parts: int) -> Step:
         b_ranges = device.empty((b_blocks, 2), np.uint32)
         blocks += b_blocks
     c = device.empty((m, n), np.float32)
-    split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts"]
     split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
     grid = (blocks_for(m, bm) * blocks_for(n, bn), job.define("BLOCKS_PER_TILE"))
     shared = job.define("SHARED_BYTES", at_least=0)
     scratch = (a_parts, b_parts, a_ranges, b_ranges)
-    sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
-
-    def run() -> None:
-        device.launch(split, blocks, split_threads, a, b, *scratch, *sizes)
-        device.launch(multiply, grid, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
-
-    return Step(run, c, notes=policy_notes(job))
+    split = job.launch("split_factors", blocks, split_threads, a, b, *scratch, m, k, n)
+    args = *scratch, a, b, c, m, k, n
+    multiply = job.launch("multiply_parts", grid, threads, *args, shared_bytes=shared)
+    return Step(in_order(split, multiply), c, notes=policy_notes(job))
 
 
 def _factors(job: Job) -> tuple[Buffer, Buffer]:
@@ -359,15 +322,11 @@ def _multiply(
     block: int | tuple[int, ...],
     shared_bytes: int = 0,
 ) -> Step:
-    device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
-    c: Buffer = device.empty((m, n), np.float32)
-    kernel = job.kernels["multiply"]
-    sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
-
-    def run() -> None:
-        device.launch(kernel, grid, block, a, b, c, *sizes, shared_bytes=shared_bytes)
-
-    return Step(run, c, notes=precision_notes(job))
+    sizes = m, _, n = _dimensions(job)
+    c = job.device.empty((m, n), np.float32)
+    args = *_factors(job), c, *sizes
+    multiply = job.launch("multiply", grid, block, *args, shared_bytes=shared_bytes)
+    return Step(multiply, c, notes=precision_notes(job))
 
 
 def policy_notes(job: Job) -> list[str]:

@@ -1,16 +1,13 @@
 """Sorts that begin with the most significant bits: keys go to buckets, a block sorts a bucket."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from cudalab.backends.base import Buffer, Message
 from cudalab.backends.base import message as message_to_host
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Launch, Step, blocks_for, in_order
 from cudalab.labs.radixsort import parts
-
-Launch = Callable[[], None]
 
 # As in kernels/radixsort/parts/top_bits.cuh and buckets.cuh.
 GROUP_BITS = 8  # by which a long array is split first
@@ -57,26 +54,8 @@ def count_buckets(job: Job, shared_bytes: int, *args: Buffer | np.generic) -> La
     """Return the launch that counts the keys of each bucket; `args` follow the keys."""
     threads = job.define("COUNT_THREADS")
     blocks = min(blocks_for(job.params["n"], 4 * threads), job.define("COUNT_BLOCKS"))
-    kernel = job.kernels["count_buckets"]
-    return partial(
-        job.device.launch,
-        kernel,
-        blocks,
-        threads,
-        parts.input_of(job),
-        *args,
-        shared_bytes=shared_bytes,
-    )
-
-
-def in_order(*launches: Launch) -> Launch:
-    """Return a function that makes the launches one after the other."""
-
-    def run() -> None:
-        for launch in launches:
-            launch()
-
-    return run
+    args = parts.input_of(job), *args
+    return job.launch("count_buckets", blocks, threads, *args, shared_bytes=shared_bytes)
 
 
 class Buckets:
@@ -114,9 +93,8 @@ class Buckets:
         )
         self.split_groups = self._split("split_groups", out, spare, *split_args)
         bin_bits = bin_bits_of(job, top_bits)
-        self.sort = partial(
-            job.device.launch, job.kernels["sort_buckets"],
-            bucket_blocks(job, top_bits), job.define("BUCKET_THREADS"),
+        self.sort = job.launch(
+            "sort_buckets", bucket_blocks(job, top_bits), job.define("BUCKET_THREADS"),
             spare, out, *state, np.int32(top_bits), np.int32(bin_bits), *flag,
             shared_bytes=4 * bucket_items_of(job) + (2 << bin_bits),
         )  # fmt: skip
@@ -127,20 +105,16 @@ class Buckets:
         return self.count, self.split_into_groups, self.split_groups, self.sort
 
     def _split(self, kernel: str, *args: Buffer | np.generic) -> Launch:
-        job = self._job
+        job, threads = self._job, self._job.define("THREADS_PER_BLOCK")
         tile_items, tile_bytes = parts.tile_of(job)
         tiles = blocks_for(job.params["n"], tile_items)
-        return partial(
-            job.device.launch, job.kernels[kernel], tiles, job.define("THREADS_PER_BLOCK"), *args,
-            shared_bytes=tile_bytes,
-        )  # fmt: skip
+        return job.launch(kernel, tiles, threads, *args, shared_bytes=tile_bytes)
 
     def sample(self, cells: Buffer, *args: Buffer) -> Launch:
         """Return the launch that looks at a sample and writes `cells`; `args` come after it."""
         job = self._job
-        return partial(
-            job.device.launch, job.kernels["sample_keys"],
-            job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS"),
+        return job.launch(
+            "sample_keys", job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS"),
             parts.input_of(job), cells, *args, *self._numbers, np.int32(self._bucket_bits),
         )  # fmt: skip
 
@@ -155,12 +129,10 @@ def sort_in_slots(job: Job, top_bits: int) -> Step:
     state = parts.shared_state(job, "slots")
     slots = device.empty(bucket_items << top_bits, keys.dtype)  # at least n keys
     out = device.empty(n, keys.dtype)
-    split = partial(
-        device.launch, job.kernels["split_into_slots"], tiles, threads,
-        keys, slots, state, np.uint32(n), np.int32(top_bits), shared_bytes=tile_bytes,
-    )  # fmt: skip
-    sort = partial(
-        device.launch, job.kernels["sort_slots"], 1 << top_bits, job.define("BUCKET_THREADS"),
+    args = keys, slots, state, n, np.int32(top_bits)
+    split = job.launch("split_into_slots", tiles, threads, *args, shared_bytes=tile_bytes)
+    sort = job.launch(
+        "sort_slots", 1 << top_bits, job.define("BUCKET_THREADS"),
         slots, out, state, np.int32(top_bits), np.int32(bin_bits),
         shared_bytes=4 * bucket_items + (2 << bin_bits),
     )  # fmt: skip

@@ -1,11 +1,9 @@
 """Parts of several launch plans: arrays, scans, sweeps, and how many items a block takes."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from cudalab.backends.base import Buffer
-from cudalab.labs.base import Job, blocks_for, passes
+from cudalab.labs.base import Job, Launch, blocks_for, passes
 from cudalab.labs.inputs import Case
 
 VALUE_BYTES = 4  # in a pair, whose key has the same size
@@ -166,21 +164,14 @@ def sweep_all(
     *first: Buffer,
     kernel: str = "sweep_all",
     rows: str = "KEYS_PER_THREAD",
-) -> Callable[[], None]:
+) -> Launch:
     """Return the launch of `kernel`, whose tiles have `rows` keys of 4 bytes per thread.
 
     `first` are the kernel's parameters before those of the plan `single_launch`.
     """
-    device, keys, n = job.device, input_of(job), job.params["n"]
-    threads = job.define("THREADS_PER_BLOCK")
+    n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
     tile_items, tile_bytes = tile_of(job, rows)
     blocks = min(blocks_for(n, tile_items), job.define("MAX_BLOCKS"))
-    args = keys, spare, out, shared_state(job, "progress"), statuses, np.uint32(n)
+    args = *first, input_of(job), spare, out, shared_state(job, "progress"), statuses, n
     shared_bytes = max(tile_bytes, COUNTER_BYTES_OF_SWEEPS)
-
-    def run() -> None:
-        device.launch(
-            job.kernels[kernel], blocks, threads, *first, *args, shared_bytes=shared_bytes
-        )
-
-    return run
+    return job.launch(kernel, blocks, threads, *args, shared_bytes=shared_bytes)

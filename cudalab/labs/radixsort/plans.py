@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from cudalab.backends.base import Buffer
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, in_order
 from cudalab.labs.radixsort import buckets, parts
 
 
@@ -153,13 +153,13 @@ def dispatch_one_block(job: Job) -> Step:
         return dispatch_single_launch(job)
     spare, out = parts.two_buffers(job)
     failed, bin_bits = parts.cleared(job, 1), buckets.bin_bits_of(job, 0)
-    sort = partial(
-        job.device.launch, job.kernels["sort_block"], 1, job.define("BUCKET_THREADS"),
-        parts.input_of(job), out, failed, np.uint32(n), np.int32(bin_bits),
+    sort = job.launch(
+        "sort_block", 1, job.define("BUCKET_THREADS"),
+        parts.input_of(job), out, failed, n, np.int32(bin_bits),
         shared_bytes=4 * bucket_items + (2 << bin_bits),
     )  # fmt: skip
     sweep = parts.sweep_all(job, spare, out, _tile_statuses(job), failed, kernel="sweep_all_left")
-    return Step(buckets.in_order(sort, sweep), out)
+    return Step(in_order(sort, sweep), out)
 
 
 def dispatch_bucket_slots(job: Job) -> Step:
@@ -219,7 +219,7 @@ def dispatch_most_significant_first(job: Job) -> Step:
     if top_bits > buckets.max_top_bits(job):
         return Step(sweep, out)
     launches = buckets.Buckets(job, top_bits, arrays, state)
-    return Step(buckets.in_order(*launches.all, sweep), out)
+    return Step(in_order(*launches.all, sweep), out)
 
 
 def dispatch_sampled_buckets(job: Job) -> Step:
@@ -330,7 +330,7 @@ def dispatch_most_significant_first_heavy(job: Job) -> Step:
     if launches.sampled:
         sort = buckets.sort_as_decided(job, arrays, launches, cells, sweep, sweeps)
         return Step(sort, out, reads_back=True)
-    return Step(buckets.in_order(*launches.all, sweep), out)
+    return Step(in_order(*launches.all, sweep), out)
 
 
 def dispatch_most_significant_first_stable(job: Job) -> Step:

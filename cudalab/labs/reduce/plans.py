@@ -72,15 +72,11 @@ def dispatch_single_pass(job: Job) -> Step:
     """
     n, dtype = job.params["n"], job.buffers["x"].dtype
     grid = min(blocks_for(n, job.define("ITEMS_PER_BLOCK")), job.define("MAX_BLOCKS"))
-    kernel, threads = job.kernels["reduce_array"], job.define("THREADS_PER_BLOCK")
+    threads = job.define("THREADS_PER_BLOCK")
     partials, out = job.device.empty(grid, dtype), job.device.empty(1, dtype)
     ticket = job.device.to_device(np.zeros(1, np.uint32))
-    x, y = _inputs(job)
-
-    def run() -> None:
-        job.device.launch(kernel, grid, threads, x, y, partials, ticket, out, np.uint32(n))
-
-    return Step(run, out)
+    args = (*_inputs(job), partials, ticket, out, n)
+    return Step(job.launch("reduce_array", grid, threads, *args), out)
 
 
 def dispatch_rows(job: Job) -> Step:
@@ -178,8 +174,7 @@ def _inputs(job: Job) -> tuple[Buffer, Buffer]:
 def _one_launch(job: Job, name: str, results: int, per_block: int) -> Step:
     """Reduce the matrix to `results` values in one launch, `per_block` by each block."""
     rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
-    kernel, threads = job.kernels[name], job.define("THREADS_PER_BLOCK")
     out = job.device.empty(results, x.dtype)
-    numbers = [np.uint32(value) for value in (rows, cols, rows * cols // results)]
-    grid = blocks_for(results, per_block)
-    return Step(lambda: job.device.launch(kernel, grid, threads, x, out, *numbers), out)
+    grid, threads = blocks_for(results, per_block), job.define("THREADS_PER_BLOCK")
+    count = rows * cols // results
+    return Step(job.launch(name, grid, threads, x, out, rows, cols, count), out)

@@ -4,9 +4,7 @@
 common/thread/operators.cuh; INCLUSIVE is 1 or 0.
 """
 
-import numpy as np
-
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, in_order
 from cudalab.labs.scans import look_back_memory, scanned
 
 
@@ -45,17 +43,10 @@ def dispatch_chunks(job: Job) -> Step:
     chunks = blocks_for(tiles, tiles_per_chunk)
     out = device.empty(n, items.dtype)
     sums = device.empty(chunks, items.dtype)
-    kernels = job.kernels
-    reduce_chunks, scan_chunks = kernels["reduce_chunks"], kernels["scan_chunks"]
-    scan_sums = kernels["scan_sums"]
-    sizes = (np.uint32(n), np.uint32(tiles_per_chunk))
-
-    def run() -> None:
-        device.launch(reduce_chunks, chunks, threads, items, sums, *sizes)
-        device.launch(scan_sums, 1, threads, sums, np.uint32(chunks))
-        device.launch(scan_chunks, chunks, threads, items, sums, out, *sizes)
-
-    return Step(run, out)
+    reduce = job.launch("reduce_chunks", chunks, threads, items, sums, n, tiles_per_chunk)
+    scan_sums = job.launch("scan_sums", 1, threads, sums, chunks)
+    scan = job.launch("scan_chunks", chunks, threads, items, sums, out, n, tiles_per_chunk)
+    return Step(in_order(reduce, scan_sums, scan), out)
 
 
 def dispatch_look_back(job: Job) -> Step:
@@ -69,15 +60,10 @@ def dispatch_look_back(job: Job) -> Step:
     A tile is WORDS_PER_THREAD words of 4 bytes for each of the THREADS_PER_BLOCK threads of
     its block.
     """
-    device, items, n = job.device, job.buffers["items"], job.params["n"]
-    item_words, kernel = items.dtype.itemsize // 4, job.kernels["scan_tiles"]
-    threads = job.define("THREADS_PER_BLOCK")
+    items, n, threads = job.buffers["items"], job.params["n"], job.define("THREADS_PER_BLOCK")
+    item_words = items.dtype.itemsize // 4
     words_each = job.define("WORDS_PER_THREAD", at_least=item_words)
     tiles = blocks_for(n, threads * words_each // item_words)
-    out = device.empty(n, items.dtype)
-    args = (items, out, *look_back_memory(job, tiles, item_words), np.uint32(n))
-
-    def run() -> None:
-        device.launch(kernel, tiles, threads, *args)
-
-    return Step(run, out)
+    out = job.device.empty(n, items.dtype)
+    memory = look_back_memory(job, tiles, item_words)
+    return Step(job.launch("scan_tiles", tiles, threads, items, out, *memory, n), out)

@@ -7,7 +7,7 @@ a segment begins with the item, the low half is the item; scanned, it is the sum
 
 import numpy as np
 
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, in_order
 from cudalab.labs.scans import look_back_memory, scanned
 
 
@@ -21,18 +21,13 @@ def dispatch_pairs(job: Job) -> Step:
     lab's plan `recursive`, for T = unsigned long long.
     """
     device, items, n = job.device, job.buffers["items"], job.params["n"]
-    threads, kernels = job.define("THREADS_PER_BLOCK"), job.kernels
+    threads = job.define("THREADS_PER_BLOCK")
     grid, out = blocks_for(n, threads), device.empty(n, items.dtype)
     pairs = device.empty(n, np.uint64)
     sums = scanned(job, pairs, n)
-
-    def run() -> None:
-        args = (job.buffers["keys"], items, pairs, np.uint32(n))
-        device.launch(kernels["make_pairs"], grid, threads, *args)
-        sums.run()
-        device.launch(kernels["take_sums"], grid, threads, sums.out, out, np.uint32(n))
-
-    return Step(run, out)
+    make = job.launch("make_pairs", grid, threads, job.buffers["keys"], items, pairs, n)
+    take = job.launch("take_sums", grid, threads, sums.out, out, n)
+    return Step(in_order(make, sums.run, take), out)
 
 
 def dispatch_one_pass(job: Job) -> Step:
@@ -44,14 +39,9 @@ def dispatch_one_pass(job: Job) -> Step:
         `look_back`, STATUS_BYTES for each tile, group and super-group: 8 or 16
     A tile is ITEMS_PER_THREAD items for each of the THREADS_PER_BLOCK threads of its block.
     """
-    device, n = job.device, job.params["n"]
-    keys, items = job.buffers["keys"], job.buffers["items"]
-    threads, kernel = job.define("THREADS_PER_BLOCK"), job.kernels["scan_segments"]
+    keys, items, n = job.buffers["keys"], job.buffers["items"], job.params["n"]
+    threads = job.define("THREADS_PER_BLOCK")
     tiles = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
-    out = device.empty(n, items.dtype)
-    words, ticket = look_back_memory(job, tiles, job.define("STATUS_BYTES", at_least=8) // 8)
-
-    def run() -> None:
-        device.launch(kernel, tiles, threads, keys, items, out, words, ticket, np.uint32(n))
-
-    return Step(run, out)
+    out = job.device.empty(n, items.dtype)
+    memory = look_back_memory(job, tiles, job.define("STATUS_BYTES", at_least=8) // 8)
+    return Step(job.launch("scan_segments", tiles, threads, keys, items, out, *memory, n), out)

@@ -3,8 +3,6 @@
 `x` is the input; rows and cols < 2^31.
 """
 
-import numpy as np
-
 from cudalab.labs.base import Job, Step, blocks_for
 
 
@@ -15,13 +13,7 @@ def dispatch_rows(job: Job) -> Step:
         out[r * cols + c] = exp(x[r * cols + c]) / sum of exp(x[r * cols + i]) over i < cols
     Blocks of THREADS_PER_BLOCK threads.
     """
-    device, x = job.device, job.buffers["x"]
-    rows, cols = job.params["rows"], job.params["cols"]
+    x, rows, cols = job.buffers["x"], job.params["rows"], job.params["cols"]
     grid, threads = blocks_for(rows, job.define("ROWS_PER_BLOCK")), job.define("THREADS_PER_BLOCK")
-    out = device.empty((rows, cols), x.dtype)
-    args = (x, out, np.uint32(rows), np.uint32(cols))
-
-    def run() -> None:
-        device.launch(job.kernels["softmax_rows"], grid, threads, *args)
-
-    return Step(run, out)
+    out = job.device.empty((rows, cols), x.dtype)
+    return Step(job.launch("softmax_rows", grid, threads, x, out, rows, cols), out)

@@ -3,8 +3,6 @@
 `matrix` is the input, T its element type; rows and cols < 2^31.
 """
 
-import numpy as np
-
 from cudalab.labs.base import Job, Step, blocks_for
 
 
@@ -46,13 +44,7 @@ def dispatch_tiles(job: Job) -> Step:
 
 def _tiled(job: Job, tile: tuple[int, int], block: tuple[int, int], rows_before: int = 0) -> Step:
     """One launch, a block per tile; tiles may start up to `rows_before` rows earlier."""
-    device, matrix = job.device, job.buffers["matrix"]
-    rows, cols = job.params["rows"], job.params["cols"]
+    matrix, rows, cols = job.buffers["matrix"], job.params["rows"], job.params["cols"]
     tiles = blocks_for(rows + rows_before, tile[0]) * blocks_for(cols, tile[1])
-    out = device.empty((cols, rows), matrix.dtype)
-    args = (matrix, out, np.uint32(rows), np.uint32(cols))
-
-    def run() -> None:
-        device.launch(job.kernels["transpose"], tiles, block, *args)
-
-    return Step(run, out)
+    out = job.device.empty((cols, rows), matrix.dtype)
+    return Step(job.launch("transpose", tiles, block, matrix, out, rows, cols), out)
