@@ -11,12 +11,11 @@ from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close
-from cudalab.language.tokens import closure, has_lambda, names_in, spaced, split, texts
+from cudalab.language.tokens import closure, has_lambda, names_in, set_of, spaced, split, texts
 
 # Words that need the position of the running thread where the runtime looks for it.
-_CURRENT = frozenset(
-    {"__trap", "__brkpt", "__lane_id"}
-    | {"__pipeline_memcpy_async", "__pipeline_commit", "__pipeline_wait_prior"}
+_CURRENT = set_of(
+    "__trap __brkpt __lane_id __pipeline_memcpy_async __pipeline_commit __pipeline_wait_prior"
 )
 _ASSERTIONS = frozenset({"assert", "cudalab_assert"})  # of labs: a program's block runs once more
 # What follows the parameters of a method that is defined.
@@ -65,7 +64,7 @@ class Facts:
             ]
             if _is_small_array(name, words)
         }
-        self.lent: set[str] = set()  # what others lead to beyond a region; see borrowing.py
+        self.lent: set[str] = set()  # what others lead to beyond a region; see cuts.py
         self.pointed = {
             name for statement in self.statements for name in self._find_pointed(statement)
         }.union(*self.handed_over.values())
@@ -339,30 +338,6 @@ class Analysis:
             each in self.facts and self.facts[each].levels.by_whole_warps
             for each in self.unit.called_by(kernel)
         )
-
-    def has_early_returns(self, function: Function) -> bool:
-        """Whether threads may leave a function while others go on to meet in it."""
-        facts = self.facts[function]
-        if not facts.meets or facts.in_step:
-            return False
-        last = facts.statements[-1] if facts.statements else None
-        return any(
-            self._returns(facts, each, Level.BLOCK)
-            for each in facts.statements
-            if each is not last or self.unit.is_collective(each.words)
-        )
-
-    def _returns(self, facts: Facts, statement: Statement, control: Level) -> bool:
-        if statement.kind == "simple":
-            return statement.own[0].text == "return" and control > Level.BLOCK
-        if statement.kind == "other":
-            return "return" in texts(statement.own)
-        level = max(control, facts.levels.of(statement.condition))
-        if statement.kind in ("for", "while", "do") and not self.unit.is_collective(
-            statement.words
-        ):
-            level = Level.THREAD
-        return any(self._returns(facts, part, level) for part in statement.parts)
 
     def _hand_over(self, function: Function) -> list[Function]:
         """Record what `function` passes to its callees; return the callees that learn something."""

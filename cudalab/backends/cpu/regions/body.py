@@ -6,10 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 from cudalab.backends.cpu.regions import in_step, lambdas, parts
-from cudalab.backends.cpu.regions.analysis import Analysis
+from cudalab.backends.cpu.regions.analysis import Analysis, Facts
 from cudalab.backends.cpu.regions.parts import Home, Loop, Part, Piece, Region, Writer
 from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
+from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
 from cudalab.language.tokens import Token, spaced, texts
@@ -53,7 +54,7 @@ class Body:
         self.strides = Strides(self.facts)
         self.masked = masked
         self.all_stay = all_stay
-        self.leaving = analysis.has_early_returns(function) and not all_stay
+        self.leaving = _has_early_returns(self.facts) and not all_stay
         self.writer = Writer()
         self.region = Region()
         self.homes: dict[str, Home] = {}
@@ -157,6 +158,30 @@ class Body:
         binding = f"auto& {name} = {pointed}{home}[cudalab_t];"
         self.homes[name] = Home([binding], is_array=not pointed)
         return home
+
+
+def _has_early_returns(facts: Facts) -> bool:
+    """Whether threads may leave a function while others go on to meet in it."""
+    if not facts.meets or facts.in_step:
+        return False
+    last = facts.statements[-1] if facts.statements else None
+    return any(
+        _returns(facts, each, Level.BLOCK)
+        for each in facts.statements
+        if each is not last or facts.unit.is_collective(each.words)
+    )
+
+
+def _returns(facts: Facts, statement: Statement, control: Level) -> bool:
+    if statement.kind == "simple":
+        return statement.own[0].text == "return" and control > Level.BLOCK
+    if statement.kind == "other":
+        return "return" in texts(statement.own)
+    level = max(control, facts.levels.of(statement.condition))
+    is_loop = statement.kind in ("for", "while", "do")
+    if is_loop and not facts.unit.is_collective(statement.words):
+        level = Level.THREAD
+    return any(_returns(facts, part, level) for part in statement.parts)
 
 
 def definition(body: Body, *, leaving: bool = False) -> str:

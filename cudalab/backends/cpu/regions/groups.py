@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, nodes
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.scopes import Node
-from cudalab.language.tokens import Token, only_x, split, texts, tokenize
+from cudalab.language.tokens import Token, only_x, set_of, split, texts, tokenize
 
 # Words that only a function with groups other than its block has.
 GROUPS = frozenset(
@@ -23,11 +23,9 @@ GROUPS = frozenset(
     | {"this_multi_grid", "multi_grid_group", "cluster_group", "this_cluster"}
 )
 # Those that are also in the text for loops.
-_KEPT = frozenset(
-    {"grid_group", "this_grid", "coalesced_group", "thread_block_tile", "tiled_partition"}
-)
-_OBJECTS = {"thread_block": "blocks", "grid_group": "grids", "coalesced_group": "lanes"}
-_OF_PARAMETERS = frozenset({*_OBJECTS, "thread_block_tile"})
+_KEPT = set_of("grid_group this_grid coalesced_group thread_block_tile tiled_partition")
+_OBJECTS = frozenset({"thread_block", "grid_group", "coalesced_group"})  # which stay variables
+_OF_PARAMETERS = _OBJECTS | {"thread_block_tile"}
 _MAKERS = frozenset(
     {"this_thread_block", "this_grid", "tiled_partition", "coalesced_threads"}
     | {"labeled_partition", "binary_partition"}
@@ -39,8 +37,10 @@ _RANK = {
     True: "threadIdx.x",  # in blocks that are rows
     False: "CUDALAB_RANK",  # a macro of regions.h
 }
+# What operations without arguments mean; RANK is one of the above.
 _OF_BLOCK = {
     "sync": "__syncthreads ( )",
+    "thread_rank": "RANK",
     "size": _THREADS,
     "num_threads": _THREADS,
     "group_index": "blockIdx",
@@ -54,6 +54,7 @@ _BLOCK_RANK = (
 _BLOCKS = "( ( unsigned long long ) gridDim.x * gridDim.y * gridDim.z )"
 _OF_GRID = {
     "sync": "__grid_sync ( )",
+    "thread_rank": f"( {_BLOCK_RANK} * {_THREADS} + RANK )",
     "size": f"( {_BLOCKS} * {_THREADS} )",
     "num_threads": f"( {_BLOCKS} * {_THREADS} )",
     "block_rank": _BLOCK_RANK,
@@ -63,6 +64,7 @@ _OF_GRID = {
     "block_index": "blockIdx",
     "is_valid": "::cudalab::in_cooperative_launch ( )",
 }
+_OPERATIONS = {"thread_block": _OF_BLOCK, "grid_group": _OF_GRID}
 _SHUFFLES = {f"shfl{kind}": f"__shfl{kind}_sync" for kind in ("", "_up", "_down", "_xor")}
 _SOURCES = {
     "shfl": "lane_at",
@@ -127,9 +129,9 @@ def translate(
     inside = constants(read, function.body)
     known |= {name: number for name, number in inside.items() if own[name] == 1}
     reader = _Reader(function, by_name, known, row=row)
-    reader.read()
-    reader.check_rest()
-    function.body = reader.result
+    result = reader.translated(function.body)
+    reader.check_rest(result)
+    function.body = result
 
 
 class _Reader:
@@ -146,29 +148,19 @@ class _Reader:
         """Start with the groups that the function is passed; `known` are its constants."""
         self.constants = known
         self.words, self.by_name, self.rank = function.body, by_name, _RANK[row]
-        self.blocks, self.grids, self.lanes = set[str](), set[str](), set[str]()
+        self.objects: dict[str, str] = {}  # the kinds of groups that remain variables in the text
         self.tiles: dict[str, _Tile] = {}
-        self.result: Words = []
         self.hiding = _hiding(self.words)
         self.passed: set[int] = set()  # the words that name a group where it is known to be one
         for parameter in function.parameters:
-            for kind, objects in _OBJECTS.items():
-                if kind in texts(parameter.words):
-                    parameter.words = [word for word in parameter.words if word.text != "&"]
-                    getattr(self, objects).add(parameter.name)
+            for kind in _OBJECTS.intersection(texts(parameter.words)):
+                parameter.words = [word for word in parameter.words if word.text != "&"]
+                self.objects[parameter.name] = kind
             if size := _size_of_tile(parameter):
                 self.tiles[parameter.name] = _Tile(size, "")
 
-    @property
-    def objects(self) -> set[str]:
-        """The groups that remain variables in the written text."""
-        return self.blocks | self.grids | self.lanes
-
-    def read(self) -> None:
-        """Translate all words."""
-        self.result = self._translated(self.words)
-
-    def _translated(self, words: Words) -> Words:
+    def translated(self, words: Words) -> Words:
+        """The words of the function, or of a part of it, in the older words."""
         result: Words = []
         i = 0
         while i < len(words):
@@ -212,9 +204,7 @@ class _Reader:
         if kind == "coalesced_group":
             _drop_namespace(result)
         # A group that is a variable; its name must be unique among groups.
-        getattr(self, _OBJECTS[kind]).add(name)
-        kinds = [each for each in _OBJECTS.values() if name in getattr(self, each)]
-        if name in self.tiles or len(kinds) > 1:
+        if name in self.tiles or self.objects.setdefault(name, kind) != kind:
             raise _refusal(place)
         result += [*made, words[end]]
         return end + 1
@@ -226,19 +216,18 @@ class _Reader:
         if close(words, 1) != len(words) - 1 or len(arguments) != 2 * (maker in _PARTS):
             raise _refusal(place)
         if maker in _PARTS:
-            label = self._call(place, _PARTS[maker], self._translated(arguments[1]))
+            label = self._call(place, _PARTS[maker], self.translated(arguments[1]))
             return self._call(place, "__cg_split", self._mask(arguments[0]), label)
         return self._call(place, "__cg_here") if maker == "coalesced_threads" else words
 
     def _at_once(self, words: Words, i: int, result: Words) -> int:
         """Translate `this_grid().name()`, without a variable."""
-        operation = words[i + 4].text
-        of = {"this_thread_block": self._of_block, "this_grid": self._of_grid}.get(words[i].text)
-        plain = of(operation) if of else ""
+        operations = _OPERATIONS.get(_KINDS.get(words[i].text, ""), {})
+        plain = operations.get(words[i + 4].text, "")
         if not plain or texts(words[i + 5 : i + 7]) != ["(", ")"]:
             raise _refusal(words[i])
         _drop_namespace(result)
-        result += _as_words(words[i], plain)
+        result += _as_words(words[i], plain.replace("RANK", self.rank))
         return i + 7
 
     def _tile(self, made: Words) -> _Tile:
@@ -246,14 +235,15 @@ class _Reader:
         words = texts(made)
         size, group = (words[2], words[5]) if len(words) == 7 else ("", "")
         size = self.constants.get(size, size)
-        if size not in _SIZES or not (group in self.blocks or group in self.tiles):
+        is_block = self.objects.get(group) == "thread_block"
+        if size not in _SIZES or not (is_block or group in self.tiles):
             raise _refusal(made[0])
         return _Tile(size, self.tiles[group].size if group in self.tiles else "")
 
     def _mask(self, group: Words) -> str:
         """An expression for the lanes of a tile or of a coalesced group."""
         name = group[0].text
-        if len(group) == 1 and name in self.lanes:
+        if len(group) == 1 and self.objects.get(name) == "coalesced_group":
             return f"{name}.cudalab_mask ( )"
         if len(group) != 1 or name not in self.tiles:
             raise _refusal(group[0])
@@ -265,7 +255,7 @@ class _Reader:
     def _use(self, words: Words, i: int, result: Words) -> int | None:
         """Translate `group.name(...)`, or a function of a group."""
         name = words[i].text
-        known = self.objects | self.tiles.keys()
+        known = self.objects.keys() | self.tiles.keys()
         if id(words[i]) in self.hiding or (i and words[i - 1].text in (".", "->")):
             return None
         if texts(words[i + 1 : i + 2]) == ["("] and (name == "sync" or _FUNCTIONS.fullmatch(name)):
@@ -295,23 +285,15 @@ class _Reader:
             return _as_words(place, self._plain(group[0].text, "sync"))
         if "[" in texts(arguments[-1]) and "{" in texts(arguments[-1]):  # a lambda has no type
             raise _refusal(place)
-        others = [self._translated(each) for each in arguments[1:]]
+        others = [self.translated(each) for each in arguments[1:]]
         return self._call(place, f"__cg_{name}", self._mask(group), *others)
-
-    def _of_block(self, name: str) -> str:
-        return self.rank if name == "thread_rank" else _OF_BLOCK.get(name, "")
-
-    def _of_grid(self, name: str) -> str:
-        of_grid = f"( {_BLOCK_RANK} * {_THREADS} + {self.rank} )"
-        return of_grid if name == "thread_rank" else _OF_GRID.get(name, "")
 
     def _plain(self, group: str, name: str) -> str:
         """The translation of an operation without arguments; empty if it has none."""
-        if group in self.blocks:
-            return self._of_block(name)
-        if group in self.grids:
-            return self._of_grid(name)
-        if group in self.lanes:
+        kind = self.objects.get(group, "")
+        if kind in _OPERATIONS:
+            return _OPERATIONS[kind].get(name, "").replace("RANK", self.rank)
+        if kind == "coalesced_group":
             mask = f"{group}.cudalab_mask ( )"
             if name == "thread_rank":
                 return f"::cudalab::rank_in ( {mask} , {self.rank} )"
@@ -336,7 +318,7 @@ class _Reader:
         """A shuffle or a vote of some lanes of a warp."""
         group = place.text
         mask = self._mask([place])
-        inside = [self._translated(each) for each in arguments]
+        inside = [self.translated(each) for each in arguments]
         if group in self.tiles and name in _SHUFFLES:
             size = _as_words(place, self.tiles[group].size)
             return self._call(place, _SHUFFLES[name], _ALL_LANES, *inside, size)
@@ -361,17 +343,17 @@ class _Reader:
             made += [*comma, *(_as_words(place, each) if isinstance(each, str) else each)]
         return [*made, *_as_words(place, ")")]
 
-    def check_rest(self) -> None:
+    def check_rest(self, result: Words) -> None:
         """Refuse groups used in any way other than being passed to functions that know them."""
-        for call in calls(self.result, self.by_name.keys()):
+        for call in calls(result, self.by_name.keys()):
             functions = self.by_name[call.word.text]
             for k, argument in enumerate(call.arguments):
                 if all(self._is_known(argument, each.parameters[k:]) for each in functions):
                     self.passed.add(id(argument[0]))
-        for i, word in enumerate(self.result):
-            after = texts(self.result[i + 1 : i + 2])
-            asked = word.text in self.lanes and after == ["."]
-            groups = self.objects | self.tiles.keys()
+        groups = self.objects.keys() | self.tiles.keys()
+        for i, word in enumerate(result):
+            after = texts(result[i + 1 : i + 2])
+            asked = self.objects.get(word.text) == "coalesced_group" and after == ["."]
             is_group = word.text in groups and id(word) not in self.passed | self.hiding
             if word.text in GROUPS - _KEPT or (is_group and after != ["="] and not asked):
                 raise _refusal(word)
@@ -391,8 +373,7 @@ class _Reader:
             return False
         if name in self.tiles:
             return self.tiles[name] == _Tile(_size_of_tile(parameters[0]), "")
-        kinds = (kind for kind, of in _OBJECTS.items() if name in getattr(self, of))
-        return any(kind in texts(parameters[0].words) for kind in kinds)
+        return self.objects.get(name, " ") in texts(parameters[0].words)
 
 
 def _size_of_tile(parameter: Parameter) -> str:

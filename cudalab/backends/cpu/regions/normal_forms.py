@@ -8,7 +8,7 @@ from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text
 from cudalab.language.scopes import BASIC, Node
-from cudalab.language.tokens import Token, closing_angle, closure, has_lambda, split, texts
+from cudalab.language.tokens import Token, closing_angle, closure, has_lambda, set_of, split, texts
 
 
 def own_counters(unit: Unit, function: Function) -> list[Statement]:
@@ -202,9 +202,8 @@ def _block(place: Token, parts: list[Statement]) -> Statement:
     return Statement("block", of_text(place, "{ }"), parts=parts)
 
 
-_NUMBERS = frozenset(
-    {"bool", "char", "short", "int", "long", "unsigned", "signed", "const", "size_t"}
-    | {"int32_t", "uint32_t", "int64_t", "uint64_t"}
+_NUMBERS = set_of(
+    "bool char short int long unsigned signed const size_t int32_t uint32_t int64_t uint64_t"
 )
 # Words at the beginning of what the compiler has to know.
 _CONSTANT = frozenset({"__shared__", "static", "constexpr", "static_assert", "using", "typedef"})

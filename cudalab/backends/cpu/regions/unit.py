@@ -13,7 +13,7 @@ from cudalab.backends.cpu.regions.syntax import TYPES, Function, Statement
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import INT, Name, Scope, Type
-from cudalab.language.tokens import Token, closure, names_in, only_x, split, texts
+from cudalab.language.tokens import Token, closure, names_in, only_x, set_of, split, texts
 from cudalab.language.tree import Reader
 
 Normalizing = Callable[["Unit", Function], list[Statement]]
@@ -26,9 +26,7 @@ OTHER_WARP_WIDE = frozenset(
     {"__match_any_sync"}
     | {f"__reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor")}
 )
-GROUP_WIDE = frozenset(
-    {"__cg_here", "__cg_split", "__cg_reduce", "__cg_inclusive_scan", "__cg_exclusive_scan"}
-)
+GROUP_WIDE = set_of("__cg_here __cg_split __cg_reduce __cg_inclusive_scan __cg_exclusive_scan")
 WARP_WIDE = SHUFFLES | VOTES | OTHER_WARP_WIDE | GROUP_WIDE | {"__syncwarp"}
 VALUED = (BLOCK_VOTES | WARP_WIDE) - {"__syncwarp"}
 STEPS = frozenset({IN_STEP, STEP})  # at which the lanes that happen to arrive wait for each other
