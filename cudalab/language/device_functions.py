@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 from cudalab.language.scopes import Node
-from cudalab.language.structure import Declared
+from cudalab.language.structure import CudaFile, Declared
 from cudalab.language.tokens import Token, Words, closing, closure, set_of, texts, tokenize
 
 POINTING = set_of("* & const __restrict__ __restrict volatile")
@@ -18,14 +17,6 @@ _BUILT_IN = set_of("threadIdx blockIdx blockDim gridDim")
 _GROWING = set_of("= += *= /= >>= <<= &= ++")
 _NATURAL = re.compile(r"(?:block(?:Dim|Idx)|threadIdx|gridDim)\.[xyz]|warpSize|[A-Z][A-Z0-9_]*")
 _CALLS_OF_NUMBERS = set_of("min max sizeof int unsigned")
-
-
-class File(NamedTuple):
-    """A file, and where its device functions are among its words."""
-
-    words: Words
-    directives: list[Token]
-    functions: list[Declared]
 
 
 @dataclass
@@ -56,11 +47,11 @@ class Change:
     declares: bool = False
 
 
-def find_shared(files: Sequence[File], functions: Sequence[DeviceFunction]) -> None:
+def find_shared(files: Sequence[CudaFile], functions: Sequence[DeviceFunction]) -> None:
     """Let functions know which of their names may stand for shared memory."""
     outside: set[str] = set()
     for file in files:
-        inside = {i for each in file.functions for i in range(*each.body)}
+        inside = {i for each in file.structure.device_functions for i in range(*each.body)}
         shared = _shared_names(file.words.tokens, 0, len(file.words))
         outside |= {name for i, name in shared if i not in inside}
         for directive in file.directives:

@@ -8,7 +8,6 @@ stays as it is. A second one follows it under another name, with the edits, and 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from cudalab.errors import KernelCompileError
 from cudalab.language import arithmetic
@@ -16,6 +15,7 @@ from cudalab.language.macros import Macro, read_body
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope
 from cudalab.language.source import quoted
 from cudalab.language.specifiers import type_of_id
+from cudalab.language.structure import CudaFile
 from cudalab.language.tokens import Edit, Place, Token, Words, closure
 from cudalab.language.tree import Reader
 from cudalab.language.types import type_of
@@ -23,19 +23,11 @@ from cudalab.language.types import type_of
 _CONSTANT = {"static", "constexpr"}
 
 
-class DeviceCode(Protocol):
-    """A file that has been read: its tree, and its functions for the device."""
-
-    root: Node
-    words: Words
-    bodies: list[Node]
-
-
 class Exact:
     """What gives the device code of some files, which are read into one scope, a GPU's results."""
 
     def __init__(
-        self, files: Sequence[DeviceCode], macros: Sequence[Macro], scope: Scope, *, divisions: bool
+        self, files: Sequence[CudaFile], macros: Sequence[Macro], scope: Scope, *, divisions: bool
     ) -> None:
         """Find out which classes device code may make objects of, and which macros need twins.
 
@@ -57,7 +49,7 @@ class Exact:
 
     def edits(
         self,
-        file: DeviceCode,
+        file: CudaFile,
         made: Sequence[Edit],
         lines: Callable[[Node], Sequence[Place]],
         refused: Mapping[Place, int],
@@ -203,7 +195,7 @@ def _renamed(tokens: Iterable[Token], twins: set[str]) -> list[Edit]:
     ]
 
 
-def _used(file: DeviceCode, twins: set[str]) -> Iterator[arithmetic.Group]:
+def _used(file: CudaFile, twins: set[str]) -> Iterator[arithmetic.Group]:
     """The edits that replace macros by their twins in functions for the device."""
     words, seen = file.words, set[int]()
     for node in sorted(file.bodies, key=lambda each: each.last - each.first):  # the innermost first

@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 
-from cudalab.language import arithmetic, local_variables, lockstep, shared
-from cudalab.language.device_functions import File
+from cudalab.language import local_variables, lockstep, shared
 from cudalab.language.exact import Exact, declare_macros
-from cudalab.language.macros import macros, read_body
 from cudalab.language.scopes import Node, Scope
-from cudalab.language.structure import scan
-from cudalab.language.tokens import Edit, Lines, Place, Places, Words, tokenize
-from cudalab.language.tree import Reader
+from cudalab.language.structure import CudaFile
+from cudalab.language.tokens import Edit, Place, Places
 
 NOTHING: Mapping[Place, int] = MappingProxyType({})
 
@@ -25,20 +22,14 @@ def read(text: str) -> KernelFile:
     return KernelFile(text)
 
 
-class KernelFile:
+class KernelFile(CudaFile):
     """A file that has been read."""
 
     def __init__(self, text: str) -> None:
         """Read the text."""
-        self.text, tokens = text, tokenize(text)
-        self.directives = [token for token in tokens if token.kind == "directive"]
-        code = [token for token in tokens if token.kind != "directive"]
-        self.words, self.scope = Words(code, self.directives), Scope("namespace")
-        self.macros = macros(self.directives)
-        marks = declare_macros(self.macros, self.scope)
-        self.root = Reader(self.words).file(self.scope)
-        self.structure = scan(self.root, self.words, Lines(text))
-        self.bodies = list(arithmetic.device_functions(self.root, self.words, marks))
+        super().__init__(text)
+        self.scope = Scope("namespace")
+        self.read(self.scope, declare_macros(self.macros, self.scope))
 
     @property
     def variables(self) -> dict[str, bool]:
@@ -62,19 +53,12 @@ class KernelFile:
         `exact`. `refused` says where the compiler has refused those, and how often: functions with
         a statement that cannot have them refuse to run.
         """
-        edits = list(shared.edits(self.root, self.words, self.text))
-        for macro in self.macros:
-            if "__shared__" in macro.words:
-                words, body = read_body(macro, self.scope)
-                edits += shared.edits(body, words, self.text, macro)
+        edits = shared.edits(self, self.scope)
         if not observed:
-            functions = self.structure.device_functions
-            edits += lockstep.edits([File(self.words, self.directives, functions)])[0]
+            edits += lockstep.edits([self])[0]
         of_locals, blamed = list[Edit](), set[Place]()
         if observed and exact:
-            of_locals, blamed = local_variables.edits(
-                self.bodies, self.words, self.text, self._places.__getitem__, refused
-            )
+            of_locals, blamed = local_variables.edits(self, self._places.__getitem__, refused)
         others = {place: times - (place in blamed) for place, times in refused.items()}
         head, more = self._exact(edits, others) if exact else ("", [])
         more += of_locals

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from cudalab.language.expressions import ASSIGNMENTS
 from cudalab.language.scopes import Declarator, Node
+from cudalab.language.structure import CudaFile
 from cudalab.language.tokens import Edit, Place, Words, bracket_around, split
 
 # Variables of these are no plain ones of the thread, or say how they are stored.
@@ -33,11 +34,7 @@ EVERYWHERE = ("", 0)
 
 
 def edits(
-    bodies: Sequence[Node],
-    words: Words,
-    text: str,
-    place: Callable[[int], Place],
-    refused: Collection[Place],
+    file: CudaFile, place: Callable[[int], Place], refused: Collection[Place]
 ) -> tuple[list[Edit], set[Place]]:
     """The edits for the variables of device functions that are arrays, objects, or may be unset.
 
@@ -54,7 +51,7 @@ def edits(
 
     if EVERYWHERE in refused:
         return [], set(refused)
-    return list(_edits(bodies, words, text, is_refused)), blamed
+    return list(_edits(file.bodies, file.words, file.text, is_refused)), blamed
 
 
 def _edits(

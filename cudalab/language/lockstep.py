@@ -15,8 +15,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
-from cudalab.language.device_functions import DeviceFunction, Element, File, find_shared
+from cudalab.language.device_functions import DeviceFunction, Element, find_shared
 from cudalab.language.scopes import Node
+from cudalab.language.structure import CudaFile
 from cudalab.language.tokens import Edit
 from cudalab.language.types import value_of
 
@@ -49,13 +50,15 @@ class _Statement:
         )
 
 
-def edits(files: Sequence[File]) -> list[list[Edit]]:
+def edits(files: Sequence[CudaFile]) -> list[list[Edit]]:
     """The edits for the device functions of files, a list for each of the files."""
     words = {text for file in files for text in file.words.texts}
     words |= {"volatile" for file in files for each in file.directives if "__shared__" in each.text}
     if not words & {"__shared__", "volatile"}:  # no memory that the lanes of a warp share
         return [[] for _ in files]
-    functions = [[_Function(file.words, each) for each in file.functions] for file in files]
+    functions = [
+        [_Function(file.words, each) for each in file.structure.device_functions] for file in files
+    ]
     find_shared(files, [each for own in functions for each in own])
     directives = (each.text for file in files for each in file.directives)
     ends = {match[1] for text in directives if (match := _ENDS_STATEMENTS.match(text))}

@@ -2,19 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 
-from cudalab.language.macros import Macro
-from cudalab.language.scopes import Node
+from cudalab.language.macros import Macro, read_body
+from cudalab.language.scopes import Node, Scope
+from cudalab.language.structure import CudaFile
 from cudalab.language.tokens import Edit, Token, Words, closing
 
 CAST_WORDS = 24  # of `reinterpret_cast<TYPE>(` at most
 
 
-def edits(root: Node, words: Words, text: str, macro: Macro | None = None) -> Iterator[Edit]:
-    """The edits for the shared variables in a file's tree, or in that of a `macro`.
+def edits(file: CudaFile, scope: Scope) -> list[Edit]:
+    """The edits for the shared variables in a file that was read into `scope`, and in its macros.
 
     `extern __shared__ T name[];` becomes a pointer to the memory of the launch. What is shared is
     static by itself, and g++ wants `alignas` first. Lines keep their numbers.
     """
+    made = list(_edits(file.root, file.words, file.text))
+    for macro in file.macros:
+        if "__shared__" in macro.words:
+            words, body = read_body(macro, scope)
+            made += _edits(body, words, file.text, macro)
+    return made
+
+
+def _edits(root: Node, words: Words, text: str, macro: Macro | None = None) -> Iterator[Edit]:
     tokens, texts = words.tokens, words.texts
     yield from _casts(root, words)
     for node in root.of_kind("declaration"):

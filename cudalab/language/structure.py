@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from cudalab.errors import KernelCompileError
-from cudalab.language.scopes import Node
-from cudalab.language.tokens import Lines, Words, split
+from cudalab.language import arithmetic
+from cudalab.language.macros import macros
+from cudalab.language.scopes import Node, Scope
+from cudalab.language.tokens import Lines, Words, split, tokenize
+from cudalab.language.tree import Reader
 
 _DEVICE = frozenset({"__global__", "__device__"})
 _VARIABLES = ("__managed__", "__constant__", "__device__")
@@ -76,7 +79,26 @@ class Declared:
         return (body.first, body.last - 1) if body else (self.node.last, self.node.last)
 
 
-def scan(root: Node, words: Words, lines: Lines) -> Structure:
+class CudaFile:
+    """A text of CUDA C++: its words and macros and, once it is read, what it declares."""
+
+    def __init__(self, text: str) -> None:
+        """Find the words and the macros that it defines."""
+        self.text, tokens = text, tokenize(text)
+        self.directives = [token for token in tokens if token.kind == "directive"]
+        self.words = Words([t for t in tokens if t.kind != "directive"], self.directives)
+        self.macros, self.lines = macros(self.directives), Lines(text)
+        self.root, self.structure = Node("file", 0, 0), Structure()
+        self.bodies: list[Node] = []  # functions and lambda expressions for the device
+
+    def read(self, scope: Scope, marks: frozenset[str]) -> None:
+        """Read the tree into `scope`; functions for the device have one of these `marks`."""
+        self.root = Reader(self.words).file(scope)
+        self.structure = _scan(self.root, self.words, self.lines)
+        self.bodies = list(arithmetic.device_functions(self.root, self.words, marks))
+
+
+def _scan(root: Node, words: Words, lines: Lines) -> Structure:
     """The structure of a file that has been read."""
     structure = Structure()
     for each in _declared(root, None, is_inside=False):

@@ -1,13 +1,12 @@
 """A file of a program while it is rewritten: its tokens, its tree, and the edits so far."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from cudalab.language import arithmetic, exact, source, tree
-from cudalab.language.macros import Macro, macros
-from cudalab.language.scopes import Node, Scope
-from cudalab.language.structure import Structure, scan
-from cudalab.language.tokens import Lines, Place, Token, Words, tokenize
+from cudalab.language import exact, source
+from cudalab.language.scopes import Scope
+from cudalab.language.structure import CudaFile
+from cudalab.language.tokens import Edit, Place, Token
 from cudalab.program import refusals
 from cudalab.program.files import File
 
@@ -25,24 +24,18 @@ class Launch:
     macro: str = ""  # whose body it is in
 
 
-@dataclass(kw_only=True)
-class Parsed:
-    """A file, its tokens, and what it declares once its tree is read."""
+class Parsed(CudaFile):
+    """A file, its words, and what it declares once its tree is read."""
 
-    file: File
-    words: Words  # without directives
-    directives: list[Token]
-    macros: list[Macro]  # that it defines
-    lines: Lines
-    root: Node = field(default_factory=lambda: Node("file", 0, 0))
-    structure: Structure = field(default_factory=Structure)
-    bodies: list[Node] = field(default_factory=list)  # functions and lambdas for the device
-    edits: list[tuple[int, int, str]] = field(default_factory=list)
-    lacking: refusals.Lacking = field(default_factory=refusals.Lacking)  # what only a GPU has
-    head: str = ""  # directives that come first
-    tail: str = ""  # what follows the text
-    launches: list[Launch] = field(default_factory=list)  # of kernel templates
-    addresses: list[Launch] = field(default_factory=list)  # of their instances
+    def __init__(self, file: File) -> None:
+        """Find the words of a file."""
+        super().__init__(file.text)
+        self.file = file
+        self.edits: list[Edit] = []
+        self.lacking = refusals.Lacking()  # what only a GPU has
+        self.head = self.tail = ""  # directives that come first, and what follows the text
+        self.launches: list[Launch] = []  # of kernel templates
+        self.addresses: list[Launch] = []  # of their instances
 
     @property
     def tokens(self) -> list[Token]:
@@ -83,28 +76,12 @@ class Parsed:
         return "".join(pieces)
 
 
-def parse(file: File) -> Parsed:
-    """Read the tokens of a file."""
-    tokens = tokenize(file.text)
-    code = [token for token in tokens if token.kind != "directive"]
-    directives = [token for token in tokens if token.kind == "directive"]
-    return Parsed(
-        file=file,
-        words=Words(code, directives),
-        directives=directives,
-        macros=macros(directives),
-        lines=Lines(file.text),
-    )
-
-
 def read(files: Sequence[Parsed]) -> Scope:
     """Read the trees of all files, each after those that it includes, into one scope."""
     scope = Scope("namespace")
     marks = exact.declare_macros([macro for each in files for macro in each.macros], scope)
     for each in _in_order(files):
-        each.root = tree.Reader(each.words).file(scope)
-        each.structure = scan(each.root, each.words, each.lines)
-        each.bodies = list(arithmetic.device_functions(each.root, each.words, marks))
+        each.read(scope, marks)
     return scope
 
 

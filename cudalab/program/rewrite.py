@@ -11,7 +11,6 @@ from functools import partial
 from cudalab.backends.cpu.flags import stops_at_zero
 from cudalab.errors import NoDeviceError
 from cudalab.language import exact, local_variables, lockstep, macros, shared
-from cudalab.language.device_functions import File as Functions
 from cudalab.language.scopes import BASIC, Node, Scope
 from cudalab.language.source import quoted
 from cudalab.language.tokens import Place, Token, closing_angle
@@ -19,7 +18,7 @@ from cudalab.output.notes import note
 from cudalab.program import held, inline_ptx, launches, nvcc_ways, refusals, tiles, unchecked
 from cudalab.program.files import File
 from cudalab.program.launches import Known, short_name
-from cudalab.program.parsed import Launch, Parsed, parse, read
+from cudalab.program.parsed import Launch, Parsed, read
 
 
 def edited(
@@ -39,7 +38,7 @@ def edited(
 
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
-    parsed = [parse(file) for file in files]
+    parsed = [Parsed(file) for file in files]
     scope = read(parsed)
     nvcc_ways.tell(() if refused else parsed)  # once, though the texts may be made again
     kernels = launches.known(parsed)
@@ -58,15 +57,13 @@ def edited(
         _enlist_kernels(each, kernels)
         unchecked.rewrite(each)
         inline_ptx.rewrite(each, each.tokens, pasted)
-        edits = [*shared.edits(each.root, each.words, each.file.text)]
         launches.rewrite(each, each.root, each.words, kernels)
         for macro in each.macros:
-            if not {"__shared__", "<"}.isdisjoint(token.text for token in macro.tokens):
+            if any(token.text == "<" for token in macro.tokens):
                 words, body = macros.read_body(macro, scope)
-                edits += shared.edits(body, words, each.file.text, macro)
                 launches.rewrite(each, body, words, kernels, macro)
             inline_ptx.rewrite(each, macro.tokens, pasted)
-        each.edits += edits
+        each.edits += shared.edits(each, scope)
     lacking = refusals.Lacking()
     for each in parsed:
         lacking.take(each.lacking)
@@ -165,10 +162,7 @@ def _rewrite_observed(
 
     Where the compiler refuses something it is the zones that go first.
     """
-    made = [
-        local_variables.edits(each.bodies, each.words, each.file.text, each.line_of, refused)
-        for each in files
-    ]
+    made = [local_variables.edits(each, each.line_of, refused) for each in files]
     blamed = Counter(place for _, places in made for place in places)
     _rewrite_arithmetic(files, scope, refused - blamed)
     for each, (edits, _) in zip(files, made, strict=True):
@@ -203,10 +197,7 @@ def _lines(each: Parsed, statement: Node) -> list[Place]:
 
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
     """Make the lanes of warps move in step where a kernel relies on it."""
-    files = [
-        Functions(each.words, each.directives, each.structure.device_functions) for each in parsed
-    ]
-    for each, edits in zip(parsed, lockstep.edits(files), strict=True):
+    for each, edits in zip(parsed, lockstep.edits(parsed), strict=True):
         for edit in edits:
             each.replace(*edit)
 

@@ -4,7 +4,7 @@ import pytest
 
 from cudalab.program import held
 from cudalab.program.files import File
-from cudalab.program.parsed import parse, read
+from cudalab.program.parsed import Parsed, read
 
 HEAD = """
 #include <cstdio>
@@ -86,7 +86,7 @@ FOLLOWS = [
 
 def loops(body: str) -> list[str]:
     text = f"{HEAD}{START}{body} }}\n"
-    file = parse(File(path="a.cu", label="a.cu", text=text, includes={}))
+    file = Parsed(File(path="a.cu", label="a.cu", text=text, includes={}))
     held.rewrite([file], read([file]))
     begins = [edit[0] for edit in file.edits if "Held" in edit[2]]
     return [text[begin:] for begin in begins]

@@ -8,7 +8,7 @@ from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, tokenize
 from cudalab.program.files import File, gather
 from cudalab.program.modes import inlined
-from cudalab.program.parsed import parse, read
+from cudalab.program.parsed import Parsed, read
 
 
 def rewritten(text, label="a.cu"):
@@ -222,7 +222,7 @@ def test_kernels_are_found():
     __attribute__((noinline)) __global__ void second() {} }
     struct S { int f() const { return 1; } }; __global__ void last(S s = S{1}) {}
     """
-    parsed = parse(File("a.cu", "a.cu", text))
+    parsed = Parsed(File("a.cu", "a.cu", text))
     read([parsed])
     kernels = parsed.structure.kernels
     assert [kernel.name for kernel in kernels] == ["t", "plain", "inner", "second", "last"]

@@ -6,7 +6,7 @@ import pytest
 
 from cudalab.program import tiles
 from cudalab.program.files import File
-from cudalab.program.parsed import parse, read
+from cudalab.program.parsed import Parsed, read
 
 FRAGMENTS = """
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
@@ -21,7 +21,7 @@ KERNEL = "__global__ void k(const half *A, float *out, int n)"
 def together(body, head=KERNEL, fragments=FRAGMENTS):
     """The parts of a kernel's body that one lane runs, without what is added to them."""
     text = f"{head} {{{fragments}\n{body}\n}}\n"
-    parsed = parse(File("k.cu", "k.cu", text))
+    parsed = Parsed(File("k.cu", "k.cu", text))
     tiles.rewrite([parsed], read([parsed]))
     edits = sorted(parsed.edits, reverse=True)
     for start, end, instead in edits:
