@@ -10,7 +10,7 @@ from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
-from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close
+from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, whole_arguments
 from cudalab.language.tokens import closure, has_lambda, names_in, set_of, spaced, split, texts
 
 # Words that need the position of the running thread where the runtime looks for it.
@@ -46,7 +46,7 @@ class Facts:
         passed = {
             name
             for statement in self.statements
-            for name in lambdas.handed_over(statement.words, unit.collective)
+            for name in whole_arguments(statement.words, unit.collective)
         }
         self.handed_over = {  # lambdas for functions in which threads meet
             local.name: set(texts(local.value))

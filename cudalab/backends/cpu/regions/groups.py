@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.syntax import Function, Parameter, nodes
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, whole_arguments
 from cudalab.language.scopes import Node
 from cudalab.language.tokens import Token, only_x, set_of, split, texts, tokenize
 
@@ -195,7 +195,7 @@ class _Reader:
                 result.pop()
             ends = (k for k in range(i) if words[k].text in (";", "{", "}"))
             start = max(ends, default=-1)
-            if self._is_passed_on(name):
+            if name in whole_arguments(self.words, self.by_name.keys()):
                 result += words[start + 1 : end + 1]
                 self.passed |= {id(word) for word in words[start + 1 : end]}
             return end + 1
@@ -357,14 +357,6 @@ class _Reader:
             is_group = word.text in groups and id(word) not in self.passed | self.hiding
             if word.text in GROUPS - _KEPT or (is_group and after != ["="] and not asked):
                 raise _refusal(word)
-
-    def _is_passed_on(self, name: str) -> bool:
-        """Whether a group is an argument of a function of the file."""
-        return any(
-            [name] == texts(argument)
-            for call in calls(self.words, self.by_name.keys())
-            for argument in call.arguments
-        )
 
     def _is_known(self, argument: Words, parameters: list[Parameter]) -> bool:
         """Whether an argument is a group of the kind that the first parameter declares."""

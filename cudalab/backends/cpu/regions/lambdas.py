@@ -96,14 +96,6 @@ def taken_apart(words: Words) -> tuple[list[str], list[Statement]]:
     return names, body
 
 
-def handed_over(words: Words, meeting: set[str]) -> Iterator[str]:
-    """The names that are whole arguments of calls of functions in `meeting`."""
-    for call in calls(words, meeting):
-        for argument in call.arguments:
-            if len(argument) == 1:
-                yield argument[0].text
-
-
 def definition(local: Local, value: Words, bindings: list[Piece]) -> list[Piece]:
     """The block's single object; `bindings` give it a thread's own values."""
     if not refers(local.initializer):

@@ -206,8 +206,11 @@ def rounds_of(loop: Statement, facts: Facts, strides: Strides) -> Rounds | None:
             return None
         strides.assume(index.name, 0)
     inside = [each for each in loop.parts[0].walk() if each.kind != "block"]
+    ends = [*loop.condition, *(word for local in loop.declared for word in local.initializer)]
+    few = {name for name, number in facts.unit.numbers.items() if number < LONG}
+    few |= facts.function.template_names | {local.name for local in loop.declared}
     plain = (
-        _is_long(loop, facts)
+        bool(loop.kind == "while" or names_in(ends) - few)  # rounds that nobody knows beforehand
         and all(each.kind in ("simple", "if") for each in inside)
         and (_SLOW | facts.levels.arrays | facts.lambdas).isdisjoint(texts(loop.parts[0].words))
         and CHANGING.isdisjoint(texts(loop.condition))
@@ -271,16 +274,6 @@ def _common_index(loop: Statement, facts: Facts) -> Local | None:
         return None
     alike = facts.is_scalar_value(index.initializer) and facts.is_scalar_value(same)
     return index if alike else None
-
-
-def _is_long(loop: Statement, facts: Facts) -> bool:
-    """Whether the number of rounds is unknown to the compiler, or too large to be unrolled."""
-    index = loop.declared[0].name if loop.declared else ""
-    words = [*loop.condition, *(word for local in loop.declared for word in local.initializer)]
-    names = names_in(words) - {index}
-    numbers = facts.unit.numbers
-    names -= facts.function.template_names | {each for each in numbers if numbers[each] < LONG}
-    return loop.kind == "while" or bool(names)
 
 
 def _changes_own(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from cudalab.language.tokens import Token, as_sign, closing, closing_angle, split, texts, tokenize
@@ -137,6 +137,12 @@ class Call(NamedTuple):
     def arguments(self) -> list[Words]:
         """What the function is given."""
         return split(self.words[self.opening + 1 : self.closing])
+
+
+def whole_arguments(words: Words, names: Collection[str]) -> Iterator[str]:
+    """What is a whole argument of a call of a function with one of `names`, by its name."""
+    for call in calls(words, names):
+        yield from (each[0].text for each in call.arguments if len(each) == 1)
 
 
 def calls(words: Sequence[Token], names: Collection[str]) -> list[Call]:
