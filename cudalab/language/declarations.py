@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from cudalab.language import tokens
+from cudalab.language import specifiers, tokens
 from cudalab.language.declarators import Declarators
 from cudalab.language.scopes import UNKNOWN, Name, Node, Scope, Type, pointer_to
 from cudalab.language.specifiers import (
@@ -11,7 +11,6 @@ from cudalab.language.specifiers import (
     Specifiers,
     end_of_name,
     named,
-    specifiers,
     type_named,
 )
 
@@ -95,7 +94,7 @@ class Declarations:
                 name = texts[k - 1]
                 scope.declare(Name(name, "type", Type(text=name), is_template=texts[i][1] == "e"))
         else:
-            found = specifiers(words, i, last, scope)
+            found = specifiers.read(words, i, last, scope)
             if found.type is not None:
                 self.declarators.read(Node("parameter", i, last), found, last, scope, only=True)
         return last + 1
@@ -133,7 +132,7 @@ class Declarations:
             before = frozenset(texts[i:key]) & tokens.QUALIFIERS
             found = Specifiers(class_node.type, class_node.last, words=before, text="")
         else:
-            found = specifiers(words, i, end, scope)
+            found = specifiers.read(words, i, end, scope)
         node.words, node.at = found.words, found.last
         if found.type is None and words.texts[found.last] in (";", "{", "}", ""):
             last = words.behind(found.last, end) if texts[found.last] == "{" else found.last + 1
@@ -163,7 +162,7 @@ class Declarations:
         return node
 
     def _whole_type(self, i: int, last: int, scope: Scope) -> Type:
-        found = specifiers(self.words, i, last, scope)
+        found = specifiers.read(self.words, i, last, scope)
         type_, k = found.type or UNKNOWN, found.last
         while k < last and self.words.texts[k] in tokens.POINTERS:
             type_ = pointer_to(type_) if self.words.texts[k] == "*" else type_
@@ -265,7 +264,7 @@ class Declarations:
             return True
         if text in tokens.QUALIFIERS:
             return True
-        found = specifiers(words, i, end, scope)
+        found = specifiers.read(words, i, end, scope)
         if found.type is None or (text in tokens.KEYWORDS):
             return False
         k, signs = found.last, 0

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from cudalab.language import scopes, tokens
+from cudalab.language import scopes, specifiers, tokens
 from cudalab.language.expressions import Expressions
 from cudalab.language.scopes import UNKNOWN, Declarator, Name, Node, Scope, Type
-from cudalab.language.specifiers import Specifiers, end_of_name, named, specifiers
+from cudalab.language.specifiers import Specifiers, end_of_name, named
 from cudalab.language.tokens import Words
 
 
@@ -193,7 +193,7 @@ class Declarators:
         in_block = any(each.kind == "block" for each in scope.enclosing())
         if not in_block and (after == ":" or scope.kind == "class"):
             return True
-        found = specifiers(words, paren + 1, behind - 1, scope)
+        found = specifiers.read(words, paren + 1, behind - 1, scope)
         if found.type is None:
             return False
         follows, k = texts[found.last], found.last
@@ -263,7 +263,7 @@ class Declarators:
 
     def result(self, k: int, end: int, scope: Scope) -> tuple[Type, int]:
         """The type that a function returns, which stands at `k`, and the index behind it."""
-        found, texts = specifiers(self.words, k, end, scope), self.words.texts
+        found, texts = specifiers.read(self.words, k, end, scope), self.words.texts
         result, k = found.type or UNKNOWN, found.last
         while texts[k] in tokens.POINTERS:
             result = scopes.pointer_to(result) if texts[k] == "*" else result
@@ -291,7 +291,7 @@ class Declarators:
         """Declare parameters in `scope`."""
         words, nodes = self.words, list[Node]()
         while i < end and words.texts[i : i + 2] != ["void", ")"]:
-            found = specifiers(words, i, end, scope)
+            found = specifiers.read(words, i, end, scope)
             last, depth = max(found.last, i), 0
             while last < end and (words.texts[last] != "," or depth):
                 angle = words.angle(last, end)

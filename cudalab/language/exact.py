@@ -155,19 +155,16 @@ def _edit_macros(
         lambda known: (word for each in every if each.name in known for word in each.words),
     )
     for macro in every:
-        macro.edits = _edits(macro, scope, divisions=divisions) if macro.name in named else []
+        macro.edits = []
+        is_text = any(token.text == "#" for token in macro.tokens)  # or names of its arguments
+        if macro.name in named and not is_text:
+            words, body = read_body(macro, scope)
+            for group in arithmetic.groups(body, words, divisions=divisions):
+                macro.edits += group.edits
     return closure(
         (macro.name for macro in every if macro.edits),
         lambda twins: (each.name for each in every if each.words & twins and each.name in named),
     )
-
-
-def _edits(macro: Macro, scope: Scope, *, divisions: bool) -> list[Edit]:
-    if any(token.text == "#" for token in macro.tokens):  # it makes text or names of its arguments
-        return []
-    words, body = read_body(macro, scope)
-    made = arithmetic.groups(body, words, divisions=divisions)
-    return [each for group in made for each in group.edits]
 
 
 def _twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:

@@ -247,9 +247,12 @@ def never_meet(written: Sequence[Node], read: Sequence[Node], known: Known) -> b
     differences = [_plus(other, one, -1) for one, other in pairs]
     if not any(differences):
         return True
-    if all(_is_natural(each, known) for each in differences) and all(
-        _ascends(one, known) for one, _ in pairs
-    ):
+    is_ahead = all(
+        coefficient > 0 and all(map(known.natural, factors))
+        for each in differences
+        for factors, coefficient in each.items()
+    )
+    if is_ahead and all(_ascends(one, known) for one, _ in pairs):
         return True
     lane = next(iter(lanes), "")
     # No two lanes of a warp have the same value of these.
@@ -296,12 +299,6 @@ def _is_apart(written: Polynomial, difference: Polynomial, lane: str) -> bool:
         difference[factors] * step[first] == difference[first] * step[factors] for factors in step
     )
     return in_proportion and difference[first] % step[first] != 0
-
-
-def _is_natural(one: Polynomial, known: Known) -> bool:
-    return all(
-        coefficient > 0 and all(map(known.natural, factors)) for factors, coefficient in one.items()
-    )
 
 
 def _ascends(one: Polynomial, known: Known) -> bool:

@@ -14,8 +14,8 @@ from pathlib import Path
 from cudalab.errors import KernelCompileError
 from cudalab.language.scopes import Node, Scope
 from cudalab.language.source import Source, blank_comments, place
-from cudalab.language.tokens import Token, Words, set_of, tokenize
-from cudalab.language.tree import Reader
+from cudalab.language.structure import CudaFile
+from cudalab.language.tokens import Token, set_of
 from cudalab.system import elf
 
 MAX_STATIC_SHARED = 48 << 10  # bytes of a kernel's __shared__ variables
@@ -28,7 +28,6 @@ _RESULT = re.compile(
     r"(?P<type>(?:(?:unsigned|signed|char|short|int|long|float|double|bool|auto)\b\s*)+\**)"
 )
 _CHANGES = re.compile(r"\s*#\s*(?!pragma\b|line\b)")
-_MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
 _IF = re.compile(r"\s*#\s*if")
 _ENDIF = re.compile(r"\s*#\s*endif")
 _ON_DEVICE = set_of(  # the last two are references, of old programs
@@ -49,12 +48,15 @@ LIBRARY = set_of("std rand srand exit fopen fclose fprintf fread fwrite scanf ge
 def check(source: Source, defines: Mapping[str, str | int], library: Path) -> None:
     """Raise KernelCompileError if nvcc would reject `source`, which `library` was compiled from."""
     check_results(source)
-    errors = [
-        *_host_only(source.text, {name for name, value in defines.items() if "__" in str(value)}),
-        *_initialized_shared(source.text),
-        *_too_much_shared(source, library),
-    ]
-    _raise(errors)
+    text, read = source.text, CudaFile(source.text)
+    read.read(Scope("namespace"), frozenset())
+    macros = {name for name, value in defines.items() if "__" in str(value)}
+    file = File(read, macros | {each.name for each in read.macros})
+    errors = [f"{place(text, token.start)}: error: {error}" for _, token, error in of_host([file])]
+    for match in _INITIALIZED_SHARED.finditer(blank_comments(text)):
+        at = place(text, match.start())
+        errors.append(f"{at}: error: a __shared__ variable cannot have an initial value")
+    _raise([*errors, *_too_much_shared(source, library)])
 
 
 def check_results(source: Source) -> None:
@@ -75,12 +77,6 @@ def _raise(errors: Sequence[str]) -> None:
 
 
 # Shared memory ------------------------------------------------------------------------------------
-
-
-def _initialized_shared(text: str) -> Iterator[str]:
-    for match in _INITIALIZED_SHARED.finditer(blank_comments(text)):
-        at = place(text, match.start())
-        yield f"{at}: error: a __shared__ variable cannot have an initial value"
 
 
 def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
@@ -104,20 +100,18 @@ def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
 class File:
     """The names that a file declares outside functions and classes.
 
-    `macros` are names that may be more than they look like; `root` is the tree of `words`.
+    `macros` are names that may be more than they look like.
     """
 
-    def __init__(
-        self, words: Words, directives: Sequence[Token], root: Node, macros: set[str]
-    ) -> None:
-        self.words, self.macros = words, macros
-        self.changes = [each.start for each in directives if _CHANGES.match(each.text)]
-        self.conditions = list(_conditions(directives))
+    def __init__(self, file: CudaFile, macros: set[str]) -> None:
+        self.words, self.macros = file.words, macros
+        self.changes = [each.start for each in file.directives if _CHANGES.match(each.text)]
+        self.conditions = list(_conditions(file.directives))
         self.functions: set[str] = set()  # of the host
         self.variables: set[str] = set()  # of the host
         self.others: set[str] = set()  # declared in any other way
         self.device_code: list[Node] = []  # functions
-        for node in _outside_classes(root):
+        for node in _outside_classes(file.root):
             self._note(node)
 
     def _note(self, node: Node) -> None:
@@ -184,16 +178,6 @@ def _conditions(directives: Sequence[Token]) -> Iterator[int]:
             is_guard.pop()
         if outside != all(is_guard):
             yield each.start
-
-
-def _host_only(text: str, macros: set[str]) -> Iterator[str]:
-    tokens = tokenize(text)
-    directives = [token for token in tokens if token.kind == "directive"]
-    macros |= {m[1] for each in directives if (m := _MACRO.match(each.text))}
-    words = Words([each for each in tokens if each.kind != "directive"], directives)
-    file = File(words, directives, Reader(words).file(Scope("namespace")), macros)
-    for _, token, error in of_host([file]):
-        yield f"{place(text, token.start)}: error: {error}"
 
 
 def of_host(

@@ -84,7 +84,7 @@ def _may_be_template(words: Words, i: int, end: int, scope: scopes.Scope, name: 
     )
 
 
-def specifiers(  # noqa: C901, PLR0912 - a kind of word each
+def read(  # noqa: C901, PLR0912 - a kind of word each
     words: Words, i: int, end: int, scope: scopes.Scope
 ) -> Specifiers:
     """Read specifiers and a type, up to what is declared."""
@@ -162,7 +162,7 @@ def _named_type(
 
 def type_of_id(words: Words, first: int, last: int, scope: scopes.Scope) -> Specifiers | None:
     """The type that these tokens name all together, as in a cast; None if they may be no type."""
-    found = specifiers(words, first, last, scope)
+    found = read(words, first, last, scope)
     if found.type is None:
         return None
     i, signs = found.last, ""

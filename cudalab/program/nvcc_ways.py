@@ -54,7 +54,7 @@ def check(files: Sequence[Parsed], kernels: Collection[str]) -> None:
 def _of_host(files: Sequence[Parsed]) -> Iterator[tuple[Parsed, int, str]]:
     """Functions and variables of the host in device code."""
     macros = {macro.name for each in files for macro in each.macros}
-    read = [nvcc_rules.File(each.words, each.directives, each.root, macros) for each in files]
+    read = [nvcc_rules.File(each, macros) for each in files]
     seen = {i: _included(files, i) for i in range(len(files))}
     for file, token, words in nvcc_rules.of_host(read, seen):
         if "leave out std::" in words:  # --expt-relaxed-constexpr may allow it
