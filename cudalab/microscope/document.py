@@ -6,15 +6,7 @@ docs/profile.md describes it. The fields are its keys, in its order.
 from dataclasses import asdict, dataclass
 
 from cudalab.backends.trace import Access, Branch, LaunchTrace, Place, Step
-from cudalab.microscope.profile import (
-    KernelProfile,
-    Profile,
-    Totals,
-    VariantProfile,
-    ideal_passes,
-    passes,
-    ratio,
-)
+from cudalab.microscope import profile as profiles
 from cudalab.system import records
 from cudalab.system.records import Scalar
 
@@ -57,7 +49,7 @@ class _Launched(_Whose):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelRow(Totals, _Launched):
+class KernelRow(profiles.Totals, _Launched):
     """One kernel, with its counts over all lines."""
 
 
@@ -156,7 +148,7 @@ class Document:
         return result
 
 
-def document(profile: Profile) -> Document:
+def document(profile: profiles.Profile) -> Document:
     kernels = [
         (_Whose(variant.name, kernel.name), kernel)
         for variant in profile.variants
@@ -198,7 +190,7 @@ def from_json(parsed: dict[str, object]) -> Document:
     return records.read(Document, {key: parsed[key] for key in parsed if key != "compared"})
 
 
-def _variant_row(variant: VariantProfile) -> VariantRow:
+def _variant_row(variant: profiles.VariantProfile) -> VariantRow:
     worst = variant.worst_conflict
     degree = worst[1].conflict_degree_max if worst else 0
     place = worst[1].place if worst and degree > 1 else None
@@ -215,7 +207,7 @@ def _variant_row(variant: VariantProfile) -> VariantRow:
     )
 
 
-def _kernel_row(whose: _Whose, kernel: KernelProfile) -> KernelRow:
+def _kernel_row(whose: _Whose, kernel: profiles.KernelProfile) -> KernelRow:
     trace = kernel.trace
     return KernelRow(
         **vars(whose),
@@ -240,15 +232,15 @@ def access_costs(access: Access) -> AccessCosts:
         bytes_per_lane=access.bytes_per_lane,
         requests=access.requests,
         lanes=access.lanes,
-        lanes_per_request=ratio(access.lanes, access.requests),
+        lanes_per_request=profiles.ratio(access.lanes, access.requests),
         sectors=access.sectors,
         ideal_sectors=access.ideal_sectors,
-        sectors_per_request=ratio(access.sectors, access.requests),
-        ideal_sectors_per_request=ratio(access.ideal_sectors, access.requests),
-        efficiency=ratio(ideal_passes(access), passes(access)),
+        sectors_per_request=profiles.ratio(access.sectors, access.requests),
+        ideal_sectors_per_request=profiles.ratio(access.ideal_sectors, access.requests),
+        efficiency=profiles.ratio(profiles.ideal_passes(access), profiles.passes(access)),
         wavefronts=access.wavefronts,
         ideal_wavefronts=access.ideal_wavefronts,
-        wavefronts_per_request=ratio(access.wavefronts, access.requests),
+        wavefronts_per_request=profiles.ratio(access.wavefronts, access.requests),
         bank_conflicts=access.wavefronts - access.ideal_wavefronts,
         conflict_degree_max=access.conflict_degree_max,
         conflict_degree_mean=access.conflict_degree_mean,
@@ -264,9 +256,9 @@ def _branch_row(whose: _Whose, branch: Branch) -> BranchRow:
         **vars(branch.place),
         executions=branch.executions,
         divergent=branch.divergent,
-        divergence=ratio(branch.divergent, branch.executions),
-        lanes_first_mean=ratio(branch.lanes_first, branch.divergent),
-        lanes_second_mean=ratio(branch.lanes_second, branch.divergent),
+        divergence=profiles.ratio(branch.divergent, branch.executions),
+        lanes_first_mean=profiles.ratio(branch.lanes_first, branch.divergent),
+        lanes_second_mean=profiles.ratio(branch.lanes_second, branch.divergent),
     )
 
 

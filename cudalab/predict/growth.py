@@ -11,21 +11,8 @@ from cudalab.backends.trace import LaunchTrace
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs, Size
 from cudalab.language import source
+from cudalab.predict import counts as counting
 from cudalab.predict import kept
-from cudalab.predict.counts import (
-    SAMPLE,
-    Cost,
-    Counts,
-    Generated,
-    KernelCounts,
-    Row,
-    Subject,
-    counted,
-    draws_work,
-    grown,
-    recorded,
-    traced,
-)
 
 MAX_BYTES, MAX_FLOPS = 1 << 28, 1 << 30  # of an input whose kernels are counted at its own size
 WHOLE_BYTES = 1 << 21  # of one whose blocks are all traced
@@ -36,7 +23,7 @@ LAUNCH = (
 COUNTING = ("backends/cpu/**/*", "labs/*.py", "predict/counts.py", "predict/growth.py")
 
 
-def counts_of(subject: Subject, size: Size, data: Generated) -> Counts:
+def counts_of(subject: counting.Subject, size: Size, data: counting.Generated) -> counting.Counts:
     """The counts of a variant's kernels at a size, from the user's cache if they are there."""
     registry.check_features(subject.variant, host_device(), host_features())
     name = _key(subject, data, size)
@@ -47,21 +34,21 @@ def counts_of(subject: Subject, size: Size, data: Generated) -> Counts:
     return counts
 
 
-def counts_at(subject: Subject, size: Size, data: Generated) -> Counts:
+def counts_at(subject: counting.Subject, size: Size, data: counting.Generated) -> counting.Counts:
     """Count a variant's kernels at a size, or extrapolate from two smaller ones."""
-    blocks: int | None = SAMPLE
+    blocks: int | None = counting.SAMPLE
     fits = _halvings(subject, size, data.of(size), MAX_BYTES)
     wholly = _halvings(subject, size, data.of(size), WHOLE_BYTES)
-    if draws_work(subject, data.of(smaller(size, wholly))):
+    if counting.draws_work(subject, data.of(smaller(size, wholly))):
         fits, blocks = wholly, None
-    last = counted(traced(subject, data.of(smaller(size, fits)), blocks))
+    last = counting.counted(counting.traced(subject, data.of(smaller(size, fits)), blocks))
     if not fits:
         return last
-    first = counted(traced(subject, data.of(smaller(size, fits + 1)), blocks))
-    return grown(first, last, 2, 2.0**fits, recorded(subject, data.of(size)))
+    first = counting.counted(counting.traced(subject, data.of(smaller(size, fits + 1)), blocks))
+    return counting.grown(first, last, 2, 2.0**fits, counting.recorded(subject, data.of(size)))
 
 
-def _halvings(subject: Subject, size: Size, inputs: HostInputs, max_bytes: int) -> int:
+def _halvings(subject: counting.Subject, size: Size, inputs: HostInputs, max_bytes: int) -> int:
     """How often a size is halved until its inputs, and the work on them, are small enough."""
     teaching, case = subject.lab.teaching, subject.case
     dims = len(size) if isinstance(size, tuple) else 1 + teaching.sizes(case).is_order
@@ -79,7 +66,7 @@ def smaller(size: Size, halvings: int) -> Size:
     return max(1, size >> halvings)
 
 
-def amount(data: Generated, size: Size) -> tuple[int, int]:
+def amount(data: counting.Generated, size: Size) -> tuple[int, int]:
     """The elements that are computed at a size, and the floating-point operations."""
     lab, case = data.lab, data.case
     name = kept.key("amount", _counting(lab.name), *_inputs(data, size))
@@ -95,7 +82,7 @@ def amount(data: Generated, size: Size) -> tuple[int, int]:
 # In the cache ------------------------------------------------------------------------------------
 
 
-def _key(subject: Subject, data: Generated, size: Size) -> str:
+def _key(subject: counting.Subject, data: counting.Generated, size: Size) -> str:
     """The name of a variant's counts: by its source, its plan, its inputs and what counts them."""
     lab, variant, case = subject.lab, subject.variant, subject.case
     text = source.load(variant.path, variant.label).text
@@ -104,7 +91,7 @@ def _key(subject: Subject, data: Generated, size: Size) -> str:
     return kept.key(_counting(lab.name), *_inputs(data, size), text, header, defines)
 
 
-def _inputs(data: Generated, size: Size) -> tuple[object, ...]:
+def _inputs(data: counting.Generated, size: Size) -> tuple[object, ...]:
     return data.lab.name, sorted(data.case.items()), size, data.dist, data.seed
 
 
@@ -117,7 +104,7 @@ def _counting(lab: str) -> str:
     return kept.key(*(path.read_text(encoding="utf-8") for path in code))
 
 
-def _load(name: str, multiprocessors: int) -> Counts | None:
+def _load(name: str, multiprocessors: int) -> counting.Counts | None:
     """Counts that hold for every GPU, or for GPUs with so many multiprocessors."""
     document = kept.load(name) or kept.load(f"{name}-{multiprocessors}")
     with suppress(KeyError, TypeError, ValueError):
@@ -125,13 +112,13 @@ def _load(name: str, multiprocessors: int) -> Counts | None:
     return None
 
 
-def _save(name: str, counts: Counts, multiprocessors: int | None) -> None:
+def _save(name: str, counts: counting.Counts, multiprocessors: int | None) -> None:
     """Keep counts; `multiprocessors` if the launch plan depends on them."""
     document = [{"kernel": name, **_written(each)} for name, each in counts.items()]
     kept.save(name if multiprocessors is None else f"{name}-{multiprocessors}", document)
 
 
-def _written(counts: KernelCounts) -> dict[str, Any]:
+def _written(counts: counting.KernelCounts) -> dict[str, Any]:
     return {
         "launches": [{name: getattr(one, name) for name in LAUNCH} for one in counts.launches],
         "rows": [[*row.key, row.buffer, row.bytes, astuple(x)] for row, x in counts.rows.items()],
@@ -139,14 +126,14 @@ def _written(counts: KernelCounts) -> dict[str, Any]:
     }
 
 
-def _read(written: dict[str, Any]) -> KernelCounts:
-    counts = KernelCounts()
+def _read(written: dict[str, Any]) -> counting.KernelCounts:
+    counts = counting.KernelCounts()
     for launch in written["launches"]:
         shape = {name: tuple(launch[name]) for name in ("grid", "block")}
         counts.launches.append(LaunchTrace(**launch | shape, accesses=()))
     for file, line, space, kind, buffer, num_bytes, cost in written["rows"]:
         requests, sectors, lines, partial, wavefronts = cost
-        counts.rows[Row((file, line, space, kind), buffer, num_bytes)] = Cost(
+        counts.rows[counting.Row((file, line, space, kind), buffer, num_bytes)] = counting.Cost(
             requests=requests,
             sectors=sectors,
             lines=lines,

@@ -18,7 +18,7 @@ from cudalab.cli.work.predict import predict_sizes
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
-from cudalab.predict import counts, gpus, growth, ladder, model, show
+from cudalab.predict import counts, gpus, ladder, model, show
 from cudalab.predict.counts import Cost, KernelCounts, Row
 from cudalab.predict.recorder import Recorder
 from cudalab.system import records
@@ -172,7 +172,7 @@ def test_without_nvcc_the_table_says_so(predicted):
 def test_another_gpu_needs_no_counting(predicted, monkeypatch):
     """Unless the launch plan asks for its multiprocessors."""
     monkeypatch.setattr(nvcc, "compilers", lambda: iter(()))
-    monkeypatch.setattr(growth, "traced", lambda *_: pytest.fail("counted again"))
+    monkeypatch.setattr(counts, "traced", lambda *_: pytest.fail("counted again"))
     (again,) = predict_one("transpose", "a100", (256, 192))
     assert [one.kernels[0].partial for one in again.rungs] == [
         one.kernels[0].partial for one in predicted.rungs
@@ -185,7 +185,7 @@ def test_a_plan_that_asks_for_the_multiprocessors_is_counted_for_each_number(mon
     blocks = []
     for gpu in ("t4", "h100", "h200"):
         if gpu == "h200":  # has as many as an H100
-            monkeypatch.setattr(growth, "traced", lambda *_: pytest.fail("counted again"))
+            monkeypatch.setattr(counts, "traced", lambda *_: pytest.fail("counted again"))
         (result,) = predict_one("histogram", gpu, 1 << 22, "privatized")
         blocks.append(max(one.blocks for one in result.rungs[0].kernels))
     assert blocks[0] != blocks[1] == blocks[2]
