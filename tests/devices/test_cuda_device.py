@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from cudalab import labs
 from cudalab.backends.cuda import device, driver
 from cudalab.backends.cuda.driver import features_of
+from cudalab.backends.cuda.memory import DIRECT_BYTES
 from cudalab.errors import KernelError, NoDeviceError, install_command
 from cudalab.labs import registry
 from cudalab.language import source
@@ -102,6 +104,61 @@ def test_any_call_after_a_crash_says_so(then, monkeypatch):
         crash(driver, then)
     assert driver.calls[0] == "push"
     assert driver.calls[-1] == "detach"  # such a context cannot be popped
+
+
+class Late(Driver):
+    """A driver that makes asynchronous copies as late as it may: when it is asked for an event."""
+
+    def __init__(self):
+        """Nothing is to be copied."""
+        super().__init__()
+        self.waiting, self.memory = [], []
+
+    def mem_alloc(self, nbytes):
+        self.memory.append(np.full(nbytes, 0xEE, np.uint8))
+        return self.memory[-1].ctypes.data
+
+    def pagelocked_empty(self, nbytes, dtype):
+        return np.full(nbytes, 0xDD, dtype)
+
+    def memcpy_htod(self, address, array):
+        ctypes.memmove(address, array.ctypes.data, array.nbytes)
+
+    def memcpy_dtoh(self, array, address):
+        ctypes.memmove(array.ctypes.data, address, array.nbytes)
+
+    def memcpy_htod_async(self, address, view):
+        pinned = np.frombuffer(view, np.uint8)
+        self.waiting.append(lambda: ctypes.memmove(address, pinned.ctypes.data, len(view)))
+
+    def memcpy_dtoh_async(self, view, address):
+        pinned = np.frombuffer(view, np.uint8)
+        self.waiting.append(lambda: ctypes.memmove(pinned.ctypes.data, address, len(view)))
+
+    def Event(self, _):  # noqa: N802 - as the driver calls it
+        mark = []
+
+        def query():
+            while mark and mark[0] in self.waiting:
+                self.waiting.pop(0)()
+            return True
+
+        def record():
+            mark[:] = [lambda: None]
+            self.waiting.append(mark[0])
+
+        return SimpleNamespace(record=record, query=query)
+
+
+@pytest.mark.parametrize("nbytes", [1, DIRECT_BYTES, DIRECT_BYTES + 1, 3 * DIRECT_BYTES + 12_345])
+def test_copies_wait_for_the_buffers_that_they_use_again(nbytes, monkeypatch):
+    data = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    late = Late()
+    monkeypatch.setattr(device.driver, "load", lambda: late)
+    with device.CudaDevice() as opened:
+        buffer = opened.to_device(data)
+        assert (opened.to_host(buffer) == data).all()
+        assert b"".join(map(bytes, opened.chunks(buffer))) == data.tobytes()
 
 
 @pytest.mark.parametrize(
