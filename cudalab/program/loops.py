@@ -90,7 +90,13 @@ class Preprocessor:
         macros = self._macros(name, texts, conditions)
         if macros is None:
             return None
-        self._write({each: _without_headers(text, texts) for each, text in texts.items()})
+        own = {f'"{each}"' for each in texts}
+
+        def kept(match: re.Match[str]) -> str:
+            """An #include of the program's; headers of the system contain no kernels."""
+            return match[0] if match[0].partition("include")[2].strip() in own else ""
+
+        self._write({each: _INCLUDE.sub(kept, text) for each, text in texts.items()})
         defined = self.folder / "defined"
         defined.write_text("\n".join([*macros, ""]), encoding="utf-8")
         guards = flags.CUDA_RUNTIME.with_name("cudalab") / "guards.h"
@@ -214,16 +220,6 @@ def _conditions(files: Sequence[Parsed]) -> set[str]:
     return {name for name in names if not _HARMLESS.fullmatch(name)}
 
 
-def _without_headers(text: str, own: Iterable[str]) -> str:
-    """The text without #includes of system headers, which contain no kernels."""
-    names = {f'"{name}"' for name in own}
-
-    def kept(match: re.Match[str]) -> str:
-        return match[0] if match[0].partition("include")[2].strip() in names else ""
-
-    return _INCLUDE.sub(kept, text)
-
-
 def _weave(
     files: Sequence[Parsed], written: dict[int, Loops], macros: Iterable[str], often: set[str]
 ) -> None:
@@ -244,42 +240,29 @@ def _weave(
             templates |= {kernel.name: kernel for kernel in others if kernel.name not in often}
             groups = [f'#include "{_GROUPS}"'] if _USES_GROUPS.search(each.text) else []
             known = qualified(files, {kernel.name for kernel in [*plain, *each.alike]}, set())
-            added = [_registered(kernel, known) for kernel in plain]
-            added += [_registered_row(kernel, known) for kernel in each.alike]
+            added = [_registered(kernel, known, has_loops=True) for kernel in plain]
+            added += [_registered(kernel, known, has_loops=False) for kernel in each.alike]
             files[i].tail = "\n".join([*head, *groups, each.text, *added, ""])
     for file in files:
         for kernel in file.structure.kernels:
             if kernel.body_end is not None and kernel.name in templates:
                 text = f" {parts.declaration(templates[kernel.name])}"
                 file.replace(kernel.body_end, kernel.body_end, text)
-        for launch in file.launches:
-            if launch.name in templates:
-                _call_both(file, launch, templates[launch.name], flat=flat)
-        for launch in file.addresses:
-            if launch.name in templates:
-                _enlist_both(file, launch, templates[launch.name], flat=flat)
+        for launches, by_address in ((file.launches, False), (file.addresses, True)):
+            for launch in launches:
+                if template := templates.get(launch.name):
+                    _call_both(file, launch, template, flat=flat, by_address=by_address)
 
 
-def _registered(kernel: Function, expressions: dict[str, str]) -> str:
-    """The object that registers a kernel's loops with the runtime."""
-    name = _name(kernel)
-    loops = f"::cudalab::BlockLauncher<{name}_cudalab_all>::run"
-    added = f"cudalab_add_{name.replace('::', '_')}"
-    written = expressions.get(name, name)
-    return f"static ::cudalab::AddLoops {added}({written}, {loops}, CUDALAB_IS_FLAT);"
-
-
-def _registered_row(kernel: Function, expressions: dict[str, str]) -> str:
-    """The object that tells the runtime that one row of the kernel's blocks does for all."""
-    name = _name(kernel)
-    row = f"cudalab_row_{name.replace('::', '_')}"
-    return f"static ::cudalab::OneRow {row}({expressions.get(name, name)});"
-
-
-def _name(kernel: Function) -> str:
-    """The kernel's name, with its namespace."""
+def _registered(kernel: Function, expressions: dict[str, str], *, has_loops: bool) -> str:
+    """The object that tells the runtime a kernel's loops, or that one row of its blocks does."""
     space = kernel.head[0].namespace.replace("{}", "").replace("::::", "::").strip(":")
-    return f"{space}::{kernel.name}" if space else kernel.name
+    name = f"{space}::{kernel.name}" if space else kernel.name
+    written, own = expressions.get(name, name), name.replace("::", "_")
+    if not has_loops:
+        return f"static ::cudalab::OneRow cudalab_row_{own}({written});"
+    run = f"::cudalab::BlockLauncher<{name}_cudalab_all>::run"
+    return f"static ::cudalab::AddLoops cudalab_add_{own}({written}, {run}, CUDALAB_IS_FLAT);"
 
 
 def _has_few_instances(kernel: Function, launches: Iterable[Launch]) -> bool:
@@ -308,26 +291,20 @@ def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
     return f"<{', '.join(types)}>" if types else "", numbers
 
 
-def _for_block(launch: Launch, kernel: Function) -> str:
-    """The body of a lambda that runs an instance for a whole block."""
+def _call_both(
+    file: Parsed, launch: Launch, kernel: Function, *, flat: bool, by_address: bool
+) -> None:
+    """Make the launch of a template, or what takes an instance's address, pass both ways."""
+    start, end, text = file.edits[launch.edit]
     before, name, _ = launch.kernel.partition("<")[0].rpartition(launch.name)
     arguments, numbers = _instance(launch, kernel) or ("", "")
-    return f"{{ {before}{name}_cudalab_all{arguments}(cudalab_b{numbers}, cudalab_a...); }}"
-
-
-def _call_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) -> None:
-    """Make the launch of a template pass both ways to call it."""
-    start, end, text = file.edits[launch.edit]
-    fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
-    loops = f"[=](auto& cudalab_b, auto&... cudalab_a) {_for_block(launch, kernel)}"
-    both = f"::cudalab::cudalab_two_ways<{str(flat).lower()}>({fibers}, {loops})"
-    file.edits[launch.edit] = (start, end, text.replace(fibers, both))
-
-
-def _enlist_both(file: Parsed, launch: Launch, kernel: Function, *, flat: bool) -> None:
-    """Register the loops of an instance, too, where its address is taken."""
-    start, end, text = file.edits[launch.edit]
-    loops = f"[](auto& cudalab_b, auto&... cudalab_a) {_for_block(launch, kernel)}"
-    head, _, tail = text.rpartition(")")
-    both = f"{head}, ::cudalab::cudalab_loops<{str(flat).lower()}>({loops})){tail}"
+    of_block = f"{before}{name}_cudalab_all{arguments}(cudalab_b{numbers}, cudalab_a...);"
+    loops = f"(auto& cudalab_b, auto&... cudalab_a) {{ {of_block} }}"
+    if by_address:
+        head, _, tail = text.rpartition(")")
+        both = f"{head}, ::cudalab::cudalab_loops<{str(flat).lower()}>([]{loops})){tail}"
+    else:
+        fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
+        two = f"::cudalab::cudalab_two_ways<{str(flat).lower()}>({fibers}, [=]{loops})"
+        both = text.replace(fibers, two)
     file.edits[launch.edit] = (start, end, both)

@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import RUNTIME, has_header
@@ -275,17 +275,19 @@ def meant(name: str) -> str:
     word is like no other, as in cudaMaloc, or an ending is missing, or it is in the wrong case.
     """
     known = _known()
-    if name in known:  # in a header that the program does not include
+    if name in known.names:  # in a header that the program does not include
         return ""
-    for each in (f"{name}_t", f"{name}s", f"{name}__", _by_lower_case().get(name.lower(), "")):
-        if each in known:
+    for each in (f"{name}_t", f"{name}s", f"{name}__", known.by_lower_case.get(name.lower(), "")):
+        if each in known.names:
             return each
-    if len(name) >= _LONG and (longer := _continued(name)):
-        return longer
+    # The shortest name that goes on where this one ends within a word: cudaDeviceSync.
+    longer = [x for x in known.names if x.startswith(name) and x[len(name) :][:1].islower()]
+    if len(name) >= _LONG and longer:
+        return min(longer, key=len)
     words = _WORD.findall(name)
-    if len(words) != 1 and set(words) <= _words():
+    if len(words) != 1 and set(words) <= known.words:
         return ""
-    close = difflib.get_close_matches(name, known, cutoff=_CLOSE if words[1:] else _CLOSER)
+    close = difflib.get_close_matches(name, known.names, cutoff=_CLOSE if words[1:] else _CLOSER)
     return max(close, key=lambda each: _likeness(each, name), default="")
 
 
@@ -296,14 +298,16 @@ def close(name: str, own: Iterable[str] = (), said: str = "") -> str:
     """
     program = set(own)
     bare = name.strip("_").lower()
-    same = _bare().get(bare, "") or next((x for x in sorted(program) if x.lower() == bare), "")
+    same = _known().bare.get(bare, "") or next(
+        (x for x in sorted(program) if x.lower() == bare), ""
+    )
     if same or said in program:
         return same or said
     known = program | (_COMMON - {name}) | ({said} if _likeness(said, name)[0] >= _CLOSE else set())
     found = difflib.get_close_matches(name, known, cutoff=_NEAR) if name[2:] else []
     if found:
         return max(found, key=lambda each: _likeness(each, name))
-    ends = [each for each in _known() if each.startswith("cuda") and each.endswith(name)]
+    ends = [each for each in _known().names if each.startswith("cuda") and each.endswith(name)]
     ends = ends if len(name) >= _LONG else []
     return min(ends, key=len, default="")
 
@@ -318,13 +322,7 @@ def close_header(path: str) -> str:
 
 def is_known(name: str) -> bool:
     """Whether one of the CPU device's headers has a name."""
-    return name in _known()
-
-
-def _continued(name: str) -> str:
-    """The shortest name that goes on where this one ends within a word: cudaDeviceSync."""
-    longer = [x for x in _known() if x.startswith(name) and x[len(name) :][:1].islower()]
-    return min(longer, key=len, default="")
+    return name in _known().names
 
 
 def _likeness(one: str, other: str) -> tuple[float, int]:
@@ -334,35 +332,31 @@ def _likeness(one: str, other: str) -> tuple[float, int]:
 
 
 @cache
-def _by_lower_case() -> dict[str, str]:
-    return {name.lower(): name for name in _known()}
-
-
-@cache
-def _known() -> frozenset[str]:
-    """The names in the CPU device's headers, which include those of CUDA."""
-    names: set[str] = set()
-    for header in _headers():
-        names.update(_NAME.findall(_COMMENT.sub("", header.read_text(encoding="utf-8"))))
-    return frozenset(names)
-
-
-@cache
 def _headers() -> tuple[Path, ...]:
     """The CPU device's headers."""
     folders = (RUNTIME / "include", RUNTIME / "kernels", *RUNTIME.glob("optional/*/include"))
     return tuple(each for folder in folders for each in folder.rglob("*") if each.is_file())
 
 
-@cache
-def _bare() -> dict[str, str]:
-    """CUDA's words with underscores, by what is between them in lower case."""
-    words = [name for name in sorted(_known()) if name.startswith("__") and name[2:3].islower()]
-    words.remove("__thread")  # the compiler's
-    return {name.strip("_").lower(): name for name in words}
+class _Known(NamedTuple):
+    """What the CPU device's headers, and so CUDA's, have."""
+
+    names: frozenset[str]
+    by_lower_case: dict[str, str]
+    bare: dict[str, str]  # CUDA's words with underscores, by what is between them in lower case
+    words: frozenset[str]  # that the names are made of
 
 
 @cache
-def _words() -> frozenset[str]:
-    """The words that those names are made of."""
-    return frozenset(word for name in _known() for word in _WORD.findall(name))
+def _known() -> _Known:
+    names: set[str] = set()
+    for header in _headers():
+        names.update(_NAME.findall(_COMMENT.sub("", header.read_text(encoding="utf-8"))))
+    marked = [name for name in sorted(names) if name.startswith("__") and name[2:3].islower()]
+    marked.remove("__thread")  # the compiler's
+    return _Known(
+        frozenset(names),
+        {name.lower(): name for name in names},
+        {name.strip("_").lower(): name for name in marked},
+        frozenset(word for name in names for word in _WORD.findall(name)),
+    )

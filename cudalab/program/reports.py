@@ -287,16 +287,10 @@ def _partly_examined(seen: Observed) -> list[str]:
             key = f"{launch.kernel}{size} at {launch.place}", math.prod(launch.grid)
             alike.setdefault(key, []).append(launch.examined)
     return [
-        f"{launch}: {_span(examined)} of {blocks:,} blocks"
-        + (f", {len(examined):,} launches" if len(examined) > 1 else "")
+        f"{launch}: {' to '.join(f'{each:,}' for each in sorted({min(examined), max(examined)}))}"
+        f" of {blocks:,} blocks" + (f", {len(examined):,} launches" if len(examined) > 1 else "")
         for (launch, blocks), examined in alike.items()
     ]
-
-
-def _span(numbers: Sequence[int]) -> str:
-    """`12`, or `12 to 40`."""
-    least, most = min(numbers), max(numbers)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _long_launches(names: Names, seen: Observed) -> None:

@@ -204,11 +204,6 @@ _X86_BYTES = {
 _X86_SAVED = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
 
 
-def _bytes_on_x86(move: re.Match[str]) -> int:
-    groups = move.groupdict()
-    return _X86_BYTES.get(groups["type"] or groups["pushed"], 16)
-
-
 def _hook_on_x86(kind: str, base: str, offset: int, num_bytes: int) -> Iterator[str]:
     yield from (f"\tpushq\t%{register}" for register in _X86_SAVED)
     yield from (f"\tleaq\t{offset or ''}{base}, %rdi", f"\tmovl\t${num_bytes}, %esi")
@@ -228,7 +223,7 @@ _X86 = _Processor(
     store=re.compile(rf"{_X86_MOVES}%\w+, {_X86_FAR}$"),
     load=re.compile(rf"(?:{_X86_MOVES}|\s+push(?P<pushed>q)\s+){_X86_FAR}(?:, %\w+)?$"),
     loads=re.compile(rf"\s+(?!lea|call|push)\w+\s+(?:%fs:\S*\(|-?\d+\(%rbp,|{_X86_FAR},)"),
-    bytes_of=_bytes_on_x86,
+    bytes_of=lambda move: _X86_BYTES.get(move["type"] or move["pushed"], 16),
     hook=_hook_on_x86,
 )
 
@@ -239,10 +234,6 @@ _ARM_REGISTERS = r"(?P<register>[bhsdqwx])(?:\d+|zr), (?:[bhsdqwx](?:\d+|zr), )?
 _ARM_IF = "eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al"
 _ARM_BYTES = {"b": 1, "h": 2, "s": 4, "w": 4, "d": 8, "x": 8, "q": 16}
 _ARM_SAVED = (("x", 18, 8, 0), ("q", 8, 16, 160))  # kind, number, bytes of each, where
-
-
-def _bytes_on_arm(move: re.Match[str]) -> int:
-    return _ARM_BYTES[move["part"] or move["register"]] * (2 if move["pair"] else 1)
 
 
 def _saved_on_arm(one: str, two: str) -> Iterator[str]:
@@ -271,7 +262,7 @@ _ARM = _Processor(
     store=re.compile(rf"\s+st(?P<pair>p)?u?r?(?P<part>[bh])?\s+{_ARM_REGISTERS}{_ARM_FAR}"),
     load=re.compile(rf"\s+ld(?P<pair>p)?u?r?s?(?P<part>[bhw])?\s+{_ARM_REGISTERS}{_ARM_FAR}"),
     loads=re.compile(r"\s+ld\w+\s+[^[:]*\[x(?!29\b)[^:]*$"),
-    bytes_of=_bytes_on_arm,
+    bytes_of=lambda move: _ARM_BYTES[move["part"] or move["register"]] * (2 if move["pair"] else 1),
     hook=_hook_on_arm,
 )
 
