@@ -13,8 +13,8 @@ from functools import cached_property
 from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import PROGRAM, for_programs, with_users
 from cudalab.errors import CudalabError
+from cudalab.program import refusals
 from cudalab.program.options import HostOptions, for_host
-from cudalab.program.refusals import is_cuda_header
 
 _HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)
 _MAIN = re.compile(r"\bmain\s*\(")
@@ -97,7 +97,7 @@ def is_for_host(files: Sequence[File], index: int) -> bool:
         for match in _INCLUDE.finditer(file.text):
             if match.start(1) in resolved or (files[index].is_c and IN_C.fullmatch(match[2])):
                 continue
-            if is_cuda_header(match[2]):
+            if refusals.is_cuda_header(match[2]):
                 return False
         new = set(file.includes.values()) - reached
         reached |= new

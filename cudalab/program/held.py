@@ -8,9 +8,8 @@ first error ends it, for what a program does about errors is not looked at.
 
 from collections.abc import Sequence
 
-from cudalab.language import macros, tokens
+from cudalab.language import macros, tokens, types
 from cudalab.language.scopes import Node, Scope
-from cudalab.language.types import NUMBERS, type_of
 from cudalab.program.parsed import Parsed
 
 _LOOPS = ("for", "while", "do")
@@ -82,8 +81,8 @@ class _Reader:
         plain = (
             kind in _PLAIN
             or (kind == "unary" and node.text != "*")
-            or (kind == "member" and type_of(parts[0]).text == "dim3")
-            or (kind == "index" and parts[0].kind == "name" and type_of(parts[0]).is_array)
+            or (kind == "member" and types.type_of(parts[0]).text == "dim3")
+            or (kind == "index" and parts[0].kind == "name" and types.type_of(parts[0]).is_array)
         )
         if kind == "if" and _is_failure(parts[0]):
             parts = [parts[0], *parts[2:]]
@@ -95,7 +94,7 @@ class _Reader:
             return all(
                 each.kind == "literal"
                 or each.text in _CONSTANTS
-                or (type_of(each).kind in NUMBERS and self._is_quiet(each, depth))
+                or (types.type_of(each).kind in types.NUMBERS and self._is_quiet(each, depth))
                 for each in arguments
             )
         of_any_type = callee.kind == "launch" or callee.text in _CALLS
@@ -132,7 +131,7 @@ class _Reader:
                 found = scope.member(node.text, user.first)
                 if found is None:
                     continue
-                plain = found.type.kind in NUMBERS | {"pointer"}
+                plain = found.type.kind in types.NUMBERS | {"pointer"}
                 plain |= found.type.text.startswith(("dim3", "cuda"))
                 own = scope.kind != "class" and node.text not in self.on_device
                 referred = found.type.is_reference and not (depth and scope.kind == "function")

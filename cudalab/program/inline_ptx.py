@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from cudalab.language import ptx
-from cudalab.language.macros import Macro
+from cudalab.language import macros, ptx
 from cudalab.language.tokens import CLOSING, OPENING, Token, closing, tokenize
 from cudalab.program.parsed import Parsed
 
@@ -31,7 +30,7 @@ class Pasted:
 
     def __init__(self, files: Iterable[Parsed]) -> None:
         """Collect the macros of all files, except those with several definitions."""
-        every: dict[str, list[Macro]] = {}
+        every: dict[str, list[macros.Macro]] = {}
         for each in files:
             for macro in each.macros:
                 every.setdefault(macro.name, []).append(macro)
@@ -89,7 +88,7 @@ class Pasted:
         return result
 
     def _substituted(
-        self, macro: Macro, arguments: dict[str, list[_Word]], depth: int
+        self, macro: macros.Macro, arguments: dict[str, list[_Word]], depth: int
     ) -> list[_Word]:
         """The body of a macro with its arguments."""
         body = _words(macro.tokens)
@@ -120,7 +119,7 @@ class Pasted:
         return result
 
 
-def _pastes(macro: Macro) -> bool:
+def _pastes(macro: macros.Macro) -> bool:
     """Whether a macro's body has an `asm` statement whose text is not made of strings alone."""
     words = [word for word in macro.tokens if word.text not in ("volatile", "__volatile__")]
     for i, word in enumerate(words[:-1]):
@@ -152,7 +151,7 @@ def _words(tokens: Sequence[Token]) -> list[_Word]:
 
 
 def _arguments(
-    macro: Macro, words: list[_Word], i: int
+    macro: macros.Macro, words: list[_Word], i: int
 ) -> tuple[dict[str, list[_Word]] | None, int]:
     """The arguments of a use, by parameter, and the index of its last word."""
     if not macro.params:

@@ -6,9 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from cudalab.errors import CudalabError, KernelCompileError
-from cudalab.program import parsed, rewrite
+from cudalab.program import parsed, refusals, rewrite
 from cudalab.program.files import File
-from cudalab.program.refusals import Lacking, is_cuda_name, is_known, meant
 from cudalab.program.wording import RUNTIME, as_written, readable
 from cudalab.system import cache, elf
 
@@ -65,7 +64,7 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
 
 def links(messages: str, label: str) -> CudalabError:
     """The error for objects that cannot be linked into a program."""
-    lacking = Lacking()
+    lacking = refusals.Lacking()
     for name, place in undefined(messages):
         lacking.add_linked(name, place)
     missing = lacking.error() if lacking else unlinked(messages, label, {})
@@ -76,10 +75,10 @@ def links(messages: str, label: str) -> CudalabError:
     )
 
 
-def _lacking(messages: str, files: Sequence[File]) -> Lacking:
+def _lacking(messages: str, files: Sequence[File]) -> refusals.Lacking:
     """The missing features, inferred from the names that the compiler does not know."""
     own = {file.label for file in files}
-    lacking = Lacking()
+    lacking = refusals.Lacking()
     for match in _UNKNOWN.finditer(messages):
         place = match["place"]
         header = match["header"] or match["absent"]
@@ -190,11 +189,11 @@ def not_loaded(message: str) -> KernelCompileError:
 
 def _of_c(name: str, place: str) -> str:
     """What is wrong with a function of CUDA that a file of C calls, where nothing declares it."""
-    if not is_cuda_name(name) or not place.rpartition(":")[0].endswith(".c"):
+    if not refusals.is_cuda_name(name) or not place.rpartition(":")[0].endswith(".c"):
         return ""
-    if other := meant(name):
+    if other := refusals.meant(name):
         return f"unknown: {name}; did you mean {other}?"
-    return _NOT_FOR_C.format(name) if is_known(name) else ""
+    return _NOT_FOR_C.format(name) if refusals.is_known(name) else ""
 
 
 def _is_kernel(name: str, texts: Mapping[str, str]) -> bool:

@@ -6,7 +6,7 @@ A plain program becomes an executable, an observed one a library that reports ea
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
@@ -17,9 +17,8 @@ from cudalab.backends.trace import Place
 from cudalab.errors import CudalabError
 from cudalab.language import source
 from cudalab.output.progress import stage
-from cudalab.program import loops, order, parts, rewrite, runtime
-from cudalab.program.files import IN_C, Part
-from cudalab.program.messages import explain
+from cudalab.program import loops, messages, parts, rewrite, runtime
+from cudalab.program.files import IN_C, File, Part
 from cudalab.program.options import for_host
 from cudalab.program.parsed import ONLY_LAUNCHED, Parsed
 from cudalab.program.unchecked import rewritten_c
@@ -29,6 +28,26 @@ _LAUNCH = re.compile(
     r"(?<=[;{}])\s*(?P<call>[^;{}]*(?:<<\s*<|\bcudaLaunch\w*Kernel\w*\s*\()[^;]*;)"
 )
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+
+_OWN_DEFAULT = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+CUDA_API_PER_THREAD_DEFAULT_STREAM\b", re.MULTILINE
+)
+_MAKES_STREAM = re.compile(
+    r"\bcudaStreamCreate\w*\s*\(\s*(?:\(\s*cudaStream_t\s*\*\s*\)\s*)?&?\s*([\w.]+(?:\[[^\]]*\])?)"
+)
+_LIBRARIES = {"blas": "cuBLAS", "generators": "cuRAND", "textures": "copies of CUDA arrays"}
+# Libraries whose algorithms are host code here; their types are for kernels, too. And memory that
+# the host may have written, by what is not observed.
+_ON_HOST = {
+    "Thrust's algorithms": re.compile(
+        r"^[ \t]*#[ \t]*include[ \t]*[<\"]thrust/(?!complex|functional|optional|pair|tuple)",
+        re.MULTILINE,
+    ),
+    "CUB's algorithms for whole devices": re.compile(r"\bcub::Device\w+"),
+    "whether managed and pinned memory has a value": re.compile(
+        r"\bcuda(?:MallocManaged|HostAlloc|MallocHost|HostRegister)\b"
+    ),
+}
 
 
 # Plain -------------------------------------------------------------------------------------------
@@ -45,7 +64,7 @@ def build_program(part: Part, to: Path) -> None:
         binary = folder / "program"
         done = find_compiler().link(binary, [*objects, *part.host.link], shared=False)
         if done.returncode:
-            raise explain(done.stderr, part.files)
+            raise messages.explain(done.stderr, part.files)
         ways.store(to)
         return binary
 
@@ -66,7 +85,7 @@ def build_objects(
         try:
             compiled(plain.write, units)
         except RefusedError as error:
-            raise explain(error.messages, part.files) from None
+            raise messages.explain(error.messages, part.files) from None
     return units.objects, plain.ways
 
 
@@ -159,20 +178,49 @@ def library(program: Sequence[Part]) -> Library:
             if "__constant__" in node.words
             for name in node.names
         ),
-        own_default=order.own_default(options, texts),
-        unobserved=order.unobserved(
+        own_default=own_default(options, texts),
+        unobserved=unobserved(
             files,
             [
                 *(part.files[i].label for part in program for i in part.for_host),
                 *map(os.path.relpath, foreign),
             ],
         ),
-        streams=order.stream_names(files),
+        streams=stream_names(files),
         labels=tuple(file.label for file in files),
         launches=frozenset(
             Place(file.label, line) for file in files for line in _launch_lines(file.text)
         ),
     )
+
+
+def own_default(options: Sequence[str], texts: Iterable[str]) -> bool:
+    """Whether the program asks that each thread of the host have a default stream of its own."""
+    chosen = {"-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"}
+    present = {option.removesuffix("=1") for option in options}
+    return bool(chosen & present) or any(_OWN_DEFAULT.search(text) for text in texts)
+
+
+def unobserved(files: Sequence[File], for_host: Sequence[str]) -> tuple[str, ...]:
+    """What a program does that the instrument does not see, its files `for_host` among it."""
+    used = parts.used(file.text for file in files)
+    names = list(for_host)
+    names += [name for part, name in _LIBRARIES.items() if part in used]
+    names += [
+        name for name, use in _ON_HOST.items() if any(use.search(file.text) for file in files)
+    ]
+    observed = "memcpy, memmove, memset, fread and fwrite"
+    return (*names, f"what functions of the C library use, but for {observed}")
+
+
+def stream_names(files: Iterable[File]) -> dict[tuple[str, int], list[str]]:
+    """What the program calls the streams that it makes, by file and line."""
+    names: dict[tuple[str, int], list[str]] = {}
+    for file in files:
+        for number, line in enumerate(source.blank_comments(file.text).splitlines(), 1):
+            if made := _MAKES_STREAM.findall(line):
+                names[file.label, number] = made
+    return names
 
 
 def _launch_lines(text: str) -> Iterator[int]:
@@ -231,11 +279,11 @@ class _Observed:
                 compiled(self.write, units)
             except RefusedError as error:
                 files = [file for part in self.program for file in part.files]
-                raise explain(error.messages, files) from None
+                raise messages.explain(error.messages, files) from None
             made = folder / "library.so"
             done = find_compiler().link(made, [*units.objects, *objects, checker], shared=True)
             if done.returncode:
-                raise explain(done.stderr or done.stdout, files)
+                raise messages.explain(done.stderr or done.stdout, files)
             return made
 
         if not place.exists():
@@ -276,7 +324,7 @@ def _host_object(part: Part, index: int) -> Path:
         made = folder / "host.o"
         done = run([*command, str(made)])
         if done.returncode:
-            raise explain(done.stderr, part.files)
+            raise messages.explain(done.stderr, part.files)
         return made
 
     place = cached("programs", "host", *command, *part.texts, suffix=".o")

@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import OF_SAMPLES
 from cudalab.errors import KernelCompileError
-from cudalab.language import nvcc_rules, scopes, types
-from cudalab.language.source import quoted
+from cudalab.language import nvcc_rules, scopes, source, types
 from cudalab.language.tokens import Token
 from cudalab.output.notes import note
 from cudalab.program import refusals
@@ -276,7 +275,7 @@ def _of_both(each: Parsed, marks: set[str], used: set[str]) -> Iterator[int]:
             copied += each.file.text[at : directive.start] + _ARCH.sub(_NONE, directive.text)
             at = directive.end
         copied += each.file.text[at:end]
-        label = quoted(each.file.label)
+        label = source.quoted(each.file.label)
         first, last = (f"\n#line {each.lines[place]} {label}\n" for place in (start, end))
         each.edits.append((start, start, _IN_KERNEL))
         each.edits.append((end, end, f"}} else {{{first}{copied}{last}}}"))

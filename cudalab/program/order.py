@@ -1,40 +1,17 @@
 """Work of a program that nothing orders, as order.cpp reports it, as findings."""
 
 import ctypes
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cudalab.backends.cpu.check_rows import Tables
 from cudalab.backends.trace import Finding, Kind, Place, Thread
-from cudalab.language.source import blank_comments
 from cudalab.microscope.explanations import where
-from cudalab.program import parts
-from cudalab.program.files import File
 
-_OWN_DEFAULT = re.compile(
-    r"^[ \t]*#[ \t]*define[ \t]+CUDA_API_PER_THREAD_DEFAULT_STREAM\b", re.MULTILINE
-)
-_MAKES_STREAM = re.compile(
-    r"\bcudaStreamCreate\w*\s*\(\s*(?:\(\s*cudaStream_t\s*\*\s*\)\s*)?&?\s*([\w.]+(?:\[[^\]]*\])?)"
-)
 _PROBLEMS = ("stream_race", "host_race", "freed_in_use", "used_too_early", "copy_under_way")
 _KINDS: tuple[Kind, ...] = ("load", "store", "atomic")
 _VERBS = ("reads", "writes", "changes (atomically)")
-_LIBRARIES = {"blas": "cuBLAS", "generators": "cuRAND", "textures": "copies of CUDA arrays"}
-# Libraries whose algorithms are host code here; their types are for kernels, too. And memory that
-# the host may have written, by what is not observed.
-_ON_HOST = {
-    "Thrust's algorithms": re.compile(
-        r"^[ \t]*#[ \t]*include[ \t]*[<\"]thrust/(?!complex|functional|optional|pair|tuple)",
-        re.MULTILINE,
-    ),
-    "CUB's algorithms for whole devices": re.compile(r"\bcub::Device\w+"),
-    "whether managed and pinned memory has a value": re.compile(
-        r"\bcuda(?:MallocManaged|HostAlloc|MallocHost|HostRegister)\b"
-    ),
-}
 NOBODY = Thread((0, 0, 0), (0, 0, 0))
 
 
@@ -70,35 +47,6 @@ class _Unordered(ctypes.Structure):
 
 
 Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Unordered))
-
-
-def own_default(options: Sequence[str], texts: Iterable[str]) -> bool:
-    """Whether the program asks that each thread of the host have a default stream of its own."""
-    chosen = {"-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"}
-    present = {option.removesuffix("=1") for option in options}
-    return bool(chosen & present) or any(_OWN_DEFAULT.search(text) for text in texts)
-
-
-def unobserved(files: Sequence[File], for_host: Sequence[str]) -> tuple[str, ...]:
-    """What a program does that the instrument does not see, its files `for_host` among it."""
-    used = parts.used(file.text for file in files)
-    names = list(for_host)
-    names += [name for part, name in _LIBRARIES.items() if part in used]
-    names += [
-        name for name, use in _ON_HOST.items() if any(use.search(file.text) for file in files)
-    ]
-    observed = "memcpy, memmove, memset, fread and fwrite"
-    return (*names, f"what functions of the C library use, but for {observed}")
-
-
-def stream_names(files: Iterable[File]) -> dict[tuple[str, int], list[str]]:
-    """What the program calls the streams that it makes, by file and line."""
-    names: dict[tuple[str, int], list[str]] = {}
-    for file in files:
-        for number, line in enumerate(blank_comments(file.text).splitlines(), 1):
-            if made := _MAKES_STREAM.findall(line):
-                names[file.label, number] = made
-    return names
 
 
 def finding(

@@ -11,7 +11,7 @@ from pathlib import Path
 import command
 import pytest
 
-from cudalab.program import order
+from cudalab.program import modes
 from cudalab.program.files import File
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
@@ -108,7 +108,7 @@ int main() { nothing<<<1, 1>>>(); return cub::DeviceScan(); }
 def test_libraries_that_are_not_looked_at_are_named():
     def names(text):
         file = File("x.cu", "x.cu", text)
-        return order.unobserved([file], [])
+        return modes.unobserved([file], [])
 
     assert "Thrust's algorithms" in names(ON_HOST)
     assert "CUB's algorithms for whole devices" in names(ON_HOST)

@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cudalab.backends.cpu import layout
-from cudalab.backends.cpu.control_flow import BLOCK_HOOK, Flow, Site
+from cudalab.backends.cpu import control_flow, layout
 from cudalab.backends.cpu.listing import Counts, Listing, numbered
 
 _BY_GCC = '\t.ident\t"GCC'
@@ -46,7 +45,7 @@ def annotate(
     for row in rows:
         listing.read(row)
     listing.end()
-    Flow(listing.blocks, listing.starts, listing.functions).classify()
+    control_flow.Flow(listing.blocks, listing.starts, listing.functions).classify()
     for number, site in listing.hooks.items():
         listing.rows[number] = _block_hook(site, listing.rows[number])
     sites = [*listing.sites, *listing.blind()]
@@ -64,21 +63,21 @@ def annotate(
     return "\n".join(listing.rows + tables) + "\n", counts
 
 
-def _block_hook(site: Site, row: str) -> str:
+def _block_hook(site: control_flow.Site, row: str) -> str:
     """The call at the start of a block, in the place of `row`; empty in headers."""
     if site.flags & layout.IS_LIBRARY:
-        return row.replace(BLOCK_HOOK, "cudalab_block_of_library")
+        return row.replace(control_flow.BLOCK_HOOK, "cudalab_block_of_library")
     if site.flags & layout.IS_HEADER:
         site.flags |= layout.NO_CALL
         return ""
     hook = "cudalab_block"
     hook += "_end" if site.flags & layout.IS_END else ""
     hook += "_join" if site.flags & layout.IS_JOIN else ""
-    return numbered(row.replace(BLOCK_HOOK, hook), site, 0)
+    return numbered(row.replace(control_flow.BLOCK_HOOK, hook), site, 0)
 
 
 def _tables_of(
-    sites: list[Site], files: dict[int, str], before: Counts, counts: Counts
+    sites: list[control_flow.Site], files: dict[int, str], before: Counts, counts: Counts
 ) -> list[str]:
     """The tables of sites and file names, as check_sites.h declares them.
 

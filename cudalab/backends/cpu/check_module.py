@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudalab.backends.cpu import check_rows, compiler, layout
-from cudalab.backends.cpu.device import CpuBuffer, CpuKernel, CpuModule, load_library
+from cudalab.backends.cpu import check_rows, compiler, device, layout
 from cudalab.backends.cpu.layout import KernelEntry, Symbol, TallyRow
 from cudalab.errors import CudalabError
 from cudalab.language import kernel_file
@@ -28,7 +27,7 @@ _OTHERS = re.compile(
 _WAITS = re.compile(r"\b(?:volatile|__ldcv|__nanosleep|atomicCAS|atomicExch)\b")
 
 
-class CheckBuffer(CpuBuffer):
+class CheckBuffer(device.CpuBuffer):
     """A buffer between two guard zones, known to the instrument by a number."""
 
     def __init__(self, array: np.ndarray[Any, Any], region: int) -> None:
@@ -36,7 +35,7 @@ class CheckBuffer(CpuBuffer):
         self.region = region
 
 
-class CheckModule(CpuModule):
+class CheckModule(device.CpuModule):
     """A .cu file in both builds."""
 
     def __init__(
@@ -82,10 +81,10 @@ class CheckModule(CpuModule):
         return CheckKernel(super().find(name), self)
 
 
-class CheckKernel(CpuKernel):
+class CheckKernel(device.CpuKernel):
     """A kernel in both builds."""
 
-    def __init__(self, fast: CpuKernel, module: CheckModule) -> None:
+    def __init__(self, fast: device.CpuKernel, module: CheckModule) -> None:
         """Look up the instrumented kernel as well."""
         name = fast.name
         super().__init__(name, fast.handle.contents)
@@ -165,7 +164,7 @@ os.register_at_fork(after_in_child=_loaded.clear)
 
 def load_runtime() -> ctypes.CDLL:
     """The runtime of check mode, started once per process."""
-    runtime = load_library(compiler.check_runtime_library)
+    runtime = device.load_library(compiler.check_runtime_library)
     handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
     if handle not in _loaded:
         layout.check(runtime, layout.OF_CHECK)

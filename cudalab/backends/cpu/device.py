@@ -18,7 +18,6 @@ import numpy as np
 
 from cudalab.backends import HOST, base, limits, trace
 from cudalab.backends.cpu import compiler, layout, tiers, toolchain
-from cudalab.backends.cpu.layout import KernelEntry, Symbol, TallyRow
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelCompileError, KernelError
 from cudalab.formats import Payload, as_bytes
@@ -49,7 +48,7 @@ class CpuBuffer:
 class CpuKernel:
     """A kernel of a loaded library."""
 
-    def __init__(self, name: str, handle: KernelEntry) -> None:
+    def __init__(self, name: str, handle: layout.KernelEntry) -> None:
         """Read the parameters' sizes from the library's own table."""
         self.name = name
         self.handle = ctypes.pointer(handle)
@@ -86,7 +85,7 @@ class CpuModule(base.CompiledModule):
                 hint=f'begin it with extern "C" __global__ void {name}(',
             )
         entry = f"{KERNEL}{name}"
-        kernel = CpuKernel(name, KernelEntry.in_dll(self.library, entry))
+        kernel = CpuKernel(name, layout.KernelEntry.in_dll(self.library, entry))
         reason = "" if kernel.has_loops else self.reasons().get(name)
         if reason:
             kernel.how = tiers.described(reason)
@@ -98,7 +97,7 @@ class CpuModule(base.CompiledModule):
         """The kernel with fibers, which meanwhile has the variables of the other library."""
         library = self.with_fibers()
         self._copy_variables(self.library, library)
-        yield CpuKernel(entry.removeprefix(KERNEL), KernelEntry.in_dll(library, entry))
+        yield CpuKernel(entry.removeprefix(KERNEL), layout.KernelEntry.in_dll(library, entry))
         self._copy_variables(library, self.library)
 
     def _copy_variables(self, source: ctypes.CDLL, target: ctypes.CDLL) -> None:
@@ -106,7 +105,7 @@ class CpuModule(base.CompiledModule):
 
         for name in kernel_file.read(self.source.text).variables:
             symbol, copy = (
-                Symbol.in_dll(each, f"cudalab_symbol_{name}") for each in (source, target)
+                layout.Symbol.in_dll(each, f"cudalab_symbol_{name}") for each in (source, target)
             )
             ctypes.memmove(copy.address, symbol.address, symbol.bytes)
 
@@ -263,7 +262,7 @@ class CpuDevice:
         if not isinstance(module, CpuModule):
             raise TypeError(f"{module.source.label} is not a module of the CPU device")
         try:
-            symbol = Symbol.in_dll(module.library, f"cudalab_symbol_{name}")
+            symbol = layout.Symbol.in_dll(module.library, f"cudalab_symbol_{name}")
         except ValueError:
             raise CudalabError(
                 f"{module.source.label} has no __constant__ or __device__ variable {name}"
@@ -307,7 +306,7 @@ class CpuDevice:
             runtime = load_library(compiler.runtime_library)
             layout.check(runtime, layout.OF_RUNTIME)
             runtime.cudalab_error.restype = ctypes.c_char_p
-            runtime.cudalab_tally.restype = ctypes.POINTER(TallyRow)
+            runtime.cudalab_tally.restype = ctypes.POINTER(layout.TallyRow)
             self._runtime = runtime
             start_pool(runtime, self.threads)
         return self._runtime

@@ -22,14 +22,14 @@ from typing import NamedTuple
 from cudalab.backends.cpu import toolchain
 from cudalab.backends.cpu.commands import Command, compile_all
 from cudalab.backends.cpu.regions import Place, blamed, places_in
+from cudalab.language import source
 from cudalab.language.local_variables import EVERYWHERE
-from cudalab.language.source import QUOTED, unquoted
 from cudalab.system.cache import explain_full_disk
 
 _BUILTIN_COPY = re.compile(r"\b__builtin_(mem(?:cpy|move|set))\b")
 # A section that a linker drops if a file before has one of that name.
 _GROUP = re.compile(r'(\t\.section\t[^,\n]+,"\w*)G(\w*)"(,[@%]\w+(?:,\d+)?),[^,\n]+,comdat')
-_NAMED = re.compile(rf"^#line \d+ {QUOTED}", re.MULTILINE)
+_NAMED = re.compile(rf"^#line \d+ {source.QUOTED}", re.MULTILINE)
 # Where a message is; and what begins one, to which notes and source lines that follow belong.
 _WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
 _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
@@ -110,7 +110,7 @@ class Units:
             kept = _GROUP.sub(r'\1\2"\3', listing.read_text(encoding="utf-8"))
             rows, counts = assembly.annotate(
                 kept.replace("gnu_unique_object", "object"),
-                {unquoted(name) for name in _NAMED.findall(text)},
+                {source.unquoted(name) for name in _NAMED.findall(text)},
                 is_program=self.is_program,
                 before=counts,
                 is_last=i == len(texts) - 1,

@@ -18,7 +18,7 @@ import numpy as np
 
 from cudalab.backends import GPU, limits
 from cudalab.backends.base import Buffer, DeviceInfo, Dim, Kernel, Module
-from cudalab.backends.cuda import driver, nvcc
+from cudalab.backends.cuda import driver, nvcc, streams
 from cudalab.backends.cuda.memory import (
     DIRECT_BYTES,
     Allocation,
@@ -30,7 +30,6 @@ from cudalab.backends.cuda.memory import (
 )
 from cudalab.backends.cuda.meter import CudaMeter
 from cudalab.backends.cuda.modules import CudaKernel, CudaModule, compiled, pack
-from cudalab.backends.cuda.streams import CudaGraph, CudaStream, Recording
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelError, NoDeviceError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language.source import Source, with_defines
@@ -63,7 +62,7 @@ class CudaDevice:
         self._strays: list[Any] = []  # memory that other threads have dropped
         self._meter: CudaMeter | None = None
         self._stream: Any = None  # of launches; None: the default stream
-        self.recording: Recording | None = None  # of a graph
+        self.recording: streams.Recording | None = None  # of a graph
 
     @staticmethod
     def available() -> bool:
@@ -314,14 +313,14 @@ class CudaDevice:
         with self.errors_in_words():
             return CudaMessage(self, self._driver, words)
 
-    def stream(self) -> CudaStream:
+    def stream(self) -> streams.CudaStream:
         """A stream beside the default one."""
         with self.errors_in_words():
-            return CudaStream(self, self._driver.Stream())
+            return streams.CudaStream(self, self._driver.Stream())
 
-    def graph(self, launches: Callable[[], None]) -> CudaGraph:
+    def graph(self, launches: Callable[[], None]) -> streams.CudaGraph:
         """A graph of these launches, made when they are repeated."""
-        return CudaGraph(self, self._driver, launches)
+        return streams.CudaGraph(self, self._driver, launches)
 
     def change_stream(self, stream: Any) -> Any:
         """Launch in this stream of the driver from now on; returns the one before."""

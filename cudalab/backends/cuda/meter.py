@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cudalab.backends.base import Buffer, Device
+from cudalab.backends import base
 from cudalab.backends.cuda import driver
 from cudalab.backends.cuda.memory import own, shared_words, wait
 from cudalab.language import source as sources
@@ -21,7 +21,7 @@ COPIES = 10
 SWEEP_THREADS = 256
 
 
-class Opened(Device, Protocol):
+class Opened(base.Device, Protocol):
     """The parts of an open device that the meter needs."""
 
     def errors_in_words(self) -> AbstractContextManager[None]:
@@ -104,7 +104,7 @@ class CudaMeter:
         with self._device.errors_in_words():  # of a kernel that crashed before
             return CudaTimer(self._device, self._driver)
 
-    def fill(self, buffer: Buffer, value: int) -> None:
+    def fill(self, buffer: base.Buffer, value: int) -> None:
         """Set every byte of `buffer` to `value`, in the order of launches."""
         if buffer.nbytes:
             with self._device.errors_in_words():
