@@ -66,6 +66,18 @@ KERNELS = {
         "for (int i = 0; i < 3; ++i) { const Begun c; Begun a; a.n += i; meet(); r += a.n + c.n; }",
         "33",
     ),
+    "counted_in_a_condition": (
+        "int k = 0; while (n) { meet(); r += 10; if (++k > 4) break; meet(); s[t] = k; } r += k;",
+        "55",
+    ),
+    "counted_in_the_head_of_a_loop": (
+        "int k = 5; while (--k) { meet(); r += k; if (k == 3) continue; meet(); r += 100; }",
+        "310",
+    ),
+    "counted_by_each_thread": (
+        "int k = t & 3; for (int i = 0; i < 6; ++i) { if (++k > 4) r += 1; meet(); }",
+        "2 + (t & 3)",
+    ),
     "begun_by_a_constructor": ("Made a; a.n *= 2; meet(); r = a.n;", "2 * t + 10"),
     "begun_inside": ("Around a; a.at[1].n += t; meet(); r = a.at[0].n + a.at[1].n;", "10 + t"),
     "in_turn": ("s[t] = t, __syncthreads(), r = s[63 - t];", "63 - t"),

@@ -7,7 +7,12 @@ from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.gathering import gathered
 from cudalab.backends.cpu.regions.lambdas import named
-from cudalab.backends.cpu.regions.normal_forms import branched, own_counters, renamed
+from cudalab.backends.cpu.regions.normal_forms import (
+    branched,
+    counted_first,
+    own_counters,
+    renamed,
+)
 from cudalab.backends.cpu.regions.syntax import locals_of, statements
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit, parsed
@@ -158,6 +163,51 @@ def test_variables_that_a_statement_declares(text, expected):
 def test_passes_that_normalize(run, body, before, expected):
     assert after(run, body, before=before, is_program=run is gathered) == in_words(expected)
     assert after(run, "out[n] = n ? 1 : 2;") == in_words("out[n] = n ? 1 : 2;")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "int r = 0; for (int i = 0; i < n; ++i) { __syncthreads(); if (++r > 4) break; }",
+            "int r = 0; for (int i = 0; i < n; ++i) { __syncthreads(); ++r; if (r > 4) break; }",
+        ),
+        (
+            "int r = 0; while (--r) { __syncthreads(); }",
+            "int r = 0; while (true) { --r; if (!(r)) break; __syncthreads(); }",
+        ),
+        (
+            "int r = 0; for (; ++r < n && r; n = 1) __syncthreads();",
+            "int r = 0; for (; ; n = 1) { ++r; if (!(r < n && r)) break; __syncthreads(); }",
+        ),
+        (
+            "int r = 0; for (;;) { if (n) { __syncthreads(); } else if (++r == n) n = 2; }",
+            "int r = 0; for (;;) { if (n) { __syncthreads(); } else { ++r; if (r == n) n = 2; } }",
+        ),
+        ("int r = 0; if (--r) __syncthreads();", "int r = 0; --r; if (r) __syncthreads();"),
+    ],
+)
+def test_what_counts_in_a_condition_stands_before_it(body, expected):
+    assert after(counted_first, body, is_program=True) == in_words(expected)
+    assert after(counted_first, body) == in_words(body)  # a lab's kernel compares the answers
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int r = 0; for (;;) { if (++r > 4) break; }",  # threads meet nowhere
+        "int r = 0; for (;;) { __syncthreads(); if (r++ > 4) break; }",
+        "int r = 0; for (;;) { __syncthreads(); if (n < ++r) break; }",
+        "int r = 0; for (;;) { __syncthreads(); if (++r += 2) break; }",
+        "int r[2]; for (;;) { __syncthreads(); if (++r[0] > 2) break; }",
+        "Number r; for (;;) { __syncthreads(); if (++r > 2) break; }",
+        "int* r = out; for (;;) { __syncthreads(); if (++r > out) break; }",
+        "for (;;) { __syncthreads(); if (++out[0] > 2) break; }",
+        "int r = 0; do { __syncthreads(); } while (++r < n);",
+    ],
+)
+def test_other_conditions_stay(body):
+    assert after(counted_first, body, is_program=True) == in_words(body)
 
 
 ROUND = "{ out[i] = i; __syncthreads(); }"

@@ -47,6 +47,7 @@ PASSES = Passes(
         normal_forms.own_counters,  # each loop that first sets a counter declares it
         normal_forms.renamed,  # each local variable has a name of its own
         lambdas.named,  # so has each lambda that is handed to a function with barriers
+        normal_forms.counted_first,  # conditions in which threads count do not change anything
         normal_forms.branched,  # conditional calls in which threads meet are branches
         gathering.gathered,  # lanes that come together in a loop look first who comes
     ),

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
-from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
+from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
 from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text
+from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text
 from cudalab.language.scopes import BASIC, Node
 from cudalab.language.tokens import Token, closing_angle, closure, has_lambda, set_of, split, texts
 
@@ -35,8 +35,8 @@ def with_own_counters(
             for local in each.declared
             if each.kind == "simple"
             and local.name not in kept
-            and all(word in BASIC or word.endswith("_t") for word in texts(local.spec))
-            and not (local.pointer or local.array or local.value or local.align)
+            and _is_number(local)
+            and not (local.value or local.align)
             and _is_set_by_loops(local.name, after)
         }
         if counters:
@@ -124,6 +124,59 @@ def _words(words: Words, names: dict[str, str]) -> Words:
         plain = new is None or before in (".", "->", "::")
         result.append(word if plain else word._replace(text=new or ""))
     return result
+
+
+def counted_first(unit: Unit, function: Function) -> list[Statement]:
+    """The statements of a program's function, in which threads count before they look.
+
+    `if (++r > 4) break;` is `++r; if (r > 4) break;`, and `while (++r < n)` a loop that begins so,
+    where threads meet in the loop around it. The count is the first thing that such a condition
+    does, whatever follows it, so it may as well stand before the condition.
+    """
+    if not unit.is_program:
+        return function.statements
+    numbers = {each.name for each in syntax.variables(function.statements) if _is_number(each)}
+
+    def within(statements: list[Statement], *, in_loop: bool) -> list[Statement]:
+        return [each for statement in statements for each in of(statement, in_loop=in_loop)]
+
+    def of(statement: Statement, *, in_loop: bool) -> list[Statement]:
+        """The replacement for a statement; `in_loop`: threads meet in a loop around it."""
+        meets, place = unit.is_collective(statement.words), statement.own[0]
+        if not (meets or in_loop):
+            return [statement]
+        in_loop |= statement.kind in ("for", "while", "do")
+        parts = []
+        for part in statement.parts:
+            inside = within(part.inside, in_loop=in_loop)
+            if part.kind == "block":
+                parts.append(replace(part, parts=inside))
+            else:
+                parts.append(inside[0] if len(inside) == 1 else _block(part.words[0], inside))
+        statement = replace(statement, parts=parts)
+        condition, counts = statement.condition[1:], statement.condition[:2]
+        if (
+            texts(counts[:1]) not in (["++"], ["--"])
+            or numbers.isdisjoint(texts(counts[1:]))
+            or not (CHANGING | {".", "[", "("}).isdisjoint(texts(condition[1:2]))
+        ):
+            return [statement]
+        count = Statement("simple", [*counts, place._replace(text=";", kind="sign")])
+        if statement.kind == "if":
+            return [count, replace(statement, condition=condition)]
+        if statement.kind not in ("for", "while"):
+            return [statement]
+        leave = syntax.statements(of_text(place, "if ( ! (", condition, ") ) break ;"))
+        body = _block(place, [count, *leave, *parts[0].inside])
+        always = of_text(place, "true") if statement.kind == "while" else []
+        return [replace(statement, condition=always, parts=[body])]
+
+    return within(function.statements, in_loop=False)
+
+
+def _is_number(local: Local) -> bool:
+    is_number = all(word in BASIC or word.endswith("_t") for word in texts(local.spec))
+    return is_number and not (local.pointer or local.array)
 
 
 def branched(unit: Unit, function: Function) -> list[Statement]:
