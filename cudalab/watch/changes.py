@@ -228,12 +228,8 @@ def lines(version: Version, before: Version | None) -> Iterator[tuple[str, str]]
         yield version.verdict, colour
     if still:
         yield f"still {listed(still)}", _style(still)
-    if gone and before:
-        # They may be unseen and not gone, for the judge has stopped before it came to them.
-        stopped = not (version.observed or version.right or before.right)
-        costs_only = all(fact.grade is Grade.COST for fact in gone)
-        if not (stopped or (costs_only and not version.right)):
-            yield f"gone: {listed(gone)}", "good"
+    if gone and before and not _only_hidden(version, gone, before):
+        yield f"gone: {listed(gone)}", "good"
     for fact in new:
         yield fact.head, _style([fact])
         for text in (fact.text, *fact.details):
@@ -248,6 +244,13 @@ def lines(version: Version, before: Version | None) -> Iterator[tuple[str, str]]
     same = before is not None and version.verdict == before.verdict
     if same and not (new or gone or still or printed):
         yield "no change", colour
+
+
+def _only_hidden(version: Version, gone: Sequence[Fact], before: Version) -> bool:
+    """Whether facts are not gone but unseen, for the judge has stopped before it came to them."""
+    stopped = not (version.observed or version.right or before.right)
+    costs_only = all(fact.grade is Grade.COST for fact in gone)
+    return stopped or (costs_only and not version.right)
 
 
 def _printed(version: Version, before: Version | None) -> Iterator[tuple[str, str]]:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from cudalab import labs
+from cudalab.backends.base import OnlyBuilds
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.bench.choice import shown_case
-from cudalab.checker.submit import looking, worker
+from cudalab.checker.submit import confine, worker
 from cudalab.checker.submit.reports import OUT
-from cudalab.errors import KernelError, TimeLimitError
+from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
@@ -37,7 +38,11 @@ def observe(spec: dict[str, Any], load: Callable[[], None]) -> int:
     inputs = inputs_of(lab, case, spec["input"], spec.get("seed", 0))
     report = sanitize.Report(lab, variant, case, Path(OUT, FINDINGS))
     costs = Path(OUT, COSTS).open("wb")  # noqa: SIM115 - a confined process opens no file
-    looking.confined(spec, lab, variant, case, load)
+    with CheckDevice(detect=True, count=False) as device:
+        lab.compiled(variant, OnlyBuilds(device), case)
+    load()
+    if spec["confine"] and not confine.confine():
+        raise CudalabError("the process could not be confined")
     examine(report, inputs[0], spec["kill_after"])
     counted = count(lab, variant, case, inputs[-1], spec["kill_after"])
     costs.write(json.dumps(asdict(counted)).encode() + b"\n")

@@ -26,7 +26,7 @@
 // diagonal of U: A = L D L^T, Cholesky's factors without their square roots. Only tiles on and
 // below the diagonal are updated:
 //   find_diagonal_scales, load_symmetric   A with rows and columns scaled alike, diagonal 1 to 4
-//   factor_diagonal  L and U of a strip's own 256 rows and columns, in one block's shared memory
+//   factor_diagonal  L and U of a strip's own rows and columns, in one block's shared memory
 //   eliminate_below  the strip's columns of L in all rows below, and its rows of U: the same
 //                    transposed, times D
 //   split_strip      both as two scaled fp16 parts each
@@ -37,6 +37,12 @@
 //
 // A pivot whose sign differs from that of A's first element shows that A is not definite, and
 // `lu_look_ahead` takes over. It also does if A is not symmetric, which the residual shows.
+//
+// A default for definite systems, it is built of more than the rungs before it for the reason that
+// `lu_tensor_cores` names.
+//
+// Limits: one block factors a strip's triangle beside the update, which in small matrices is soon
+// done and waits for it: `cholesky_narrow_strips`.
 //
 // Macros from outside: T (float), PANEL, BLOCK, TILE, BK, STAGES, SPLIT_THREADS, UPDATE_THREADS,
 // SHARED_BYTES, DIAGONAL_THREADS, BELOW_THREADS, BELOW_ROWS.
@@ -104,10 +110,16 @@ __device__ inline T factor_corner(T (&tile)[PANEL][PANEL], T (&lower)[PANEL][PAN
         lower[k][lane] = multiplier;
         tile[k][lane] = row[k];
         // By symmetry, column k has the pivot's row, too. What is right of the diagonal means
-        // nothing, and no lane asks for it.
+        // nothing, and no lane asks for it. The next pivot does not wait for shared memory.
+        if (k + 1 < PANEL) row[k + 1] -= multiplier * __shfl_sync(FULL, row[k], k + 1);
+        __syncwarp();  // the column is complete
 #pragma unroll
-        for (unsigned j = k + 1; j < PANEL; ++j)
-            row[j] -= multiplier * __shfl_sync(FULL, row[k], j);
+        for (unsigned i = (k + 2) / 4; i < PANEL / 4; ++i) {
+            const Four across = reinterpret_cast<const Four*>(tile[k])[i];
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j)
+                if (4 * i + j > k + 1) row[4 * i + j] -= multiplier * across.v[j];
+        }
     }
     return own;
 }

@@ -8,8 +8,7 @@
 // [defines]
 // PANEL                 = 32    # columns whose pivots one launch finds
 // BLOCK                 = 256   # columns after which the rest is updated, in float; half in double
-// MAX_THREADS_PER_BLOCK = 512   # of choose_pivots, in float; half in double
-// ROWS_OF_THREAD        = 2     # of choose_pivots
+// MAX_THREADS_PER_BLOCK = 640   # of choose_pivots, in float; half in double
 // TILE                  = 128   # of update_trailing, in float; half in double
 // ///
 //
@@ -28,7 +27,7 @@
 // GPU is idle; for small systems the host's work for each launch takes longer than the kernels:
 // `lu_graph`.
 //
-// Macros from outside: T (element type), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE.
+// Macros from outside: T (element type), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, TILE.
 #include "solve/parts/choose_pivots.cuh"
 #include "solve/parts/eliminate_rows.cuh"
 #include "solve/parts/residual.cuh"

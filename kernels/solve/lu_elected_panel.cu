@@ -7,8 +7,7 @@
 //
 // [defines]
 // PANEL                 = 32    # columns whose pivots one launch finds
-// MAX_THREADS_PER_BLOCK = 512   # of choose_pivots, in float; half in double
-// ROWS_OF_THREAD        = 2     # of choose_pivots
+// MAX_THREADS_PER_BLOCK = 640   # of choose_pivots, in float; half in double
 // TILE                  = 128   # of update_trailing, in float; half in double
 // ///
 //
@@ -16,12 +15,12 @@
 // the launches. Here a panel of 32 columns takes two launches, and its pivots are found before
 // anything is eliminated:
 //   choose_pivots    an election: each block finds the 32 best rows among its own, by eliminating
-//                    them in registers, two per thread; the last block to finish finds the 32 best
+//                    them in registers, one per thread; the last block to finish finds the 32 best
 //                    among those, brings them to the top of the panel and computes their triangles
 //   eliminate_rows   all rows below: their part of L by substitution with the panel's triangle;
 //                    other blocks exchange the rows in all other columns
 //
-// Up to twice MAX_THREADS_PER_BLOCK rows fit into one block, whose pivots are those of
+// Up to MAX_THREADS_PER_BLOCK rows fit into one block, whose pivots are as good as those of
 // `lu_partial_pivot`. Beyond that it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot
 // is the greatest among the rows that their blocks have elected, not in the whole column, so
 // multipliers may exceed 2. In practice they stay small; if they do not, the residual shows it and
@@ -31,7 +30,7 @@
 // Limits: the rest of the matrix is still read and written once per panel, for 32 numbers along k:
 // `lu_blocked_panel`.
 //
-// Macros from outside: T (element type), PANEL, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE.
+// Macros from outside: T (element type), PANEL, MAX_THREADS_PER_BLOCK, TILE.
 #include "solve/parts/choose_pivots.cuh"
 #include "solve/parts/eliminate_rows.cuh"
 #include "solve/parts/residual.cuh"

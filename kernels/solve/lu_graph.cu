@@ -9,8 +9,7 @@
 // [defines]
 // PANEL                 = 32    # columns whose pivots one launch finds
 // BLOCK                 = 256   # columns after which the rest is updated, in float; half in double
-// MAX_THREADS_PER_BLOCK = 512   # of choose_pivots, in float; half in double
-// ROWS_OF_THREAD        = 2     # of choose_pivots
+// MAX_THREADS_PER_BLOCK = 640   # of choose_pivots, in float; half in double
 // TILE                  = 128   # of update_trailing, in float; half in double
 // ///
 //
@@ -31,7 +30,7 @@
 // Limits: while a panel is eliminated, most of the GPU is idle. A graph of another size is another
 // graph.
 //
-// Macros from outside: T (element type), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE.
+// Macros from outside: T (element type), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, TILE.
 #include "solve/lu_blocked_panel.cu"
 
 // Source: Gray, Getting Started with CUDA Graphs. NVIDIA Developer Blog, 2019.

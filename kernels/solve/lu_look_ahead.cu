@@ -10,8 +10,7 @@
 // [defines]
 // PANEL                 = 32      # columns whose pivots one launch finds
 // BLOCK                 = 256     # columns after which the rest is updated
-// MAX_THREADS_PER_BLOCK = 512     # of choose_pivots
-// ROWS_OF_THREAD        = 2       # of choose_pivots
+// MAX_THREADS_PER_BLOCK = 640     # of choose_pivots
 // TILE                  = 128     # rows and columns of a tile of subtract_products
 // BK                    = 64      # numbers along k that tensor cores sum
 // STAGES                = 6       # of 32 of them
@@ -36,10 +35,10 @@
 //
 // Limits: once the rest of the matrix is small, the elimination takes longer than the update beside
 // it; after that its chain of steps is what counts. Small systems are slower for the further
-// launches: 1,024 equations take 2.31 ms on an H100 instead of 2.14.
+// launches: see the times at 1,024.
 //
-// Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE, BK,
-// STAGES, SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
+// Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, TILE, BK, STAGES,
+// SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
 #include "solve/lu_tensor_cores.cu"
 
 static_assert(BLOCK % TILE == 0, "the next strip is whole tile columns");

@@ -9,9 +9,8 @@
 //
 // [defines]
 // PANEL                 = 32      # columns whose pivots one launch finds
-// BLOCK                 = 256     # columns after which the rest is updated
-// MAX_THREADS_PER_BLOCK = 512     # of choose_pivots
-// ROWS_OF_THREAD        = 2       # of choose_pivots
+// BLOCK                 = 128     # columns after which the rest is updated
+// MAX_THREADS_PER_BLOCK = 640     # of choose_pivots
 // TILE                  = 128     # rows and columns of a tile of subtract_products
 // BK                    = 64      # numbers along k that tensor cores sum
 // STAGES                = 6       # of 32 of them
@@ -36,8 +35,8 @@
 // Limits: while a panel is eliminated, most of the GPU is idle. Small systems are slower than with
 // `lu_graph`, since they have more launches and little to update: see the times at 1,024.
 //
-// Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE, BK,
-// STAGES, SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
+// Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, TILE, BK, STAGES,
+// SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
 #include "solve/parts/choose_pivots.cuh"
 #include "solve/parts/eliminate_rows.cuh"
 #include "solve/parts/residual.cuh"

@@ -33,7 +33,10 @@ DIRECT = (
 LU_ON_TENSOR_CORES = {"lu_tensor_cores": TensorFactors, "lu_look_ahead": LookAheadFactors}
 
 
-ON_TENSOR_CORES = (*LU_ON_TENSOR_CORES, "cholesky_tensor_cores")
+CHOLESKY_ON_TENSOR_CORES = ("cholesky_tensor_cores", "cholesky_narrow_strips")
+
+
+ON_TENSOR_CORES = (*LU_ON_TENSOR_CORES, *CHOLESKY_ON_TENSOR_CORES)
 
 
 ITERATIONS = (

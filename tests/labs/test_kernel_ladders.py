@@ -126,7 +126,12 @@ MOST_ADDED, MOST_BEHIND = 300, 1_200  # lines
 # What a plain run takes may be built of more than the rungs before it; its file says what and why.
 MORE_THAN_IS_TAUGHT = {
     "radixsort": ("most_significant_first_heavy", "most_significant_first_stable"),
-    "solve": ("lu_tensor_cores", "lu_look_ahead"),
+    "solve": (
+        "lu_tensor_cores",
+        "lu_look_ahead",
+        "cholesky_tensor_cores",
+        "cholesky_narrow_strips",
+    ),
 }
 
 
@@ -302,6 +307,7 @@ OWN_IDEAS = {
         "thread_per_row",
         "warp_per_row",
     ),
+    "solve": ("cholesky_narrow_strips",),
     "table": ("accurate",),
     "transpose": (
         "tiled_sectors",

@@ -44,6 +44,8 @@ def systems(lab):
     row = random.random(n, dtype=np.float32)  # all rows are alike, in the memory of one
     arrays = {"a": np.broadcast_to(row, (n, n)), "f": np.ones(n, np.float32)}
     yield HostInputs(arrays, {"n": n}), lab.complete({})
+    ones = {"a": np.broadcast_to(np.float32(1), (n, n)), "f": np.ones(n, np.float32)}
+    yield HostInputs(ones, {"n": n}), lab.complete({})
 
 
 def arrays(lab):

@@ -157,7 +157,7 @@ TARGETS = (
             dist="spd:1e4",
             sizes=(n,),
             goal=goal,
-            variants=("cholesky_tensor_cores",),
+            variants=("cholesky_narrow_strips", "cholesky_tensor_cores"),
         )
         for n, goal in ((4096, 1.1), (8192, 1.3), (16384, 2.0))
     ),

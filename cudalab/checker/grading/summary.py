@@ -64,7 +64,10 @@ def submissions(
     rows: Sequence[Row], reports: Mapping[str, Report], pairs: Sequence[similar.Pair]
 ) -> list[Submission]:
     """All submissions, by name."""
-    alike = _alike(pairs)
+    alike: dict[str, list[str]] = {}
+    for pair in pairs:
+        alike.setdefault(pair.one, []).append(pair.two)
+        alike.setdefault(pair.two, []).append(pair.one)
     return [
         Submission(
             name=row.name,
@@ -76,15 +79,6 @@ def submissions(
         )
         for row in rows
     ]
-
-
-def _alike(pairs: Sequence[similar.Pair]) -> dict[str, list[str]]:
-    """The submissions that are similar to each one."""
-    alike: dict[str, list[str]] = {}
-    for pair in pairs:
-        alike.setdefault(pair.one, []).append(pair.two)
-        alike.setdefault(pair.two, []).append(pair.one)
-    return alike
 
 
 def _verdict(report: Report) -> Verdict:
@@ -139,7 +133,10 @@ def table(
     rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[similar.Pair], full: float
 ) -> str:
     """CSV with one line for each submission; all points are parts of the class's `full` ones."""
-    alike = _alike(pairs)
+    alike: dict[str, list[str]] = {}
+    for pair in pairs:
+        alike.setdefault(pair.one, []).append(pair.two)
+        alike.setdefault(pair.two, []).append(pair.one)
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -273,12 +273,7 @@ def _bubblewrap() -> Sandbox | str:
     words = "own file system, processes and network; only the box can be written"
     tries = [Sandbox("bwrap", words, bwrap=path)]
     if os.getuid() == 0:  # a separate user as well, if other users can read this Python
-        group = control_group(1)
-        if group is None:
-            note = "; the number of its processes is watched, but not limited by the system"
-            tries = [replace(tries[0], words=words + note)]
-        else:
-            group.remove()
+        tries = [replace(tries[0], words=words + _process_limit_note())]
         others = boxes.for_others()
         if open_to_all(Path(others.python)):
             tries.insert(0, Sandbox("bwrap", words, bwrap=path, own_users=True, imports=others))
@@ -290,6 +285,15 @@ def _bubblewrap() -> Sandbox | str:
             if reason is None:
                 return sandbox
     return str(reason)
+
+
+def _process_limit_note() -> str:
+    """A note for the report if the system does not limit the number of root's processes."""
+    group = control_group(1)
+    if group is None:
+        return "; the number of its processes is watched, but not limited by the system"
+    group.remove()
+    return ""
 
 
 @cache

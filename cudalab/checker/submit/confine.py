@@ -17,7 +17,6 @@ import struct
 import sys
 from collections.abc import Callable
 
-from cudalab.errors import CudalabError
 from cudalab.system.cache import CLOSED, READ_ONLY
 
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
@@ -87,12 +86,6 @@ def confine() -> bool:
     if confined:
         os.environ[READ_ONLY] = CLOSED
     return confined
-
-
-def must_confine() -> None:
-    """Confine this process, which is about to load a submission. CudalabError if that fails."""
-    if not confine():
-        raise CudalabError("the process could not be confined")
 
 
 def hide(*, hidden: bool = True) -> None:

@@ -11,10 +11,9 @@ from cudalab.backends.base import OnlyBuilds
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.checker.submit import confine
 from cudalab.checker.submit.reports import FINDINGS, OUT
+from cudalab.errors import CudalabError
 from cudalab.labs import registry
-from cudalab.labs.base import Lab
-from cudalab.labs.header import Variant
-from cudalab.labs.inputs import Case, Size
+from cudalab.labs.inputs import Size
 from cudalab.microscope import supervised
 from cudalab.microscope.sanitize import ORDERS
 from cudalab.microscope.subject import KILL_AFTER_S, Subject
@@ -28,17 +27,6 @@ def orders(sizes: Sequence[Size]) -> list[int]:
     return [ORDERS, *(1 for _ in sizes[1:])]
 
 
-def confined(
-    spec: dict[str, Any], lab: Lab, variant: Variant, case: Case, load: Callable[[], None]
-) -> None:
-    """Compile the instrumented kernel, and be ready to load it."""
-    with CheckDevice(detect=True, count=False) as device:
-        lab.compiled(variant, OnlyBuilds(device), case)
-    load()
-    if spec["confine"]:
-        confine.must_confine()
-
-
 def sanitize(spec: dict[str, Any], load: Callable[[], None]) -> int:
     """Do as `cudalab sanitize` does: on an input, or on the sizes that it would choose.
 
@@ -46,6 +34,13 @@ def sanitize(spec: dict[str, Any], load: Callable[[], None]) -> int:
     beside its report.
     """
     lab, case = labs.get(spec["lab"]), spec["cases"][0]
+
+    def confined(subject: Subject) -> None:
+        with CheckDevice(detect=True, count=False) as device:
+            lab.compiled(subject.variants[0], OnlyBuilds(device), case)
+        load()
+        if spec["confine"] and not confine.confine():
+            raise CudalabError("the process could not be confined")
 
     def look() -> int:
         variant = registry.read_header(Path(spec["kernel"]), lab, spec["label"])
@@ -56,7 +51,7 @@ def sanitize(spec: dict[str, Any], load: Callable[[], None]) -> int:
             dist=lab.distributions[0],
             seed=spec["seed"],
             data=Path(spec["input"]) if spec["input"] else None,
-            confine=lambda one: confined(spec, lab, one.variants[0], case, load),
+            confine=confined,
         )
         sizes = lab.teaching.sizes(case).sanitized
         sizes = sizes[:1] if subject.data else sizes

@@ -142,7 +142,7 @@ def read_record(kind: type[Record], path: Path) -> Record:
 def parse_record(kind: type[Record], data: bytes, name: str) -> Record:
     """The record in these bytes of JSON."""
     try:
-        value = json.loads(data, parse_constant=_finite, parse_float=_finite)
+        value = json.loads(data, parse_constant=_no_number, parse_float=_finite)
         return records.read(kind, value)
     except InputError as error:
         raise UnreadableError(f"{name}: {error.message}") from None
@@ -150,8 +150,12 @@ def parse_record(kind: type[Record], data: bytes, name: str) -> Record:
         raise UnreadableError(f"{name}: not JSON of the expected kind") from None
 
 
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is no number, or too large")
+        raise ValueError(f"{text} is too large")
     return value

@@ -164,15 +164,21 @@ def _in_turn(
         few = 1 if hopeless or spent > ENOUGH_S else MIN_ROUNDS
         if number >= few and spent > seconds:
             break
-        if number and number % MIN_ROUNDS == 0:
-            ratio = stats.ratio(*times)
-            if not rule.points or rule.earned(ratio.low) == rule.earned(ratio.high):
-                break  # no points depend on more samples
+        if number and number % MIN_ROUNDS == 0 and _settled(times, rule):
+            break
         path = inputs.number(number + 1)
         pairs = [(ours, times[0]), (theirs, times[1])]
         for sample, into in pairs[:: 1 if number % 2 else -1]:  # A B B A: none is always first
             into[number] = sample(path)
     return times
+
+
+def _settled(times: RoundTimes, rule: cases.Speed) -> bool:
+    """Whether no points depend on more samples."""
+    if not rule.points:
+        return True
+    ratio = stats.ratio(*times)
+    return rule.earned(ratio.low) == rule.earned(ratio.high)
 
 
 class _Inputs:

@@ -167,11 +167,7 @@ class Command:
         with made as box, trial.opened() as stdin:
             if self.folder is not None:
                 shutil.copytree(self.folder, box.path, symlinks=True, dirs_exist_ok=True)
-            first, *rest = self.words
-            if first == sys.executable:  # the judge's own Python
-                first = self.sandbox.imports.python
-            words = [first, *rest] if self.folder is not None else [*map(absolute, (first, *rest))]
-            outcome, answer = self.sandbox.capture(words, box, trial.limits, stdin=stdin)
+            outcome, answer = self.sandbox.capture(self._placed(), box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 
     def _environment(self) -> dict[str, str]:
@@ -181,6 +177,15 @@ class Command:
         if not packages or not program or Path(program).resolve() != Path(sys.executable).resolve():
             return self.extra_env
         return {"PYTHONPATH": ":".join(map(str, packages)), **self.extra_env}
+
+    def _placed(self) -> list[str]:
+        """The command with paths that hold inside the box."""
+        first, *rest = self.words
+        if first == sys.executable:  # the judge's own Python
+            first = self.sandbox.imports.python
+        if self.folder is not None:
+            return [first, *rest]
+        return [absolute(word) for word in (first, *rest)]
 
     def close(self) -> None:
         """Do nothing: no file was made."""

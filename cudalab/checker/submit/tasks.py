@@ -122,8 +122,8 @@ class LoadsOnce(WrappedDevice):
                 # Do what the filter forbids, then install it.
                 build(self._device, source, defines)
                 self._load()
-                if self._confined:
-                    confine.must_confine()
+                if self._confined and not confine.confine():
+                    raise CudalabError("the process could not be confined")
             try:
                 self._modules[key] = self._device.compile(source, defines, arch)
             except OSError as error:

@@ -29,7 +29,8 @@ from cudalab.errors import CudalabError, ExitCode, HeaderError, UsageError
 from cudalab.formats import save
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
-from cudalab.output import live, notes, terminal
+from cudalab.output import live, terminal
+from cudalab.output.notes import is_silent, note
 from cudalab.predict import gpus
 from cudalab.system.machine import usable_cores
 
@@ -48,9 +49,9 @@ def new(lab: Lab, path: Path) -> None:
     try:
         database, here = add_to_database(lab, path), Path.cwd()
         shown = database.relative_to(here) if database.is_relative_to(here) else database
-        notes.note(f"{shown} tells editors with clangd how to read {path.name}")
+        note(f"{shown} tells editors with clangd how to read {path.name}")
     except CudalabError as error:
-        notes.note(f"{error.message}; clangd will not know {path}")
+        note(f"{error.message}; clangd will not know {path}")
     command = shlex.join(["cudalab", "check", lab.name, "--kernel", str(path)])
     click.echo(f"{path} is yours to fill in; judge it: {command}")
 
@@ -191,7 +192,7 @@ def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
 
 def _show_stage(stage: str) -> None:
     """Show the current stage, on a terminal only."""
-    if sys.stderr.isatty() and not notes.is_silent():
+    if sys.stderr.isatty() and not is_silent():
         click.echo(f"\r{stage:<20}\r", nl=False, err=True)
 
 

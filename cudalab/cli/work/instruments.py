@@ -26,7 +26,8 @@ from cudalab.microscope.profile import Profile, profile_variant
 from cudalab.microscope.remarks import of_findings, of_profile
 from cudalab.microscope.sanitize import covered
 from cudalab.microscope.subject import Data, Subject
-from cudalab.output import live, notes, terminal
+from cudalab.output import live, terminal
+from cudalab.output.notes import note
 from cudalab.predict import local_memory
 from cudalab.system.machine import processor_name
 from cudalab.system.supervise import prints_to_stderr
@@ -85,7 +86,7 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
         ncu.find_ncu()  # before anything is computed
     case = choice.case_of(lab, case_options)
     names = options.variants or (params.ALL if options.data else None)
-    variants, left_out = choose(lab, case, options.kernel, names, options.device)
+    variants, notes = choose(lab, case, options.kernel, names, options.device)
     subject = Subject(
         lab=lab,
         case=case,
@@ -95,7 +96,7 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
         data=options.data,
     )
     profiles = count(subject, options)
-    profiles[-1].notes += left_out
+    profiles[-1].notes += notes
     if not (options.github or params.is_stdout(options.json_path, options.sarif)):
         for one in profiles:
             show(one)
@@ -154,7 +155,7 @@ def choose(
     chosen, why = showcase(lab, computing)
     others = len(computing) - len(chosen)
     more = f"; {others} more with --variants all" if others else ""
-    notes.note(f"no variant is named: {why}{more}")
+    note(f"no variant is named: {why}{more}")
     return chosen, [more.removeprefix("; ")] if others else []
 
 

@@ -20,8 +20,8 @@ from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
 from cudalab.language import source
-from cudalab.output import notes
 from cudalab.output.labels import labelled
+from cudalab.output.notes import note
 from cudalab.output.prose import filled
 
 
@@ -225,7 +225,7 @@ def _measure(name: str | None, path: Path) -> int:
         if not isinstance(meter, QueueMeter):
             raise CudalabError(f"the {name} device has no clock to measure by")
         if busy:
-            notes.note(f"the GPU is busy, so the numbers are doubtful: {', '.join(busy)}")
+            note(f"the GPU is busy, so the numbers are doubtful: {', '.join(busy)}")
         facts = measure.measure(opened, meter, opened.info())
     save(path, gpus.text(facts))
     return ExitCode.OK

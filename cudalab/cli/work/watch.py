@@ -11,7 +11,7 @@ import click
 from cudalab import labs
 from cudalab.cli.work.verdict import print_lines, show_passing
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
-from cudalab.output import notes
+from cudalab.output.notes import is_silent
 from cudalab.watch.changes import Version, lines
 from cudalab.watch.following import Follower
 from cudalab.watch.program import ProgramWatcher
@@ -92,7 +92,7 @@ def _follow(judge: KernelWatcher | ProgramWatcher, path: Path, *, show: bool) ->
     """Judge version after version, until Ctrl-C."""
     before: Version | None = None
     follower = Follower(path)
-    if not notes.is_silent():
+    if not is_silent():
         there = "" if path.exists() else ", which is not there yet"
         click.echo(f"watching {path}{there}; save it for a verdict, Ctrl-C leaves", err=True)
     try:

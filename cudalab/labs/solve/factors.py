@@ -15,6 +15,7 @@ CHUNK = 64  # rows of a column that a thread searches for the greatest element
 PANEL = 32  # columns
 MIN_THREADS = 256  # for an election, which then also moves as many columns at a time
 CHAIN_THREADS = 256  # for a substitution in one launch
+LINK = 64  # unknowns of a block there
 
 
 class SingularError(RefusalError):
@@ -118,7 +119,7 @@ class Factors(Direct):
         # Rows and columns of a tile of the trailing update.
         self.edge = job.define("TILE", at_least=item_words) // item_words
         padded = blocks_for(job.params["n"], PANEL) * PANEL
-        super().__init__(job, padded, padded + self.edge - PANEL)
+        super().__init__(job, padded, padded + max(self.edge, LINK) - PANEL)
         self.threads = job.define("PANEL_THREADS", at_least=32)
         self.panel_rows = self.threads // 32 * job.define("ROWS_PER_WARP")  # per block
         blocks, empty = blocks_for(padded, self.panel_rows), job.device.empty
@@ -209,7 +210,7 @@ class StripFactors(Direct):
         self.strip = job.define("BLOCK", panel, at_least=panel) // item_words
         self.edge = job.define("TILE", at_least=item_words) // item_words
         padded = blocks_for(job.params["n"], PANEL) * PANEL
-        super().__init__(job, padded, padded + self.edge - PANEL)
+        super().__init__(job, padded, padded + max(self.edge, LINK) - PANEL)
         self.chain = SubstitutionChain(self)
 
     def substitute(self) -> None:
@@ -227,12 +228,11 @@ class BlockedFactors(StripFactors):
         itemsize = np.dtype(job.case["dtype"]).itemsize
         item_words = itemsize // 4
         self.max_threads = (
-            job.define("MAX_THREADS_PER_BLOCK", at_least=32 * item_words) // item_words
+            job.define("MAX_THREADS_PER_BLOCK", at_least=64 * item_words) // item_words
         )
-        self.rows_each = job.define("ROWS_OF_THREAD")
         self.rows = 256 // itemsize  # per block of eliminate_rows
         self.solve_threads = 2048 // itemsize
-        self.finds_greatest = self.padded <= self.max_threads * self.rows_each
+        self.finds_greatest = self.padded <= self.max_threads
         empty = job.device.empty
         self.pivots = empty(self.padded, np.uint32)
         self.candidates = empty(self.ld, np.uint32)  # a panel's blocks have 32 rows or more
@@ -241,13 +241,13 @@ class BlockedFactors(StripFactors):
     def election(self, rows: int) -> tuple[int, int]:
         """The numbers of blocks and threads that find the pivots among `rows` rows.
 
-        One block if it can hold the rows; else blocks with about as many rows as there are
+        One block if it has a thread for each row; else blocks with about as many rows as there are
         candidates in all, so that the two rounds take equally long.
         """
-        each, max_threads = self.rows_each, self.max_threads
-        block_rows = rows if rows <= max_threads * each else math.isqrt(PANEL * rows - 1) + 1
-        threads = min(max(blocks_for(block_rows, 32 * each) * 32, MIN_THREADS), max_threads)
-        return blocks_for(rows, threads * each), threads
+        block_rows = rows if rows <= self.max_threads else math.isqrt(PANEL * rows - 1) + 1
+        threads = max(blocks_for(block_rows, 32) * 32, MIN_THREADS)
+        threads = min(threads, self.max_threads)
+        return blocks_for(rows, threads), threads
 
     def eliminate(self) -> None:
         """Eliminate strip by strip, panel by panel; nothing is read back."""
@@ -325,16 +325,16 @@ class SubstitutionChain:
 
     def substitute(self) -> None:
         """Compute the method's solution `y` for its right-hand side `b`."""
-        method, links = self.method, self.method.padded // PANEL
+        method, links = self.method, blocks_for(self.method.padded, LINK)
         launch(
             method.job, "substitute_lower_chain", links, CHAIN_THREADS,
             lu=method.work, b=method.b, between=self.between, solution=method.y,
-            ticket=self.lower_ticket, ld=method.ld,
+            ticket=self.lower_ticket, end=method.padded, ld=method.ld,
         )  # fmt: skip
         launch(
             method.job, "substitute_upper_chain", links, CHAIN_THREADS,
             lu=method.work, between=self.between, solution=method.y, ticket=self.upper_ticket,
-            ld=method.ld,
+            end=method.padded, ld=method.ld,
         )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ SMALL_N = 64  # up to this order it is not worth looking for an iteration
 TENSOR_CORES_N = 1024  # from this order on LU factors are faster if tensor cores update the matrix
 LOOK_AHEAD_N = 4096  # and from here on, if the next strip is eliminated beside the update
 CHOLESKY_N = 512  # from this order on Cholesky factors are faster than LU factors
+WIDE_STRIPS_N = 6144  # and from here on, if their strips are wide
 
 
 class Solve(Lab):
@@ -156,7 +157,8 @@ class Solve(Lab):
         "jacobi": "dominant diagonals",
         "conjugate_gradient_scaled": "dominant and symmetric",
         "richardson_coalesced": "--alpha",
-        "cholesky_tensor_cores": "maybe definite, from 512",
+        "cholesky_narrow_strips": "maybe definite, from 512",
+        "cholesky_tensor_cores": "maybe definite, from 6144",
         "lu_tensor_cores": "others from 1024 on",
         "lu_look_ahead": "others from 4096 on",
     }
@@ -182,7 +184,7 @@ class Solve(Lab):
             # The default takes the place of a variant that the GPU cannot run.
             if n >= CHOLESKY_N and may_be_definite(a):
                 inputs.params["policy"] = f"auto: Cholesky factors, else LU: {reason}"
-                return "cholesky_tensor_cores"
+                return large_cholesky_factors(n)
             if n >= TENSOR_CORES_N:
                 inputs.params["policy"] = f"auto: LU factors: {reason}"
                 return large_factors(n)
@@ -195,6 +197,11 @@ LAB = Solve()
 def large_factors(n: int) -> str:
     """The variant for LU factors of a large matrix, of TENSOR_CORES_N rows or more."""
     return "lu_tensor_cores" if n < LOOK_AHEAD_N else "lu_look_ahead"
+
+
+def large_cholesky_factors(n: int) -> str:
+    """The variant for Cholesky factors of a large matrix, of CHOLESKY_N rows or more."""
+    return "cholesky_narrow_strips" if n < WIDE_STRIPS_N else "cholesky_tensor_cores"
 
 
 def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:

@@ -168,7 +168,7 @@ def dispatch_cholesky(job: Job) -> Step:
     LU factors, and the kernels of parts/right_hand_side.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
-    return _refine(job, "cholesky_tensor_cores", tensor_factors.CholeskyFactors(job), as_graph=True)
+    return _refine(job, job.variant.name, tensor_factors.CholeskyFactors(job), as_graph=True)
 
 
 def dispatch_gauss_jordan(job: Job) -> Step:

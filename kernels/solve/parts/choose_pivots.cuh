@@ -53,39 +53,33 @@ extern "C" __global__ void __launch_bounds__(MAX_ELECTION_THREADS) choose_pivots
     // elects among as many candidates as there is room for, including the best of the rounds
     // before.
     const unsigned num_candidates = gridDim.x > 1 ? gridDim.x * PANEL : 0;
-    const unsigned at_a_time = blockDim.x * ROWS_OF_THREAD, own = threadIdx.x * ROWS_OF_THREAD;
-    unsigned done = 0, rows[ROWS_OF_THREAD];
-#pragma unroll
-    for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
-        const unsigned row = start + blockIdx.x * at_a_time + own + e;
-        rows[e] = row < end ? row : NONE;
-    }
+    unsigned done = 0, row = start + blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= end) row = NONE;
     while (true) {
-        elect_rows(elected, lu, relative, row_of, rows, ld, start);
+        elect_rows(elected, lu, relative, row_of, row, ld, start);
         if (done == 0 && num_candidates > 0) {
-            if (lane < PANEL) candidates[blockIdx.x * PANEL + lane] = elected.chosen[lane];
-            __syncthreads();  // all candidates are written
-            if (lane == 0) {
-                __threadfence();  // a block that sees the arrival must see the candidates
-                is_last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;  // ends as 0
-                __threadfence();  // candidates are read after the arrivals
+            if (threadIdx.x < PANEL) {
+                candidates[blockIdx.x * PANEL + lane] = elected.chosen[lane];
+                __syncwarp();  // all candidates are written
+                if (lane == 0) {
+                    __threadfence();  // a block that sees the arrival must see the candidates
+                    is_last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;  // ends as 0
+                    __threadfence();  // candidates are read after the arrivals
+                }
             }
             __syncthreads();  // every thread knows whether this block is the last
             if (!is_last) return;
         }
         if (done >= num_candidates) break;
         const unsigned kept = done ? PANEL : 0;
-#pragma unroll
-        for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
-            const unsigned next = done + own + e - kept;
-            rows[e] = NONE;
-            if (own + e < kept) {
-                rows[e] = elected.chosen[own + e];
-            } else if (next < num_candidates) {
-                rows[e] = __ldcg(candidates + next);  // written by blocks that may run elsewhere
-            }
+        const unsigned next = done + threadIdx.x - kept;
+        row = NONE;
+        if (threadIdx.x < kept) {
+            row = elected.chosen[threadIdx.x];
+        } else if (next < num_candidates) {
+            row = __ldcg(candidates + next);  // written by blocks that may run elsewhere
         }
-        done += at_a_time - kept;
+        done += blockDim.x - kept;
         __syncthreads();  // all have read the rows elected before
     }
 

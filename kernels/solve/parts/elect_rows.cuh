@@ -1,15 +1,17 @@
-// One block finds the pivot rows of a panel of 32 columns, two rows per thread: 32 steps of
-// elimination in registers, one barrier per step. With two rows per thread, half as many warps look
-// for the greatest element, and a pivot row is read from shared memory once for both.
+// One block finds the pivot rows of a panel of 32 columns, a row per thread: 32 steps of
+// elimination in registers.
 //
-// In each step every warp finds its greatest element of the column and copies that element's row to
-// shared memory at once, before it is known which warp has the greatest of all. One barrier later
-// all warps read all keys, agree, and take the pivot row from there: a warp that loses has wasted a
-// few stores; a second barrier would cost more.
+// A step waits for a chain of latencies: the greatest element of the column is found, the
+// multipliers follow, and with them the next column, in which the search goes on. To keep it short,
+// a key names its thread in its last bits; each warp tells, beside its key, the two numbers of its
+// best row that the next column needs, before it is known which warp has the pivot; and the pivot
+// row goes through shared memory, for the other columns, while the next column is being searched.
 //
-// The steps come in four phases of eight. Between them the 32 registers of a row rotate by eight,
-// so that the loop body addresses registers by constants and is small: the column of a step is
-// always among the first eight, and the last ones hold multipliers that are finished.
+// Registers are addressed by constants, and a loop body with all steps would be longer than the
+// instruction cache. So each column moves one register to the left as it is eliminated: the column
+// of the step is always the first. The steps come in four phases of eight, each a loop over the
+// columns that are left; a phase keeps its multipliers in a window of their own, and leaves them in
+// the last of the registers that it has freed.
 #pragma once
 #include "solve/parts/four.cuh"
 #include "solve/parts/reciprocal.cuh"
@@ -24,24 +26,23 @@ constexpr unsigned MAX_ELECTION_THREADS =
 constexpr unsigned MAX_ELECTION_WARPS = MAX_ELECTION_THREADS / 32;
 
 static_assert(PANEL == 32, "a lane for each pivot");
-static_assert(MAX_ELECTION_THREADS >= 32 && MAX_ELECTION_THREADS <= 1024 &&
+static_assert(MAX_ELECTION_THREADS >= 64 && MAX_ELECTION_THREADS <= 1024 &&
                   MAX_ELECTION_THREADS % 32 == 0,
-              "a warp reads the keys of all warps");
+              "a warp reads the keys of all warps; a round has room for more than its winners");
 
-// A row's size plus one; zero for a row that has dropped out. A NaN cannot hide: it is above all
-// others.
+// A row's size and, in the last bits, its thread; zero for a row that has dropped out. Of sizes
+// that differ by less than 1 / 8192, the one of the lower thread counts as greater. A NaN cannot
+// hide: it is above all others.
 using Key = SizeBits;
+constexpr Key ALIVE = (Key)1 << (8 * sizeof(T) - 1), THREAD_BITS = 1023;
 
 __device__ inline Key key_of(T size) {
     Key bits;
     memcpy(&bits, &size, sizeof(T));
-    return bits + 1;
+    return (bits | ALIVE | THREAD_BITS) ^ threadIdx.x;
 }
-__device__ inline T size_of(Key key) {
-    const Key bits = key - 1;
-    T size;
-    memcpy(&size, &bits, sizeof(T));
-    return size;
+__device__ inline unsigned thread_of(Key key) {
+    return ~(unsigned)key & THREAD_BITS;
 }
 
 // The greatest key of a warp, in all lanes.
@@ -66,130 +67,125 @@ __device__ inline unsigned greatest_key(unsigned key) {
 #endif
 }
 
-// The state that the threads of an election share, and its result.
-struct Election {
-    alignas(16) T lines[2][MAX_ELECTION_WARPS][PANEL];  // each warp's best row; two sets in turn
-    Key keys[2][MAX_ELECTION_WARPS];
-    unsigned chosen[PANEL];                   // the row of each pivot; there are enough rows
-    T sizes[PANEL];                           // of the pivots
-    alignas(16) T factors[PANEL][PANEL + 4];  // L and U of the chosen rows, [column][row]
+// What the next column needs of a warp's best row.
+struct alignas(2 * sizeof(T)) Head {
+    T inverse, next;  // 1 / its greatest element; the element right of it
 };
 
-// `rows` are the thread's own or NONE. The greatest element wins; of equal ones, that of the lowest
-// thread, and of its rows the first. So the result does not depend on the order in which warps run.
-// Ends with a barrier.
+// The state that the threads of an election share, and its result.
+struct Election {
+    Key keys[MAX_ELECTION_WARPS];  // of each warp's greatest element
+    Head heads[MAX_ELECTION_WARPS];
+    Four rows[MAX_ELECTION_WARPS][8][PANEL / 4];  // a quarter of a warp's rows, while they are read
+    alignas(16) T lines[PANEL][PANEL + PHASE];    // the pivot row of each step as it was then
+    unsigned chosen[PANEL];                       // the row of each pivot; there are enough rows
+    T sizes[PANEL];                               // of the pivots
+    alignas(16) T factors[PANEL][PANEL + 4];      // L and U of the chosen rows, [column][row]
+};
+
+// Where the line of a step has a column: its registers have moved by then.
+__device__ inline unsigned place_of(unsigned column, unsigned step) {
+    if (column >= step) return column - step;
+    if (column / PHASE == step / PHASE) return PANEL + PHASE + column - step;
+    return PANEL - (column / PHASE + 1) * PHASE + column % PHASE;
+}
+
+// Reads a row of the panel for each lane, or zeros for NONE; eight lanes read a row of memory
+// together. In shared memory the pieces of a row are exchanged by its number, so that neither side
+// meets bank conflicts.
+__device__ inline void read_rows(T (&v)[PANEL], Four (&quarter)[8][PANEL / 4], const T* panel,
+                                 unsigned row, unsigned ld) {
+    const unsigned lane = threadIdx.x % 32, of_four = lane / 8, piece = lane % 8;
+    Four pieces[PANEL / 4];
+#pragma unroll
+    for (unsigned i = 0; i < PANEL / 4; ++i) {
+        const unsigned from = __shfl_sync(FULL, row, 4 * i + of_four);
+        pieces[i] = Four();
+        if (from == NONE) continue;
+        pieces[i] = reinterpret_cast<const Four*>(panel + (size_t)from * ld)[piece];
+    }
+#pragma unroll
+    for (unsigned q = 0; q < 4; ++q) {
+        __syncwarp();  // the quarter before has been read
+#pragma unroll
+        for (unsigned i = 0; i < 2; ++i) {
+            const unsigned r = 4 * i + of_four;
+            quarter[r][piece ^ r] = pieces[2 * q + i];
+        }
+        __syncwarp();  // the quarter is complete
+        if (lane / 8 != q) continue;
+#pragma unroll
+        for (unsigned i = 0; i < PANEL / 4; ++i)
+            reinterpret_cast<Four*>(v)[i] = quarter[lane % 8][i ^ lane % 8];
+    }
+}
+
+// `row` is the thread's own or NONE. The greatest element wins; of equal ones, that of the lowest
+// thread. So the result does not depend on the order in which warps run. Ends with a barrier.
 __device__ inline void elect_rows(Election& shared, const T* lu, const T* relative,
-                                  const unsigned* row_of, const unsigned (&rows)[ROWS_OF_THREAD],
-                                  unsigned ld, unsigned start) {
+                                  const unsigned* row_of, unsigned row, unsigned ld,
+                                  unsigned start) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const T smallest = sizeof(T) == 4 ? (T)1.17549435e-38 : (T)2.2250738585072014e-308;
-    __align__(16) T v[ROWS_OF_THREAD][PANEL] = {};
-    T weights[ROWS_OF_THREAD] = {};
-    bool running[ROWS_OF_THREAD];
-#pragma unroll
-    for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
-        running[e] = rows[e] != NONE;
-        if (!running[e]) continue;
-        weights[e] = relative[row_of[rows[e]]];
-        const Four* line = reinterpret_cast<const Four*>(lu + (size_t)rows[e] * ld + start);
-#pragma unroll
-        for (unsigned i = 0; i < PANEL / 4; ++i) reinterpret_cast<Four*>(v[e])[i] = line[i];
-    }
+    bool running = row != NONE;  // may still become a pivot
+    const T weight = running ? relative[row_of[row]] : (T)0;
+    __align__(16) T v[PANEL];
+    __align__(16) T finished[PHASE] = {};  // multipliers of the phase, the last ones at the end
+    read_rows(v, shared.rows[warp], lu + start, row, ld);
 
-    Key best;              // of the warp, in the column of the step
-    unsigned first, mine;  // the first lane that has it; which of the thread's rows is better
-    auto find_best = [&](unsigned column) {
-        Key key = 0;
-        mine = 0;
-#pragma unroll
-        for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
-            const Key of_row = running[e] ? key_of(fabs(v[e][column]) * weights[e]) : 0;
-            if (of_row > key) mine = e;
-            key = of_row > key ? of_row : key;
-        }
-        best = greatest_key(key);
-        first = __ffs(__ballot_sync(FULL, key == best)) - 1;
+    Key best;         // of the warp, in the column of the step
+    T size, inverse;  // of the thread's element, and 1 / it
+    auto find_best = [&]() {
+        size = fabs(v[0]) * weight;
+        best = greatest_key(running ? key_of(size) : 0);
+        // A column of zeros needs no elimination, and any pivot is as good as another.
+        inverse = fabs(v[0]) < smallest ? (T)0 : reciprocal(v[0]);
     };
-    find_best(0);
+    find_best();
+#pragma unroll
     for (unsigned phase = 0; phase < PHASES; ++phase) {
-#pragma unroll
+        const unsigned active = PANEL - phase * PHASE;  // columns that are not finished
+#pragma unroll 1
         for (unsigned s = 0; s < PHASE; ++s) {
-            const unsigned step = phase * PHASE + s, set = s % 2;
-            if (lane == first) {
-                shared.keys[set][warp] = best;
-                Four* line = reinterpret_cast<Four*>(shared.lines[set][warp]);
+            const unsigned step = phase * PHASE + s;
+            if (lane == 0) shared.keys[warp] = best;
+            if (thread_of(best) == threadIdx.x) shared.heads[warp] = {inverse, v[1]};
+            __syncthreads();  // all warps have told their best
+            const Key winning = greatest_key(lane < warps ? shared.keys[lane] : 0);
+            const Head head = shared.heads[thread_of(winning) / 32];
+            Four* line = reinterpret_cast<Four*>(shared.lines[step]);
+            if (thread_of(winning) == threadIdx.x) {
 #pragma unroll
-                for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
-                    if (mine != e) continue;
+                for (unsigned i = 0; i < PANEL / 4; ++i) line[i] = reinterpret_cast<Four*>(v)[i];
 #pragma unroll
-                    for (unsigned i = 0; i < PANEL / 4; ++i)
-                        line[i] = reinterpret_cast<Four*>(v[e])[i];
-                }
+                for (unsigned i = 0; i < PHASE / 4; ++i)
+                    line[PANEL / 4 + i] = reinterpret_cast<Four*>(finished)[i];
+                shared.chosen[step] = row;
+                shared.sizes[step] = size;
+                running = false;
             }
-            // All warps have written their best. This set is written again two steps from now,
-            // after the next barrier, when all threads have read it.
-            __syncthreads();
-            const Key of_warp = lane < warps ? shared.keys[set][lane] : 0;
-            const Key winning = greatest_key(of_warp);
-            const unsigned winner = __ffs(__ballot_sync(FULL, of_warp == winning)) - 1;
-            const T* pivot = shared.lines[set][winner];
-            const Four* pieces = reinterpret_cast<const Four*>(pivot);
-            const T element = pivot[s], of_lane = pivot[lane];
-            Four next[PHASE / 4];
+            // Rows that have dropped out are eliminated with multipliers of zero: no branch.
+            const T multiplier = running ? v[0] * head.inverse : (T)0;
+            v[0] = v[1] - multiplier * head.next;
+            find_best();
+            __syncthreads();  // the pivot row is complete, and all have read keys and heads
 #pragma unroll
-            for (unsigned i = 0; i < PHASE / 4; ++i) next[i] = pieces[i];
-            if (warp == winner && lane == first) {
-                shared.sizes[step] = winning ? size_of(winning) : (T)0;
+            for (unsigned i = 0; i < active / 4; ++i) {
+                const Four across = line[i];
 #pragma unroll
-                for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
-                    if (mine != e) continue;
-                    shared.chosen[step] = rows[e];
-                    running[e] = false;
-                }
-            }
-
-            // A column of zeros needs no elimination, and any pivot is as good as another. Rows
-            // that have dropped out are eliminated with multipliers of zero: no branch.
-            const T inverse = fabs(element) < smallest ? (T)0 : reciprocal(element);
-            T multipliers[ROWS_OF_THREAD];
-#pragma unroll
-            for (unsigned e = 0; e < ROWS_OF_THREAD; ++e)
-                multipliers[e] = running[e] ? v[e][s] * inverse : (T)0;
-            // Eight columns at a time, while the pivot row's next eight are being loaded.
-#pragma unroll
-            for (unsigned group = 0; group < PHASES; ++group) {
-                Four across[PHASE / 4];
-#pragma unroll
-                for (unsigned i = 0; i < PHASE / 4; ++i) {
-                    across[i] = next[i];
-                    if (group + 1 < PHASES) next[i] = pieces[(group + 1) * PHASE / 4 + i];
-                }
-                if (group + phase < PHASES) {  // the others are finished multipliers
-#pragma unroll
-                    for (unsigned j = 0; j < PHASE; ++j)
-#pragma unroll
-                        for (unsigned e = 0; e < ROWS_OF_THREAD; ++e)
-                            if (group * PHASE + j > s)
-                                v[e][group * PHASE + j] -= multipliers[e] * across[j / 4].v[j % 4];
-                }
-                // The next step's column is up to date: the search for its greatest element waits
-                // for the other lanes while the rest is eliminated.
-                if (group == (s + 1) / PHASE) find_best(s + 1);
+                for (unsigned k = 0; k < 4; ++k)
+                    if (4 * i + k >= 2) v[4 * i + k - 1] = v[4 * i + k] - multiplier * across.v[k];
             }
 #pragma unroll
-            for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) v[e][s] = multipliers[e];
-            if (warp == 0) shared.factors[(phase * PHASE + lane) % PANEL][step] = of_lane;
+            for (unsigned k = 0; k + 1 < PHASE; ++k) finished[k] = finished[k + 1];
+            finished[PHASE - 1] = multiplier;
         }
 #pragma unroll
-        for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
-            T finished[PHASE];
-#pragma unroll
-            for (unsigned i = 0; i < PHASE; ++i) finished[i] = v[e][i];
-#pragma unroll
-            for (unsigned i = 0; i < PANEL - PHASE; ++i) v[e][i] = v[e][i + PHASE];
-#pragma unroll
-            for (unsigned i = 0; i < PHASE; ++i) v[e][PANEL - PHASE + i] = finished[i];
-        }
+        for (unsigned k = 0; k < PHASE; ++k) v[active - PHASE + k] = finished[k];
+    }
+    for (unsigned e = threadIdx.x; e < PANEL * PANEL; e += blockDim.x) {
+        const unsigned step = e / PANEL, column = e % PANEL;
+        shared.factors[column][step] = shared.lines[step][place_of(column, step)];
     }
     __syncthreads();  // all threads can read the result
 }
