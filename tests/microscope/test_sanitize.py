@@ -51,6 +51,26 @@ def test_whatever_is_known_of_a_finding_it_can_be_said(kind):
     assert said.what.endswith(".")
 
 
+@pytest.mark.parametrize("case", explanations._CASES, ids=lambda case: str(case["when"]))
+def test_each_case_of_the_table_has_a_finding(case):
+    """No condition is misspelt, and no case before it takes all of its findings."""
+    assert case.keys() <= {"when", "goes_on", "title", "what", "why", "adds", "cure"}
+    fields = {name: value[0] if isinstance(value, list) else value
+              for name, value in case["when"].items()}  # fmt: skip
+    if between := fields.pop("between", None):
+        fields |= {"missing": "__syncwarp"} if between == "lanes" else {}
+        fields["other_thread"] = Thread((3 + (between == "blocks"), 0, 0), (18, 0, 0))
+    if fields.pop("unlike", False):
+        fields |= {"access": "load", "other_access": "atomic"}
+    if words := fields.pop("says", None):
+        fields["detail"] = words
+    said = explanations.explain(finding(fields.pop("kind", "out_of_bounds"), **fields))
+    assert case.get("title", said.title) == said.title
+    assert case.get("adds", "") in said.why
+    assert case.get("why", "") in said.why
+    assert "goes_on" in case or case.get("cure", said.cure) == said.cure
+
+
 def test_a_race_names_both_ends_and_the_barrier():
     said = explanations.explain(
         finding(
