@@ -26,8 +26,8 @@
 //
 // Like that rung, it is built of more than the rungs before it.
 //
-// Limits: the rest of the matrix is read and written twice as often: slower from 8,192 equations
-// on.
+// Limits: the rest of the matrix is read and written twice as often, which takes longer for 8,192
+// equations and more.
 //
 // Macros from outside: T (float), PANEL, BLOCK, TILE, BK, STAGES, SPLIT_THREADS, UPDATE_THREADS,
 // SHARED_BYTES, DIAGONAL_THREADS, BELOW_THREADS, BELOW_ROWS.
