@@ -237,8 +237,9 @@ def _follows(error: Error, before: Error) -> bool:
     if error.line == before.line:
         return _is_of_the_same(error, before)
     if name := error.unknown():
+        declared = re.compile(rf"(?:[\w>*&]\s+[*&]*|[*&,]\s*){name}\s*[\[({{;=,]")
         lost = (before.source, before.behind)
-        return error.line > before.line and any(_declares(line, name) for line in lost)
+        return error.line > before.line and any(map(declared.search, lost))
     if "it returns something" in error.words:
         return "a kernel returns" in before.words
     if _NOT_A_LAUNCH.search(error.words) and _LAUNCH.search(error.source):
@@ -256,11 +257,6 @@ def _is_of_the_same(error: Error, before: Error) -> bool:
         rest = _SYNTAX.match(error.words) or _NOT_A_LAUNCH.search(error.words)
         return bool(rest or ("is not closed" in before.words and error.unknown()))
     return bool("no match" in before.words and _CONVERSION.search(error.words))
-
-
-def _declares(source: str, name: str) -> bool:
-    """Whether a line appears to declare a name."""
-    return bool(re.search(rf"(?:[\w>*&]\s+[*&]*|[*&,]\s*){name}\s*[\[({{;=,]", source))
 
 
 def _written(error: Error, texts: dict[str, list[str]], names: set[str]) -> Iterator[str]:

@@ -90,8 +90,13 @@ def _parts_of_binary(program: str) -> Sequence[Part]:
     records = recorded(Path(program))
     linked = [word for each in records if not each.source for word in _options(each)]
     objects = [each for record in records for each in record.objects]
-    sources = [record for record in records if record.source]
-    parts = [_part(record, linked, objects if record is sources[0] else []) for record in sources]
+    parts: list[Part] = []
+    for record in (each for each in records if each.source):
+        options = [*_options(record), *linked]
+        source = _near(record.source, record.folder)
+        files = gather([source], folders_of(options), is_cuda=record.is_cuda)
+        foreign = [] if parts else objects  # linked once
+        parts.append(Part(files=files, sources=1, options=options, objects=foreign))
     if not parts:
         raise CudalabError(
             f"{program}: not built by cudalab's nvcc, so its sources are not known",
@@ -113,13 +118,6 @@ def _options(record: Record) -> list[str]:
         kind[0] + _near(option[kind.end() :], record.folder) if kind else option
         for option, kind in zip(record.options, folders, strict=True)
     ]
-
-
-def _part(record: Record, linked: Sequence[str], objects: Sequence[str]) -> Part:
-    options = [*_options(record), *linked]
-    source = _near(record.source, record.folder)
-    files = gather([source], folders_of(options), is_cuda=record.is_cuda)
-    return Part(files=files, sources=1, options=options, objects=objects)
 
 
 def _near(path: str, folder: str) -> str:
