@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from lab_inputs import drawn
 
@@ -13,7 +14,7 @@ from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import HeaderError
 from cudalab.labs import registry
-from cudalab.labs.base import Job
+from cudalab.labs.base import Job, in_order
 from cudalab.labs.header import product_of
 from cudalab.language import source
 
@@ -155,3 +156,25 @@ def test_no_number_of_multiprocessors_is_written_into_a_header(lab, variant):
     half = variant.on(SimpleNamespace(multiprocessors=66)).defines
     for name, number in variant.on(SimpleNamespace(multiprocessors=132)).defines.items():
         assert half[name] == (number // 2 if "MULTIPROC" in str(variant.defines[name]) else number)
+
+
+def test_launches_are_made_as_they_were_planned():
+    """In order, integers as `unsigned`, with the shared memory asked for, and none before."""
+    made = []
+
+    def launch(*args, **options):
+        made.append((args, options))
+
+    job = Job(
+        device=SimpleNamespace(launch=launch), kernels={"first": "f", "second": "s"},
+        variant=None, buffers={}, params={}, case={},
+    )  # fmt: skip
+    one = job.launch("first", 3, (32, 2), "buffer", 7, np.int32(-1), shared_bytes=64)
+    both = in_order(one, job.launch("second", 1, 256))
+    assert made == []
+    both()
+    assert made == [
+        (("f", 3, (32, 2), "buffer", 7, -1), {"shared_bytes": 64}),
+        (("s", 1, 256), {}),
+    ]
+    assert [type(arg) for arg in made[0][0][4:]] == [np.uint32, np.int32]
