@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from cudalab import __version__, labs
+from cudalab.cli.epilog import examples, unwrapped
 from cudalab.cli.failures import leave, report_errors
-from cudalab.cli.params import examples, unwrapped
 from cudalab.errors import ExitCode, nearest
 
 COLLECT_EVERY = 50_000  # new objects: of those that modules make, ndriver all stay

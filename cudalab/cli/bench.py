@@ -5,13 +5,13 @@ from typing import Any
 import click
 
 from cudalab import labs
-from cudalab.cli import params, values
+from cudalab.cli import epilog, params, values
 
 
 @click.command(
     "bench",
     cls=params.CaseCommand,
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab bench",
         "cudalab bench reduce --variants all --n 2^16:2^28:x4 --baseline numpy,cupy",
         "cudalab bench reduce --op max --rows --kernel my.cu --json new.json",
@@ -119,7 +119,7 @@ def bench(**options: Any) -> int:
 @click.command(
     "report",
     cls=params.CaseCommand,
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab report reduce -o report.html",
         "cudalab report matmul --n 256:2048:x2 --sweep TILE=8,16,32 -o report.md",
         "cudalab bench scan --variants all --n 2^16:2^26:x4 --json scan.json",

@@ -8,7 +8,7 @@ import click
 
 from cudalab import labs
 from cudalab.checker.options import LANGUAGES, RACES
-from cudalab.cli import params, values
+from cudalab.cli import epilog, params, values
 
 PLATFORMS = {  # what they read, by the option that names the file
     "gradescope": "Write Gradescope's results.json.",
@@ -132,7 +132,7 @@ JUDGING: list[params.Decorator] = [
 
 @click.command(
     "new",
-    epilog=params.examples("cudalab new reduce my.cu", "cudalab check reduce --kernel my.cu"),
+    epilog=epilog.examples("cudalab new reduce my.cu", "cudalab check reduce --kernel my.cu"),
 )
 @click.argument("name", type=params.LAB, metavar="LAB")
 @click.argument("path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.cu")
@@ -162,7 +162,7 @@ class CheckCommand(JudgingCommand):
 @click.command(
     "check",
     cls=CheckCommand,
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab check reduce --kernel my.cu",
         "cudalab check radixsort -- ./a.out",
         "cudalab check scan --kernel my.cu --tests hidden.toml --gradescope r.json",
@@ -241,7 +241,7 @@ class GradeCommand(JudgingCommand):
 @click.command(
     "grade",
     cls=GradeCommand,
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab grade submissions/ --lab reduce --out results/",
         "cudalab grade submissions/ --lab radixsort --command 'python3 a.py' --out r/",
         "cudalab grade submissions/ --lab scan --out r/ --scheduler tcp://head:8786",
@@ -318,7 +318,7 @@ def grade(name: str, **options: Any) -> int:
 
 @click.command(
     "selftest",
-    epilog=params.examples("cudalab selftest", "cudalab selftest --lab reduce --device cpu"),
+    epilog=epilog.examples("cudalab selftest", "cudalab selftest --lab reduce --device cpu"),
 )
 @click.option(
     "--lab",

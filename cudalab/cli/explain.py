@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from cudalab import explain
-from cudalab.cli import params, values
+from cudalab.cli import epilog, params, values
 
 
-@click.command("explain", epilog=params.examples("cudalab explain", "cudalab explain banks"))
+@click.command("explain", epilog=epilog.examples("cudalab explain", "cudalab explain banks"))
 @click.argument("topic", required=False, type=values.Choice(explain.TOPICS), metavar="[TOPIC]")
 @params.json_option("Write the list of topics as JSON; - is stdout.")
 def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
@@ -33,7 +33,7 @@ def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
 
 @click.command(
     "exercises",
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab exercises",
         "cudalab exercises --size 1000,2000 --size 300x5000 --device cpu",
     ),

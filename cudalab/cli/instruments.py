@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from cudalab.backends import DEVICES
-from cudalab.cli import params, values
+from cudalab.cli import epilog, params, values
 from cudalab.errors import ExitCode
 from cudalab.microscope.subject import KILL_AFTER_S
 
@@ -13,7 +13,7 @@ from cudalab.microscope.subject import KILL_AFTER_S
 @click.command(
     "profile",
     cls=params.CaseCommand,
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab profile reduce --variants interleaved_strided,sequential",
         "cudalab profile transpose --variants all --n 1024 --html transpose.html",
         "cudalab profile histogram --data in.bin       # are there bank conflicts?",
@@ -71,7 +71,7 @@ def profile(**options: Any) -> int:
 @click.command(
     "sanitize",
     cls=params.CaseCommand,
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab sanitize reduce --kernel my.cu",
         "cudalab sanitize scan --variant blelloch --n 5000",
         "cudalab sanitize histogram --kernel my.cu --data in.bin --json report.json",
@@ -126,7 +126,7 @@ class LabName(values.Choice):
 @click.command(
     "predict",
     cls=params.CaseCommand,
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab predict transpose --gpu rtx3060",
         "cudalab predict reduce --variants sequential,warp_shuffle --n 2^22 --gpu t4",
         "cudalab predict matmul --kernel my.cu --gpu h200 --json my.json",

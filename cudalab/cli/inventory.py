@@ -7,13 +7,13 @@ import click
 
 from cudalab import labs
 from cudalab.backends import DEVICES
-from cudalab.cli import params, values
+from cudalab.cli import epilog, params, values
 from cudalab.errors import ExitCode
 
 
 @click.command(
     "list",
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab list",
         "cudalab list radixsort",
         "cudalab list radixsort | grep shared",
@@ -36,7 +36,7 @@ def list_variants(lab: str | None, *, json_path: Path | None) -> None:
 
 
 @click.command(
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab show radixsort split_1bit",
         "cudalab show radixsort split_1bit > my.cu",
         "cudalab show --whole scan decoupled_lookback",
@@ -60,7 +60,7 @@ def show(lab: str, **options: Any) -> None:
 
 
 @click.command(
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab device",
         "cudalab device cuda",
         "cudalab device --why         # the part of `cudalab doctor` about the GPU",
@@ -93,7 +93,7 @@ def device(**options: Any) -> int:
 
 @click.command(
     "doctor",
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab doctor",
         "cudalab doctor --json -",
         then=[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli import params, values
+from cudalab.cli import epilog, params, values
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
@@ -51,7 +51,7 @@ def lab_command(lab: Lab) -> click.Command:
         params=params.case_options(lab, runs=True),
         short_help=labs.summary(lab.name),
         help=f"{labs.summary(lab.name)}.\n\n{getdoc(type(lab))}",
-        epilog=params.examples(
+        epilog=epilog.examples(
             f"cudalab gen {lab.name} --n 1000 > in.bin",
             f"cudalab {lab.name} < in.bin > out.bin",
             f"cudalab {lab.name} --kernel my.cu --device cpu -i in.bin -o out.bin --time",
@@ -87,7 +87,7 @@ def gen_command(lab: Lab) -> click.Command:
         params=params.case_options(lab),
         short_help=labs.summary(lab.name),
         help=f"Generate a random input for {lab.name}.",
-        epilog=params.examples(
+        epilog=epilog.examples(
             f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} \\",
             "    --seed 7 > in.bin",
         ),
@@ -125,7 +125,7 @@ def verify_command(lab: Lab) -> click.Command:
         params=params.case_options(lab),
         short_help=labs.summary(lab.name),
         help='Check the answer OUT ("-": stdin) to the input IN against a reference on the host.',
-        epilog=params.examples(
+        epilog=epilog.examples(
             f"cudalab verify {lab.name} in.bin out.bin",
             f"cudalab {lab.name} < in.bin | cudalab verify {lab.name} in.bin -",
         ),

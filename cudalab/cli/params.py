@@ -34,16 +34,6 @@ KERNEL_KILL_AFTER_S, BENCH_KILL_AFTER_S = 300.0, 600.0
 LAB = values.Choice(labs.names())
 
 
-def unwrapped(title: str, *lines: str) -> str:
-    """A paragraph of a command's help whose lines click does not wrap."""
-    return "\n".join(["\b", f"{title}:", *(f"  {line}" for line in lines)])
-
-
-def examples(*commands: str, then: Sequence[str] = ()) -> str:
-    """The end of a command's help: examples, and then paragraphs."""
-    return "\n\n".join([unwrapped("Example", *commands), *then])
-
-
 # Options -----------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cudalab.cli import params
+from cudalab.cli import epilog, params
 from cudalab.errors import ExitCode, UsageError
 
 
@@ -39,7 +39,7 @@ class RunCommand(click.Command):
     "run",
     cls=RunCommand,
     options_metavar="[OPTIONS]",
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab run program.cu < in.bin > out.bin",
         "cudalab run --device cpu -D N=1024 main.cu scan.cu -- --verbose",
         "cudalab run -O3 -std=c++17 -Xcompiler -fopenmp main.cu -lm",

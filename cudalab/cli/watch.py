@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cudalab import labs
-from cudalab.cli import params, values
+from cudalab.cli import epilog, params, values
 
 LIMITS = (
     "It looks at inputs with n up to 4,096, for matrices 65, on the CPU device; `cudalab check` "
@@ -37,7 +37,7 @@ class WatchCommand(params.CaseCommand):
 @click.command(
     "watch",
     cls=WatchCommand,
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab new reduce my.cu",
         "cudalab watch reduce my.cu",
         "cudalab watch reduce my.cu --show",
@@ -73,7 +73,7 @@ def watch(ctx: click.Context, /, **options: Any) -> int:
 
 @click.command(
     "learn",
-    epilog=params.examples(
+    epilog=epilog.examples(
         "cudalab learn                     # goes on where you stopped",
         "cudalab learn 5                   # starts at any step",
         "cudalab learn --list",
