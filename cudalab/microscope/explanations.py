@@ -7,7 +7,7 @@ more in common.
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class About:
     title: str
     why: str
     cure: str
+    _: KW_ONLY
     what: str = ""  # a template
     orders_work: bool = False  # by what a whole program orders on the device, not by a kernel
 

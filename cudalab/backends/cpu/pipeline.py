@@ -139,7 +139,7 @@ def compiled(write: Write, units: Units) -> Written:
         failed = units.compile(written.texts)
         errors = failed
         if failed and written.places:
-            errors = units.compile(written.plain, "-fsyntax-only")
+            errors = units.compile(written.plain, *toolchain.find_compiler().only_checks)
         while failed and not errors:
             if not written.places:  # the assembler refuses what is left
                 errors = failed

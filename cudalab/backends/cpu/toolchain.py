@@ -16,7 +16,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cudalab import __version__
 from cudalab.errors import NoDeviceError, install_command
@@ -56,6 +56,7 @@ class Compiler:
     name: str
     compile: tuple[str, ...]
     identity: str  # differs for another compiler
+    only_checks: ClassVar = ("-fsyntax-only",)  # the flags for a text of which no code is wanted
 
     def version(self) -> str:
         """The first line of the compiler's version message.
@@ -97,6 +98,8 @@ class Zig(Compiler):
     without it, and the machine's own libraries come first. (The C library is no such case: zig
     links with an empty one, which has the symbols and their versions.)
     """
+
+    only_checks = ("-O0",)  # it takes a text without an object for a failure
 
     def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
         """Link a library or a program, first with the C library only."""
