@@ -1,5 +1,6 @@
 """The commands `bench` and `report`: variants side by side, and the lab report of them."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -109,8 +110,13 @@ from cudalab.cli import epilog, params, values
     "shown for all.",
 )
 @params.quiet_option
-def bench(**options: Any) -> int:
+def bench(*, compared: tuple[Path, Path] | None, **options: Any) -> int:
     """Measure variants side by side; every answer is verified before it is timed."""
+    if compared:
+        from cudalab.cli.work.compare import compare, demanded
+
+        demand = demanded(options["threshold"], options["equivalent"])
+        return compare(*compared, demand, options["plot_path"])
     from cudalab.cli.work.bench import bench
 
     return bench(**options)
@@ -175,6 +181,6 @@ def report(**options: Any) -> int:
 
     Conclusions are left blank, under headings that ask for them.
     """
-    from cudalab.cli.work.bench import report
+    from cudalab.cli.work.report import report
 
     return report(**options)

@@ -142,7 +142,7 @@ def new(name: str, path: Path) -> None:
     It compiles, and it fails the check until the kernels are filled in. The file
     compile_commands.json beside it tells editors with clangd how to read it.
     """
-    from cudalab.cli.work.check import new
+    from cudalab.cli.work.new import new
 
     new(labs.get(name), path)
 
@@ -311,7 +311,7 @@ def grade(name: str, **options: Any) -> int:
     and a submission that has changed is judged again. DIR/results.csv and DIR/summary.html cover
     the class, DIR/reports/ has each verdict in full.
     """
-    from cudalab.cli.work.check import grade
+    from cudalab.cli.work.grade import grade
 
     return grade(labs.get(name), **options)
 
@@ -339,6 +339,6 @@ def selftest(**options: Any) -> int:
     rejected. Exit status 3 when a verdict is wrong, or when a cheat succeeds because no sandbox
     works here.
     """
-    from cudalab.cli.work.check import selftest
+    from cudalab.cli.work.selftest import selftest
 
     return selftest(**options)

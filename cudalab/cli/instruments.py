@@ -7,7 +7,7 @@ import click
 from cudalab.backends import DEVICES
 from cudalab.cli import epilog, params, values
 from cudalab.errors import ExitCode
-from cudalab.microscope.subject import KILL_AFTER_S
+from cudalab.microscope import KILL_AFTER_S
 
 
 @click.command(

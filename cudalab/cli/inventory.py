@@ -54,7 +54,7 @@ def show(lab: str, **options: Any) -> None:
     the place of its #include. With --tier, one line for each kernel says instead whether its
     threads are loops on the CPU device, or fibers, and why not loops.
     """
-    from cudalab.cli.work.inventory import show
+    from cudalab.cli.work.show import show
 
     show(labs.get(lab), **options)
 
@@ -86,7 +86,7 @@ def show(lab: str, **options: Any) -> None:
 @params.json_option()
 def device(**options: Any) -> int:
     """Print the properties of the devices."""
-    from cudalab.cli.work.inventory import device
+    from cudalab.cli.work.devices import device
 
     return device(**options)
 
@@ -110,6 +110,6 @@ def doctor(*, json_path: Path | None) -> int:
     `grade`, and the GPU, from its driver to PyCUDA. `MISSING` is what nothing works without; `no`
     is what only some commands need.
     """
-    from cudalab.cli.work.inventory import doctor
+    from cudalab.cli.work.doctor import doctor
 
     return doctor(json_path)

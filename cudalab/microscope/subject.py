@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, HostInputs, Size
 
-KILL_AFTER_S = 120.0  # for looking at a variant
 _FILE_BEGINS = re.compile(r'^#line 1 "(?P<label>(?:\\.|[^"\\])*)"$', re.MULTILINE)
 
 

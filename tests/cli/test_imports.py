@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,3 +64,14 @@ def test_a_run_of_a_lab_has_one_thread_for_linear_algebra(monkeypatch, given, us
         input=bytes(4), capture_output=True, check=True,
     )  # fmt: skip
     assert done.stderr.splitlines()[-1] == used
+
+
+def test_a_command_does_not_import_what_others_do(tmp_path):
+    """The work of `check`, `grade` and `selftest`, of a GPU's cures and of measuring takes time."""
+    judging = {f"cudalab.checker.{name}" for name in ("judge", "selftest", "grading", "sandbox")}
+    cuda = {"cudalab.backends.cuda.why", "cudalab.backends.cuda.nvcc", "cudalab.cli.documents"}
+    measuring = {"cudalab.bench.suite", "cudalab.bench.measure", "cudalab.output.live"}
+    assert not imported("show", "radixsort", "digit_4bit") & (cuda | OTHERS)
+    assert not imported("new", "reduce", str(tmp_path / "my.cu")) & (judging | cuda | {"rich"})
+    bench = next((Path(__file__).parents[2] / "docs/results/bench").glob("*.json"))
+    assert not imported("bench", "--compare", str(bench), str(bench)) & (measuring | cuda)

@@ -21,7 +21,7 @@ from cudalab.bench.charts import intensities, rooflines
 from cudalab.bench.document import Merged, as_json, load, merged
 from cudalab.bench.report import content, pages
 from cudalab.cli import bench as commands
-from cudalab.cli.work import bench as cli_report
+from cudalab.cli.work import report as cli_report
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.microscope.document import document as profile_document

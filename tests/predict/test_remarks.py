@@ -16,7 +16,7 @@ from cudalab.checker.options import Settings
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.submit import predicting
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel
-from cudalab.cli.work.bench import predict
+from cudalab.cli.work.report import predict
 from cudalab.predict import gpus, ladder
 from cudalab.system import records
 

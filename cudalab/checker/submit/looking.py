@@ -14,9 +14,9 @@ from cudalab.checker.submit.reports import FINDINGS, OUT
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.inputs import Size
-from cudalab.microscope import supervised
+from cudalab.microscope import KILL_AFTER_S, supervised
 from cudalab.microscope.sanitize import ORDERS
-from cudalab.microscope.subject import KILL_AFTER_S, Subject
+from cudalab.microscope.subject import Subject
 
 
 def orders(sizes: Sequence[Size]) -> list[int]:

@@ -1,59 +1,35 @@
-"""What `new`, `check`, `grade` and `selftest` do: the course's automated checker."""
+"""What `check` does: judge a submission, and write the report in the forms that are asked for."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cudalab import labs
-from cudalab.backends import choose_device, device_for, open_device
+from cudalab.backends import choose_device, device_for
 from cudalab.checker import cases, judge, outputs
-from cudalab.checker import selftest as tests
-from cudalab.checker.grading import batch, grading
+from cudalab.checker.grading import batch
 from cudalab.checker.options import JudgingOptions
-from cudalab.checker.platforms import make as platforms
 from cudalab.checker.platforms import results
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.checker.submit.kernel import Kernel, own_kernel
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.skeleton import add_to_database, skeleton
 from cudalab.checker.submit.submission import Command
 from cudalab.checker.verdicts import ANY_DEVICE, Report
 from cudalab.cli import params
-from cudalab.errors import CudalabError, ExitCode, HeaderError, UsageError
+from cudalab.errors import HeaderError, UsageError
 from cudalab.formats import save
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
-from cudalab.output import live, terminal
-from cudalab.output.notes import is_silent, note
+from cudalab.output.notes import is_silent
 from cudalab.predict import gpus
 from cudalab.system.machine import usable_cores
 
 DIRECTLY = "run directly, as you; `cudalab doctor` says what keeps others' files apart"
-
-
-def new(lab: Lab, path: Path) -> None:
-    """Write the outline of a kernel file, and what clangd reads."""
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(skeleton(lab, path.name))
-    except FileExistsError:
-        raise CudalabError(f"{path} already exists; it was not changed") from None
-    except OSError as error:
-        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
-    try:
-        database, here = add_to_database(lab, path), Path.cwd()
-        shown = database.relative_to(here) if database.is_relative_to(here) else database
-        note(f"{shown} tells editors with clangd how to read {path.name}")
-    except CudalabError as error:
-        note(f"{error.message}; clangd will not know {path}")
-    command = shlex.join(["cudalab", "check", lab.name, "--kernel", str(path)])
-    click.echo(f"{path} is yours to fill in; judge it: {command}")
 
 
 def check(lab: Lab, *, codegrade: bool, github: bool, exit_style: str, **options: Any) -> int:
@@ -194,100 +170,3 @@ def _show_stage(stage: str) -> None:
     """Show the current stage, on a terminal only."""
     if sys.stderr.isatty() and not is_silent():
         click.echo(f"\r{stage:<20}\r", nl=False, err=True)
-
-
-JUDGING = {field.name for field in fields(JudgingOptions)}
-OF_A_CLASS = ("out", *(field.name for field in fields(grading.GradeOptions)))  # not of --make
-
-
-def grade(lab: Lab, *, folder: Path, out: Path | None, make: str | None, **options: Any) -> int:
-    """Judge, or write a platform's files."""
-    judging = params.grouped(JudgingOptions, options)
-    of_class = params.grouped(grading.GradeOptions, options)
-    lab_options = {key: value for key, value in options.items() if value is not None}
-    if make:
-        return write_for(make, folder, lab, judging, lab_options)
-    if out is None:
-        raise UsageError("--out DIR is missing: the folder of the results")
-    return grading.grade(lab, folder, out, of_class, judging, lab_options)
-
-
-def write_for(
-    platform: str, folder: Path, lab: Lab, judging: JudgingOptions, lab_options: dict[str, Any]
-) -> int:
-    """Write what a platform needs to judge by the options of this call."""
-    present = params.options_present()
-    for foreign in OF_A_CLASS:
-        if foreign in present:
-            params.exclude("--make", present[foreign])
-    if judging.tests:
-        plan = cases.load(judging.tests, lab, lab_options)
-    else:
-        plan = cases.public(lab, lab_options, None, quick=judging.quick)
-    words = [*lab.words(lab.complete(lab_options)), *judging_words(click.get_current_context())]
-    course = platforms.Course(lab=lab, words=words, tests=judging.tests, plan=plan)
-    paths = platforms.write(platform, folder, course)
-    click.echo(f"{len(paths)} file{'' if len(paths) == 1 else 's'} for {platform} in {folder}")
-    return ExitCode.OK
-
-
-def judging_words(ctx: click.Context) -> list[str]:
-    """The options of judging that the command line has, except --tests, as words of another one."""
-    words, present = [], params.options_present()
-    for option in ctx.command.get_params(ctx):
-        name = str(option.name)
-        if name not in present or name not in JUDGING or name == "tests":
-            continue
-        value = ctx.params[name]
-        if value is True:
-            words.append(option.opts[-1])
-        elif value is False:
-            words.append(option.secondary_opts[-1])
-        else:
-            words += [option.opts[-1], str(value)]
-    return words
-
-
-def selftest(*, names: tuple[str, ...], device: str, sandbox: str, json_path: Path | None) -> int:
-    """Judge all submissions, and print the verdicts."""
-    device = choose_device(device)
-    selected = names or labs.names()
-    box = sandboxes.choose(sandbox)
-    with open_device(device) as opened:
-        features = opened.features
-    jobs = list(tests.jobs(selected, device, features))
-    with live.BenchProgress() as progress:
-        progress.begin(f"selftest: {len(jobs)} submissions, sandbox {box.kind}")
-
-        def show_progress(finding: tests.Finding, done: int) -> None:
-            progress.update(done / len(jobs), f"{done} of {len(jobs)} {finding.job.name}")
-
-        results = tests.run(jobs, box, device, usable_cores(), show_progress)
-    wrong = [one for one in results if not one.right]
-    leaks = tests.leaks(results)
-    accepted = sandbox == "auto" or len(wrong) > len(leaks)
-    status = ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK
-    if params.write_json(json_path, tests.document(results, box, device)):
-        return status
-    terminal.table(
-        "Cheats and mistakes",
-        ["verdict", "lab", "submission", "what it does", "why"],
-        [
-            [
-                "rejected" if one.right else "OPEN" if one in leaks else "ACCEPTED",
-                one.job.lab,
-                one.job.name,
-                one.job.what if one.job.group == "cheats" else "",
-                one.why,
-            ]
-            for one in results
-            if not one.job.must_pass
-        ],
-    )
-    terminal.lines(
-        f"WRONG: the variant {one.job.lab} {one.job.name} was rejected: {one.why}"
-        for one in wrong
-        if one.job.must_pass
-    )
-    terminal.lines(tests.summary(results, box, device))
-    return status
