@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import Counter
 
+import command
 import pytest
 
 from tools import results
-from tools.measure import COMMAND
 from tools.studies import atomics
 
 # The study's program counts what a GPU has counted; the rest depends on the numbers (64 bits), is
@@ -21,7 +20,7 @@ OTHERWISE = {"add1_int", "add1_u32", "cas_u16", "and_u64", "or_u64", "min_u64", 
 def test_atomics_in_shared_memory_cost_what_a_gpu_has_counted(group, tmp_path):
     report = tmp_path / "profile.json"
     words = ["run", "--device", "cpu", "--profile", "--json", str(report), str(atomics.PROGRAM)]
-    done = subprocess.run([*COMMAND, *words, "--", str(group)], capture_output=True, check=False)
+    done = command.cudalab(*words, "--", group)
     assert done.returncode == 0, done.stderr.decode()
     lines = atomics.PROGRAM.read_text("utf-8").splitlines()
     of_line = {n: row[3:].partition(",")[0] for n, row in enumerate(lines, 1) if row[:3] == "OP("}

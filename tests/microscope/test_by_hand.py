@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
-from tools.measure import COMMAND
+import command
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "by_hand.cu"
 ROW = re.compile(r"(?:global|shared) (?:load|store|atomic)(?: \d+){3}|branch \d+ \d+|\w+ \d+")
@@ -17,7 +16,7 @@ ROW = re.compile(r"(?:global|shared) (?:load|store|atomic)(?: \d+){3}|branch \d+
 def test_every_row_is_what_was_worked_out_by_hand(tmp_path):
     report = tmp_path / "profile.json"
     words = ["run", "--device", "cpu", "--profile", "--json", str(report), str(PROGRAM)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     assert (done.returncode, done.stdout) == (0, "no error\n"), done.stderr
     document = json.loads(report.read_text("utf-8"))
     assert len(document["kernels"]) == 20

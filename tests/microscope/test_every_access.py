@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import defaultdict
 
+import command
 import pytest
-
-from tools.measure import COMMAND
 
 # How a function reaches item `i` of `p`.
 READS = {
@@ -116,7 +114,7 @@ def test_each_mistake_is_found_or_listed(kind, tmp_path):
     file, report = tmp_path / "reached.cu", tmp_path / "findings.json"
     file.write_text(text, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     document = json.loads(report.read_text("utf-8"))
     assert document["launches"] == len(lines), done.stderr
     found = defaultdict(set)
@@ -158,7 +156,7 @@ def test_variables_that_host_and_kernels_share_have_bounds_and_an_order(tmp_path
     file, report = tmp_path / "shared.cu", tmp_path / "findings.json"
     file.write_text(SHARED_WITH_HOST, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    command.cudalab(*words)
     found = json.loads(report.read_text("utf-8"))["findings"]
     rows = enumerate(SHARED_WITH_HOST.splitlines(), start=1)
     wanted = {(number, row.split("// ")[1]) for number, row in rows if "// " in row}
@@ -216,7 +214,7 @@ def test_the_state_of_curand_is_memory_like_any_other(begin, launch, at, kinds, 
     text = STATES.replace("AT", at).replace("BEGIN", begin).replace("LAUNCH", launch)
     file.write_text(text, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     found = json.loads(report.read_text("utf-8"))["findings"]
     errors = {each["kind"] for each in found if not each["note"]}
     assert bool(errors & kinds) == bool(kinds), done.stderr
@@ -287,7 +285,7 @@ def test_an_index_past_an_array_of_the_thread_s_own_is_an_error_whatever_is_stor
     file, report = tmp_path / "indices.cu", tmp_path / "findings.json"
     file.write_text(INDICES, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     assert done.returncode == 3
     found = json.loads(report.read_text("utf-8"))["findings"]
     said = {each["line"]: "note" if each["note"] else "error" for each in found}
@@ -338,7 +336,7 @@ def test_tables_that_never_change_have_bounds(at, tmp_path):
     file, report = tmp_path / "tables.cu", tmp_path / "findings.json"
     file.write_text(TABLES, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), f"-DAT={at}", str(file)]
-    subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    command.cudalab(*words)
     document = json.loads(report.read_text("utf-8"))
     rows = enumerate(TABLES.splitlines(), start=1)
     wrong = {number for number, row in rows if "// error" in row and at == 4}
@@ -376,7 +374,7 @@ def test_kernels_of_labs_may_have_tables_that_never_change(at, status, tmp_path)
     file, report = tmp_path / "tables.cu", tmp_path / "findings.json"
     file.write_text(LAB_TABLES.replace("AT", at), encoding="utf-8")
     words = ["sanitize", "transpose", "--kernel", str(file), "--json", str(report)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    done = command.cudalab(*words)
     assert done.returncode == status, done.stdout.decode()
     document = json.loads(report.read_text("utf-8"))
     row = 1 + next(n for n, row in enumerate(LAB_TABLES.splitlines()) if "second[AT]" in row)
@@ -409,7 +407,7 @@ def test_a_variable_may_point_to_constants(at, printed, tmp_path):
     file = tmp_path / "pointers.cu"
     file.write_text(POINTERS, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", f"-DAT={at}", str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    done = command.cudalab(*words)
     assert done.returncode == (0 if printed else 3)
     assert printed is None or done.stdout == printed
 
@@ -445,9 +443,7 @@ def test_a_variable_of_the_host_is_none_of_a_kernels(kernel, tmp_path):
     file, report = tmp_path / "host.cu", tmp_path / "findings.json"
     file.write_text(OF_HOST, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report)]
-    done = subprocess.run(
-        [*COMMAND, *words, f"-DKERNEL={kernel}", str(file)], capture_output=True, check=False
-    )
+    done = command.cudalab(*words, f"-DKERNEL={kernel}", file)
     document = json.loads(report.read_text("utf-8"))
     rows = list(enumerate(OF_HOST.splitlines(), start=1))
     wrong = {number for number, row in rows if "// error" in row and kernel in row}
@@ -485,7 +481,7 @@ def test_what_a_kernel_did_wrong_with_a_surface_is_said_with_its_line(at, said, 
     file, report = tmp_path / "surface.cu", tmp_path / "findings.json"
     file.write_text(SURFACE, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), f"-DAT={at}", str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    done = command.cudalab(*words)
     assert done.returncode == (3 if said else 0), done.stderr
     found = json.loads(report.read_text("utf-8"))["findings"]
     assert [(each["kind"], each["line"]) for each in found] == ([("crash", 2)] if said else [])
@@ -514,7 +510,7 @@ def test_tiles_exchange_vectors(at, status, tmp_path):
     file = tmp_path / "vectors.cu"
     file.write_text(VECTORS.replace("AT", at), encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    done = command.cudalab(*words)
     assert done.returncode == status, done.stderr
 
 
@@ -538,7 +534,7 @@ def test_an_empty_assembly_statement_reads_and_writes_its_outputs(at, status, tm
     file, report = tmp_path / "kept.cu", tmp_path / "findings.json"
     file.write_text(KEPT, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), f"-DAT={at}", str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     assert done.returncode == status, done.stderr
     document = json.loads(report.read_text("utf-8"))
     assert (document["lines_observed"], document["not_looked_at"]) == (1, [])

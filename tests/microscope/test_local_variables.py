@@ -10,9 +10,8 @@ import shutil
 import subprocess
 import sys
 
+import command
 import pytest
-
-from tools.measure import COMMAND
 
 HEAD = """#include <cstdio>
 #include <cstring>
@@ -305,8 +304,7 @@ def observed(cases, tmp_path, **environment):
     file, report = tmp_path / "local.cu", tmp_path / "findings.json"
     file.write_text(HEAD + functions(cases) + kernels + main, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    env = {**os.environ, **environment}
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=env, check=False)
+    done = command.cudalab(*words, text=True, env={**os.environ, **environment})
     assert report.exists(), done.stderr
     document = json.loads(report.read_text("utf-8"))
     assert document["launches"] == len(cases), done.stderr
@@ -338,9 +336,7 @@ def test_an_index_far_beyond_an_array_names_it(tmp_path):
 def test_what_is_right_in_local_memory_is_not_blamed(tmp_path):
     found, listed, printed = observed(RIGHT, tmp_path)
     assert {name: kinds for name, kinds in found.items() if kinds} == {}
-    host = on_host(RIGHT, tmp_path)
-    for name, value in printed.items():
-        assert (name, value) == (name, subprocess.check_output([host, name], text=True))
+    assert {name: (value, 0) for name, value in printed.items()} == on_host(RIGHT, tmp_path)
     # Parts of numbers and of fields of bits; a copy of a lambda; what a function returns.
     others = {"closure", "made", "listed"}
     assert listed == {"bytes", "wide", "of_wide", "piece", "named_bits", *others}
@@ -367,28 +363,44 @@ def test_the_other_compiler_finds_the_same(tmp_path):
         assert found == {name: {"out_of_bounds"} for name in cases}
 
 
-def on_host(cases, tmp_path, *flags):
-    """A program for the host that calls the function that its argument names."""
+ON_HOST = """int main(int argc, char** argv) {
+    for (int i = 1, status; i < argc; ++i) {
+        if (!fork()) return call(argv[i]);
+        wait(&status);
+        printf(" %d\\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+        fflush(stdout);
+    }
+}
+"""
+
+
+def on_host(cases, tmp_path, *flags, under=(), **environment):
+    """What the function of each case prints on the host, and the status of its process.
+
+    All are forked from one, for which a tool `under` which they run starts once.
+    """
     calls = "".join(
-        f'if (!strcmp(argv[1], "{name}")) return printf("%d", {name}_(4)) < 0;\n' for name in cases
+        f'if (!strcmp(name, "{name}")) return printf("%d", {name}_(4)) < 0;\n' for name in cases
     )
-    main = f"int main(int argc, char** argv) {{\n{calls}return 9; }}\n"
+    call = f"int call(const char* name) {{\n{calls}return 9; }}\n"
+    system = "#include <sys/wait.h>\n#include <unistd.h>\n"
     file, program = tmp_path / "host.cpp", tmp_path / "host"
-    file.write_text(HEAD + functions(cases) + main, encoding="utf-8")
+    file.write_text(system + HEAD + functions(cases) + call + ON_HOST, encoding="utf-8")
     command = ["g++", "-std=c++17", "-O0", "-g1", "-w", "-fpermissive", *flags, str(file)]
     subprocess.run([*command, "-o", str(program)], check=True)
-    return str(program)
+    done = subprocess.run(
+        [*under, program, *cases], capture_output=True, text=True, check=True,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    rows = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
+    return {name: (said, int(code)) for name, (said, code) in zip(cases, rows, strict=True)}
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
-def test_address_sanitizer_says_the_same_of_ends(tmp_path):
-    wrong = on_host(PAST_AN_END, tmp_path, "-fsanitize=address")
-    for name in PAST_AN_END:
-        done = subprocess.run([wrong, name], capture_output=True, text=True, check=False)
-        assert "ERROR: AddressSanitizer" in done.stderr, name
-    right = on_host(RIGHT, tmp_path, "-fsanitize=address")
-    for name in RIGHT:
-        assert subprocess.run([right, name], capture_output=True, check=False).returncode == 0, name
+@pytest.mark.parametrize(("cases", "status"), [(PAST_AN_END, 3), (RIGHT, 0)])
+def test_address_sanitizer_says_the_same_of_ends(cases, status, tmp_path):
+    done = on_host(cases, tmp_path, "-fsanitize=address", ASAN_OPTIONS="exitcode=3:symbolize=0")
+    assert {name for name, (_, code) in done.items() if code != status} == set()
 
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
@@ -396,12 +408,8 @@ def test_address_sanitizer_says_the_same_of_ends(tmp_path):
     ("cases", "wrong"), [(WITHOUT_A_VALUE, True), (LISTED, True), (RIGHT, False)]
 )
 def test_valgrind_says_the_same_of_values(cases, wrong, tmp_path):
-    program = on_host(cases, tmp_path)
-    command = ["valgrind", "-q", "--error-exitcode=3", program]
-    said = {
-        name: subprocess.run([*command, name], capture_output=True, check=False) for name in cases
-    }
-    assert {name for name, done in said.items() if (done.returncode == 3) != wrong} == set()
+    done = on_host(cases, tmp_path, under=("valgrind", "-q", "--error-exitcode=3"))
+    assert {name for name, (_, code) in done.items() if (code == 3) != wrong} == set()
 
 
 BEHIND_THE_END = """
@@ -484,7 +492,7 @@ def test_what_threads_compute_in_vain_is_a_note(tmp_path):
     file, report = tmp_path / "behind.cu", tmp_path / "findings.json"
     file.write_text(BEHIND_THE_END, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    command.cudalab(*words)
     rows = json.loads(report.read_text("utf-8"))["findings"]
     assert [(one["kernel"], one["kind"], one["note"]) for one in rows] == [
         ("shares", "uninitialised", False),
@@ -524,7 +532,7 @@ def test_kernels_of_labs_have_fields_and_padding(field, status, tmp_path):
     file, report = tmp_path / "padded.cu", tmp_path / "findings.json"
     file.write_text(LAB.replace("FIELD", field), encoding="utf-8")
     words = ["sanitize", "transpose", "--kernel", str(file), "--json", str(report)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    done = command.cudalab(*words)
     assert done.returncode == status, done.stdout.decode()
     document = json.loads(report.read_text("utf-8"))
     assert document["not_looked_at"] == []
@@ -569,7 +577,7 @@ def test_what_the_compiler_refuses_to_put_between_zones_stays_as_it_is(tmp_path)
     file, report = tmp_path / "refused.cu", tmp_path / "findings.json"
     file.write_text(REFUSED, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     assert (done.returncode, done.stdout) == (0, "21")
     assert json.loads(report.read_text("utf-8"))["launches"] == 2
 
@@ -587,7 +595,7 @@ def test_a_lab_s_kernel_may_ask_what_its_variables_are(tmp_path):
     text = text.replace("struct Padded", f"{ASKS}struct Padded")
     file.write_text(text, encoding="utf-8")
     words = ["sanitize", "transpose", "--kernel", str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -617,7 +625,7 @@ def test_an_object_that_nobody_has_set_and_that_is_kept_is_no_note(tmp_path):
     file, report = tmp_path / "kept.cu", tmp_path / "findings.json"
     file.write_text(KEPT, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    done = command.cudalab(*words)
     findings = json.loads(report.read_text("utf-8"))["findings"]
     kinds = {(each["kind"], each["kernel"], each["note"]) for each in findings}
     wanted = {("small", False), ("large", False), ("guarded", True)}
@@ -655,7 +663,7 @@ def test_a_kernel_that_has_stopped_leaves_no_variables_behind(tmp_path):
     file, report = tmp_path / "stopped.cu", tmp_path / "findings.json"
     file.write_text(STOPPED, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     assert (done.returncode, done.stdout) == (3, "10")
     found = [each["kind"] for each in json.loads(report.read_text("utf-8"))["findings"]]
     assert found == ["crash"]
@@ -698,5 +706,5 @@ def test_objects_have_what_they_are_initialised_with(tmp_path):
     file = tmp_path / "constants.cu"
     file.write_text(CONSTANTS, encoding="utf-8")
     words = ["run", "--device", "cpu", "--sanitize", str(file)]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    done = command.cudalab(*words, text=True)
     assert (done.returncode, done.stdout) == (0, "3 28 28 946 231 71 "), done.stderr
