@@ -141,7 +141,8 @@ class Declarators:
                 break
         if i < start + 1:
             return start, ""
-        return i, end_of_name(words, start, i, scope)[1] or words.text(start, i)
+        last, name = end_of_name(words, start, i, scope)
+        return i, name if last == i else words.text(start, i)  # of a destructor, say
 
     def _pointer_to_function(self, node: Node, i: int, end: int, type_: Type, scope: Scope) -> int:
         """Read `(*name)(parameters)` or `(*name)[size]` with an initializer.

@@ -155,10 +155,37 @@ def reason(text, name="k"):
         ),
         (
             (
+                "struct A { ~A(); }; A::~A() {} template <class T> struct B { ~B(); };"
+                "template <class T> B<T>::~B() {} "
+                "__global__ void k(int* p) { if (*p) __syncthreads(); }"
+            ),
+            "",
+        ),
+        (
+            "__global__ void k(int* p) { if ([&] { return p[1]; }()) return; __syncthreads(); }",
+            "a condition with a lambda",
+        ),
+        (
+            (
                 "__global__ void k(int* p) { int i = 0; while (i < 5) p[i++] = 0; "
                 "if (p[i]) __syncwarp(); }"
             ),
-            "a condition that is read from memory",
+            "a condition with i, of which each thread has its own",
+        ),
+        (
+            "__global__ void k(int* p) { int n = 9; do { --n; } while (__syncthreads_or(p[n])); }",
+            "",
+        ),
+        (
+            "__global__ void k(int* p) { if (__syncthreads_and(*p++) > p[1]) __syncthreads(); }",
+            "a condition with p, of which each thread has its own",
+        ),
+        (
+            (
+                "__global__ void k(int n) "
+                "{ do { if (gridDim.x) continue; __syncthreads(); } while (--n); }"
+            ),
+            "a condition that changes a variable",
         ),
         (
             "__global__ void k() { if (threadIdx.x % 3) __any_sync(5, 1); __syncwarp(); }",

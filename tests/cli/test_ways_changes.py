@@ -74,6 +74,26 @@ KERNELS = {
         "int k = 5; while (--k) { meet(); r += k; if (k == 3) continue; meet(); r += 100; }",
         "310",
     ),
+    "counted_behind_a_condition": (
+        "int k = 0; while (n) { meet(); r += 10; if (k++ > 3) break; meet(); s[t] = k; } r += k;",
+        "55",
+    ),
+    "counted_behind_the_head_of_a_loop": (
+        "unsigned char k = 4; while (k--) { meet(); r += k; if (k > 1) continue; r += 9; } r += k;",
+        "6 + 18 + 255",
+    ),
+    "counted_at_the_end_of_a_loop": (
+        "int k = 0; do { meet(); r += k; meet(); s[t] = k; } while (++k < 5 && k != 4); r += k;",
+        "10",
+    ),
+    "counted_behind_the_end_of_a_loop": (
+        "int k = 3; do { meet(); r += k; meet(); s[t] = k; } while (k-- > 0); r += 10 * k;",
+        "6 - 10",
+    ),
+    "counted_within_a_condition": (
+        "int k = 0; while (n) { meet(); r += 1; if (n / 99 + 3 < -(--k)) break; } r += 10 * k;",
+        "4 - 10 * 4",
+    ),
     "counted_by_each_thread": (
         "int k = t & 3; for (int i = 0; i < 6; ++i) { if (++k > 4) r += 1; meet(); }",
         "2 + (t & 3)",

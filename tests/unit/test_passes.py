@@ -185,6 +185,35 @@ def test_passes_that_normalize(run, body, before, expected):
             "int r = 0; for (;;) { if (n) { __syncthreads(); } else { ++r; if (r == n) n = 2; } }",
         ),
         ("int r = 0; if (--r) __syncthreads();", "int r = 0; --r; if (r) __syncthreads();"),
+        (
+            "unsigned r = 0; for (;;) { __syncthreads(); if (r++ > 4) break; }",
+            (
+                "unsigned r = 0; for (;;) { __syncthreads(); unsigned cudalab_before_1; "
+                "cudalab_before_1 = r; r++; if (cudalab_before_1 > 4) break; }"
+            ),
+        ),
+        (
+            "while (n--) { __syncthreads(); }",
+            (
+                "while (true) { int cudalab_before_1; cudalab_before_1 = n; n--; "
+                "if (!(cudalab_before_1)) break; __syncthreads(); }"
+            ),
+        ),
+        (
+            "int r = 0; do __syncthreads(); while (++r < n);",
+            "int r = 0; do { __syncthreads(); ++r; } while (r < n);",
+        ),
+        (
+            "int r = 0; do { __syncthreads(); } while (r++ < n);",
+            (
+                "int r = 0; int cudalab_before_1; do { __syncthreads(); "
+                "cudalab_before_1 = r; r++; } while (cudalab_before_1 < n);"
+            ),
+        ),
+        (
+            "int r = 0; for (;;) { __syncthreads(); if (n < (out[++r]) || r) break; }",
+            "int r = 0; for (;;) { __syncthreads(); ++r; if (n < (out[r]) || r) break; }",
+        ),
     ],
 )
 def test_what_counts_in_a_condition_stands_before_it(body, expected):
@@ -196,14 +225,18 @@ def test_what_counts_in_a_condition_stands_before_it(body, expected):
     "body",
     [
         "int r = 0; for (;;) { if (++r > 4) break; }",  # threads meet nowhere
-        "int r = 0; for (;;) { __syncthreads(); if (r++ > 4) break; }",
-        "int r = 0; for (;;) { __syncthreads(); if (n < ++r) break; }",
+        "int r = 0; for (;;) { __syncthreads(); if (n && r++ > 4) break; }",
+        "int r = 0; for (;;) { __syncthreads(); if (n ? r++ : 4) break; }",
+        "int r = 0; for (;;) { __syncthreads(); if (r, r++) break; }",
+        "int r = 0; for (;;) { __syncthreads(); if (r << r++) break; }",
+        "int r = 0; for (;;) { __syncthreads(); if (r++ > --n) break; }",
+        "int r = 0; for (;;) { __syncthreads(); if ([&] { return r++; }()) break; }",
         "int r = 0; for (;;) { __syncthreads(); if (++r += 2) break; }",
         "int r[2]; for (;;) { __syncthreads(); if (++r[0] > 2) break; }",
         "Number r; for (;;) { __syncthreads(); if (++r > 2) break; }",
         "int* r = out; for (;;) { __syncthreads(); if (++r > out) break; }",
         "for (;;) { __syncthreads(); if (++out[0] > 2) break; }",
-        "int r = 0; do { __syncthreads(); } while (++r < n);",
+        "int r = 0; do { if (n) continue; __syncthreads(); } while (++r < n);",
     ],
 )
 def test_other_conditions_stay(body):

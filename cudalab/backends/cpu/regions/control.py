@@ -16,9 +16,9 @@ from cudalab.backends.cpu.regions.parallel_regions import in_region, keep_local
 from cudalab.backends.cpu.regions.parts import Loop, Part, Piece
 from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
-from cudalab.language.tokens import split, texts
+from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BLOCK_WIDE
+from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls
+from cudalab.language.tokens import has_lambda, split, texts
 
 _ALL_LANES = frozenset({"0xffffffff", "0xffffffffu", "0xFFFFFFFF"})
 
@@ -172,10 +172,21 @@ def _read(body: Body, condition: Words) -> list[Piece]:
 
 
 def _agreed(body: Body, condition: Words) -> str:
-    """An expression for the answer that all threads give to a condition."""
-    if body.unit.is_program:
-        raise NotCoveredError(f"{condition[0].place}: a condition that is read from memory")
+    """An expression for the answer that all threads give to a condition.
+
+    Those of a program agree by themselves if they ask for a vote of the block; a variable that each
+    has for itself may come from memory that has changed in the meantime.
+    """
     place = condition[0]
+    votes = [word for vote in calls(condition, BLOCK_VOTES) for word in condition[vote.span]]
+    others = [word for word in condition if word not in votes]
+    if body.unit.is_program and not body.facts.is_scalar_value(others, memory=True):
+        names = body.levels.names.keys() - body.levels.shared
+        own = (w.text for w in others if w.text in names and not body.facts.is_scalar_name(w.text))
+        why = f"with {name}, of which each thread has its own" if (name := next(own, "")) else ""
+        why = "that changes a variable" if CHANGING & set(texts(others)) else why
+        why = "with a lambda" if has_lambda(others) else why
+        raise NotCoveredError(f"{place.place}: a condition {why or 'that is read from memory'}")
     return f'{_answers(body, condition)}.yes("{place.file}", {place.line})'
 
 

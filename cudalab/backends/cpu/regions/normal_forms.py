@@ -1,5 +1,6 @@
 """The normal forms of functions: passes that leave fewer cases to those that follow."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cudalab.backends.cpu.regions import syntax
@@ -129,21 +130,20 @@ def _words(words: Words, names: dict[str, str]) -> Words:
 def counted_first(unit: Unit, function: Function) -> list[Statement]:
     """The statements of a program's function, in which threads count before they look.
 
-    `if (++r > 4) break;` is `++r; if (r > 4) break;`, and `while (++r < n)` a loop that begins so,
-    where threads meet in the loop around it. The count is the first thing that such a condition
-    does, whatever follows it, so it may as well stand before the condition.
+    Where threads meet in the loop around it, `if (++r > 4) break;` is `++r; if (r > 4) break;`, and
+    `if (r++ > 4) break;` keeps what `r` was before. `while (++r < n)` becomes a loop that begins
+    so, `do … while (++r < n);` one that ends so.
     """
     if not unit.is_program:
         return function.statements
-    numbers = {each.name for each in syntax.variables(function.statements) if _is_number(each)}
+    counting = _Counting(function)
 
     def within(statements: list[Statement], *, in_loop: bool) -> list[Statement]:
         return [each for statement in statements for each in of(statement, in_loop=in_loop)]
 
     def of(statement: Statement, *, in_loop: bool) -> list[Statement]:
         """The replacement for a statement; `in_loop`: threads meet in a loop around it."""
-        meets, place = unit.is_collective(statement.words), statement.own[0]
-        if not (meets or in_loop):
+        if not (in_loop or unit.is_collective(statement.words)):
             return [statement]
         in_loop |= statement.kind in ("for", "while", "do")
         parts = []
@@ -153,30 +153,76 @@ def counted_first(unit: Unit, function: Function) -> list[Statement]:
                 parts.append(replace(part, parts=inside))
             else:
                 parts.append(inside[0] if len(inside) == 1 else _block(part.words[0], inside))
-        statement = replace(statement, parts=parts)
-        condition, counts = statement.condition[1:], statement.condition[:2]
-        if (
-            texts(counts[:1]) not in (["++"], ["--"])
-            or numbers.isdisjoint(texts(counts[1:]))
-            or not (CHANGING | {".", "[", "("}).isdisjoint(texts(condition[1:2]))
-        ):
-            return [statement]
-        count = Statement("simple", [*counts, place._replace(text=";", kind="sign")])
-        if statement.kind == "if":
-            return [count, replace(statement, condition=condition)]
-        if statement.kind not in ("for", "while"):
-            return [statement]
-        leave = syntax.statements(of_text(place, "if ( ! (", condition, ") ) break ;"))
-        body = _block(place, [count, *leave, *parts[0].inside])
-        always = of_text(place, "true") if statement.kind == "while" else []
-        return [replace(statement, condition=always, parts=[body])]
+        return counting.first(replace(statement, parts=parts))
 
     return within(function.statements, in_loop=False)
 
 
+class _Counting:
+    """Takes `++r` and `r++` out of conditions."""
+
+    def __init__(self, function: Function) -> None:
+        kinds = {each.name: each.words[:-1] for each in function.parameters}
+        variables = syntax.variables(function.statements)
+        kinds |= {each.name: [*each.spec, *each.pointer, *each.array] for each in variables}
+        self.kinds = {name: kind for name, kind in kinds.items() if _is_of_number(kind)}
+        self.count = 0
+
+    def first(self, statement: Statement) -> list[Statement]:
+        """A branch or a loop that counts before it looks at its condition."""
+        words, place = statement.condition, statement.own[0]
+        change = self._change(words)
+        is_do = statement.kind == "do"
+        if change is None or (is_do and "continue" in texts(statement.words)):
+            return [statement]
+        value, declared = words[change.children[0].first], list[Statement]()
+        counts = of_text(place, words[change.first : change.last], ";")
+        if change.text.startswith("_"):  # it counts behind the value
+            self.count += 1
+            name, kind = value, self.kinds[value.text]
+            value = place._replace(text=f"cudalab_before_{self.count}", kind="name")
+            kind = [place._replace(text=word.text, kind=word.kind) for word in kind]
+            declared = syntax.statements(of_text(place, kind, [value], ";"))
+            counts = of_text(place, [value], "=", [name], ";", counts)
+        counted = syntax.statements(counts)
+        condition = [*words[: change.first], value, *words[change.last :]]
+        if statement.kind == "if":
+            return [*declared, *counted, replace(statement, condition=condition)]
+        inside = statement.parts[0].inside
+        if is_do:
+            body = _block(place, [*inside, *counted])
+            return [*declared, replace(statement, condition=condition, parts=[body])]
+        leave = syntax.statements(of_text(place, "if ( ! (", condition, ") ) break ;"))
+        body = _block(place, [*declared, *counted, *leave, *inside])
+        always = of_text(place, "true") if statement.kind == "while" else []
+        return [replace(statement, condition=always, parts=[body])]
+
+    def _change(self, condition: Words) -> Node | None:
+        """The count, if nothing else is changed by what a condition always computes."""
+        always = list(_always(syntax.expression(tuple(condition)))) if condition else []
+        changes = [node for node in always if node.text.lstrip("_") in CHANGING]
+        is_unclear = any(node.kind in ("lambda", "sizeof", "block", "unknown") for node in always)
+        if is_unclear or len(changes) != 1 or changes[0].kind != "unary":
+            return None
+        name = changes[0].children[0].text
+        is_named_once = [node.text for node in always].count(name) == 1
+        return changes[0] if name in self.kinds and is_named_once else None
+
+
+def _always(node: Node) -> Iterator[Node]:
+    """The parts of an expression that are computed whatever it is, and nothing before them."""
+    yield node
+    is_first = node.kind in ("comma", "conditional") or node.text in ("&&", "||")
+    for child in node.children[:1] if is_first else node.children:
+        yield from _always(child)
+
+
 def _is_number(local: Local) -> bool:
-    is_number = all(word in BASIC or word.endswith("_t") for word in texts(local.spec))
-    return is_number and not (local.pointer or local.array)
+    return _is_of_number([*local.spec, *local.pointer, *local.array])
+
+
+def _is_of_number(kind: Words) -> bool:
+    return all(word in BASIC or word.endswith("_t") for word in texts(kind))
 
 
 def branched(unit: Unit, function: Function) -> list[Statement]:

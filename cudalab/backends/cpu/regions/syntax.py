@@ -231,7 +231,7 @@ def _controlled(words: Words, node: Node) -> Statement:
         first, condition, step = pieces
         own[-1:] = [semicolon, semicolon, words[end]]
     elif node.kind == "if":
-        if ";" in texts(condition):
+        if len(split(condition, ";")) > 1:
             raise NotCoveredError(f"{own[0].place}: an if with a declaration")
         own += words[bodies[0].last : bodies[-1].first][:1]  # its `else`
     parts = [_statement(words, each) for each in bodies]
@@ -322,6 +322,8 @@ def _function(words: Words, node: Node, start: int, template: Words) -> Function
     """The function that a node defines, whose head begins at `start`; None for an operator."""
     block = next(child for child in node.children if child.kind == "block")
     head, name = words[start : block.first], node.text.rpartition("::")[2]
+    if words[node.at - 2].text == "~":  # a destructor
+        return None
     named = max(i for i in range(start, node.at) if words[i].text == name)
     bounds, typed, i = DEFAULT_BOUND, list[Token](), node.first
     while i < named:

@@ -134,6 +134,11 @@ class Call(NamedTuple):
         return self.words[self.name]
 
     @property
+    def span(self) -> slice:
+        """The call's own words."""
+        return slice(self.name, self.closing + 1)
+
+    @property
     def arguments(self) -> list[Words]:
         """What the function is given."""
         return split(self.words[self.opening + 1 : self.closing])
