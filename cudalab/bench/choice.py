@@ -143,8 +143,11 @@ def combinations(variant: Variant, sweep: Mapping[str, Sequence[str]]) -> list[V
         defines: dict[str, int | str] = dict(variant.defines)
         defines |= {name: int(text) for name, text in texts.items() if text.isdecimal()}
         for name, text in texts.items():
-            if text.startswith("~"):
-                defines[name] = _in_proportion(name, text[1:], variant, defines)
+            if text.startswith("~"):  # scaled by the same factor as another define
+                usual, other = variant.defines, text[1:]
+                if other not in usual:
+                    raise UsageError(f"--sweep {name}: {variant.name} does not define {other}")
+                defines[name] = int(usual[name]) * int(defines[other]) // int(usual[other])
             elif not text.isdecimal():
                 defines[name] = _product(name, text, defines)
         label = " ".join(f"{name}={defines[name]}" for name in sweep)
@@ -167,15 +170,6 @@ def _product(name: str, text: str, defines: Mapping[str, int | str]) -> int:
             f"--sweep {name}: '{text}' is no number and no product of numbers and defines",
             hint="such as 32, 2*THREADS_PER_BLOCK, or ~THREADS_PER_BLOCK: in proportion to it",
         ) from None
-
-
-def _in_proportion(
-    name: str, other: str, variant: Variant, defines: Mapping[str, int | str]
-) -> int:
-    """The define, scaled from its value in the header by the same factor as `other`."""
-    if other not in variant.defines:
-        raise UsageError(f"--sweep {name}: {variant.name} does not define {other}")
-    return int(variant.defines[name]) * int(defines[other]) // int(variant.defines[other])
 
 
 def shown_case(lab: Lab, case: Case) -> dict[str, Scalar]:

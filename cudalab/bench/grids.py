@@ -53,8 +53,10 @@ def summaries(document: Document) -> list[Grid]:
 
 def grid(table: Table, environment: Environment) -> Grid:
     """The table of one lab, case and size, without empty columns."""
-    columns = [
-        *_columns_of_names(table),
+    cache: tuple[Column, Cell] = (Column("cache", right=False), lambda row: row.cache)
+    columns: list[tuple[Column, Cell]] = [
+        (Column("variant", right=False), lambda row: row.title),
+        *([cache] if len(table.caches()) > 1 else []),
         *_columns_of_times(table),
         *_columns_of_speedups(table),
         (Column("course, ms", 6, note=COURSE), lambda row: row.course_ms),
@@ -66,12 +68,6 @@ def grid(table: Table, environment: Environment) -> Grid:
         notes=notes(table, environment),
         faint={i for i, row in enumerate(table.rows) if not row.statistics},
     ).without_empty()
-
-
-def _columns_of_names(table: Table) -> list[tuple[Column, Cell]]:
-    name: tuple[Column, Cell] = (Column("variant", right=False), lambda row: row.title)
-    cache: tuple[Column, Cell] = (Column("cache", right=False), lambda row: row.cache)
-    return [name, cache] if len(table.caches()) > 1 else [name]
 
 
 def _columns_of_times(table: Table) -> list[tuple[Column, Cell]]:
@@ -146,17 +142,14 @@ def notes(table: Table, environment: Environment) -> list[str]:
         for text in row.warnings:
             names_by_warning.setdefault(text, []).append(name)
     lines += [f"{', '.join(names)}: {text}" for text, names in names_by_warning.items()]
-    if any(row.clock == "host" for row, _ in table.timed):
-        lines.append("timed by the host's clock: " + _by_host(table))
+    by_host = list(dict.fromkeys(row.name for row, _ in table.timed if row.clock == "host"))
+    if by_host:
+        all_rows = len(by_host) == len({row.name for row, _ in table.timed})
+        which = "all rows" if all_rows else ", ".join(by_host)
+        lines.append(f"timed by the host's clock: {which}")
     if any(row.course_ms for row in table.rows):
         lines.append(COURSE)
     return lines + table.notes
-
-
-def _by_host(table: Table) -> str:
-    names = list(dict.fromkeys(row.name for row, _ in table.timed if row.clock == "host"))
-    all_rows = len(names) == len({row.name for row, _ in table.timed})
-    return "all rows" if all_rows else ", ".join(names)
 
 
 def winner(table: Table, environment: Environment) -> list[str]:
@@ -211,7 +204,13 @@ def over_sizes(tables: Sequence[Table], environment: Environment) -> Grid | None
     """Medians of one lab and case over n; None for a single table."""
     if len(tables) < 2:
         return None
-    both = any(len(table.caches()) > 1 for table in tables)
+    states = [table.caches() for table in tables]
+    both = any(len(state) > 1 for state in states)
+    differ = not both and len({cache for state in states for cache in state}) > 1
+    heads = [
+        table.size + "".join(f" ({cache})" for cache in state if differ)
+        for table, state in zip(tables, states, strict=True)
+    ]
     names = list(dict.fromkeys(_label(row, both=both) for t in tables for row in t.rows))
     medians = [
         {_label(row, both=both): one.median_ms for row, one in table.timed} for table in tables
@@ -220,7 +219,7 @@ def over_sizes(tables: Sequence[Table], environment: Environment) -> Grid | None
     return Grid(
         f"{tables[0].heading(size='')}: median {unit} over n; {environment.device_text}; "
         f"{cache_text(tables)}",
-        [Column("variant", right=False), *map(Column, _heads_of_sizes(tables))],
+        [Column("variant", right=False), *map(Column, heads)],
         [
             [name, *(figure(ms[name] / scale) if name in ms else "" for ms in medians)]
             for name in names
@@ -232,16 +231,6 @@ def over_sizes(tables: Sequence[Table], environment: Environment) -> Grid | None
 def _label(row: Row, *, both: bool) -> str:
     """A row's name, with the state of the caches if the tables have both."""
     return f"{row.title} ({row.cache})" if both else row.title
-
-
-def _heads_of_sizes(tables: Sequence[Table]) -> list[str]:
-    """The sizes, with the state of the caches if the tables differ in it."""
-    states = [table.caches() for table in tables]
-    differ = all(len(one) < 2 for one in states) and len({cache for s in states for cache in s}) > 1
-    return [
-        table.size + "".join(f" ({cache})" for cache in state if differ)
-        for table, state in zip(tables, states, strict=True)
-    ]
 
 
 def _fastest_of_sizes(tables: Sequence[Table], names: Sequence[str]) -> set[tuple[int, int]]:
@@ -284,18 +273,9 @@ def comparison_grid(comparison: Comparison) -> Grid:
 
 
 def _compared(one: Verdict, scale: float) -> list[str]:
-    return [
-        one.key.lab,
-        one.key.size,
-        one.key.name,
-        *("" if ms is None else figure(ms / scale) for ms in (one.old_ms, one.new_ms)),
-        *_change(one.percents),
-        one.verdict,
-    ]
-
-
-def _change(percents: list[float]) -> list[str]:
-    """The texts for the change and for its interval."""
-    if not percents:
-        return ["", ""]
-    return [f"{percents[0]:+.1f} %", f"{percents[1]:+.1f} to {percents[2]:+.1f} %"]
+    both = ("" if ms is None else figure(ms / scale) for ms in (one.old_ms, one.new_ms))
+    change, interval = "", ""
+    if one.percents:
+        change = f"{one.percents[0]:+.1f} %"
+        interval = f"{one.percents[1]:+.1f} to {one.percents[2]:+.1f} %"
+    return [one.key.lab, one.key.size, one.key.name, *both, change, interval, one.verdict]

@@ -60,10 +60,16 @@ def write(path: Path, results: Document) -> None:
     folder = path.with_name(f"{path.name}-bin")
     folder.mkdir(exist_ok=True)
     benchmarks: dict[str, Json] = {}
-    devices = [] if results.environment.emulated else [0]
+    environment = results.environment
+    devices: list[Json] = []  # the GPU; none for times of the host
+    if not environment.emulated:
+        multiprocessors = environment.properties.get("multiprocessors")
+        known = {"number_of_sms": multiprocessors} if multiprocessors else {}
+        devices = [{"id": 0, "name": environment.device_name, **known}]
     count = 0
     for table in results.tables:
-        new: Json = {"name": table.lab, "index": len(benchmarks), "devices": devices}
+        ids = [device["id"] for device in devices]
+        new: Json = {"name": table.lab, "index": len(benchmarks), "devices": ids}
         bench = benchmarks.setdefault(table.lab, new | {"axes": [], "states": []})
         for row in table.rows:
             state = _state(table, row)
@@ -89,25 +95,16 @@ def write(path: Path, results: Document) -> None:
                 "json": {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"},
                 "cudalab": {
                     "string": __version__,
-                    "git_sha": results.environment.commit,
-                    "device": results.environment.device_name,
+                    "git_sha": environment.commit,
+                    "device": environment.device_name,
                     "seed": results.conditions.seed,
                 },
             },
         },
-        "devices": _devices(results.environment),
+        "devices": devices,
         "benchmarks": list(benchmarks.values()),
     }
     save(path, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
-
-
-def _devices(environment: Environment) -> list[Json]:
-    """The GPU; none for times of the host."""
-    if environment.emulated:
-        return []
-    known = {"id": 0, "name": environment.device_name}
-    count = environment.properties.get("multiprocessors")
-    return [known | ({"number_of_sms": count} if count else {})]
 
 
 def _state(table: Table, row: Row) -> Json:

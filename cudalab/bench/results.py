@@ -38,7 +38,10 @@ def environment(
         device=device,
         device_name=info.name,
         emulated=not facts(device).gpu_times,
-        properties={label: _without_path(value) for label, value in labelled(asdict(info)).items()},
+        properties={
+            label: re.sub(r"\s*\([^)]*/[^)]*\)", "", value) if isinstance(value, str) else value
+            for label, value in labelled(asdict(info)).items()
+        },
         copy_gb_per_s=copy_gb_per_s,
         clock_mhz=None,
         driver=info.driver,
@@ -47,10 +50,6 @@ def environment(
         platform=f"{platform.system()} {platform.machine()}",
         other_processes=list(other_processes),
     )
-
-
-def _without_path(value: str | float) -> str | int | float:
-    return re.sub(r"\s*\([^)]*/[^)]*\)", "", value) if isinstance(value, str) else value
 
 
 def commit() -> str:

@@ -134,11 +134,7 @@ def _why_not(rows: Iterable[Row]) -> list[str]:
     names_by_reason: dict[str, list[str]] = {}
     for row in rows:
         if not row.statistics:
-            names_by_reason.setdefault(f"{row.status}: {_gist(row.reason)}", []).append(row.name)
+            error = re.search(r"error: (.*)", row.reason)  # the first of a compiler's messages
+            gist = error[1] if error else row.reason.partition("\n")[0]
+            names_by_reason.setdefault(f"{row.status}: {gist}", []).append(row.name)
     return [f"{', '.join(names)}: {reason}" for reason, names in names_by_reason.items()]
-
-
-def _gist(reason: str) -> str:
-    """The first error of a compiler's messages, else the first line."""
-    error = re.search(r"error: (.*)", reason)
-    return error[1] if error else reason.partition("\n")[0]

@@ -213,167 +213,157 @@ def load(path: Path, lab: Lab, options: Case) -> Plan:
             f"{path}: unknown {', '.join(sorted(unknown))}",
             hint="[[test]], [defaults], [speed] and [rules]",
         )
-    reader = _Reader(path, lab, options)
     tables = content.get("test", [])
     if not isinstance(tables, list) or not tables:
         raise CudalabError(
             f"{path}: no tests", hint="each begins with [[test]] and has at least n = SIZE"
         )
-    defaults = content.get("defaults", {})
-    reader.known("[defaults]", defaults, _TEST_KEYS)
-    tests = tuple(reader.test(number, table, defaults) for number, table in enumerate(tables, 1))
-    speed, rules = reader.speed(content.get("speed", {})), reader.rules(content.get("rules", {}))
-    return Plan(tests, speed, path.name, rules=rules)
+    defaults = _Table(path, "[defaults]", content.get("defaults", {}), _TEST_KEYS).values
+    tests = [
+        _test(_Table(path, f"test {number}", table, _TEST_KEYS, defaults), lab, options)
+        for number, table in enumerate(tables, 1)
+    ]
+    speed = _speed(_Table(path, "[speed]", content.get("speed", {}), _SPEED_KEYS), lab)
+    keys = {field.name for field in fields(Rules)}
+    rules = _rules(_Table(path, "[rules]", content.get("rules", {}), keys))
+    return Plan(tuple(tests), speed, path.name, rules=rules)
 
 
-class _Reader:
-    """Turns TOML tables into tests. Errors name the place in the file."""
+class _Table:
+    """A table of the file: its values, checked one by one. Errors name the place in the file."""
 
-    def __init__(self, path: Path, lab: Lab, options: Case) -> None:
-        self.path, self.lab, self.options = path, lab, options
+    def __init__(
+        self, path: Path, where: str, values: Any, keys: set[str], defaults: Case | None = None
+    ) -> None:
+        """Refuse anything but a table whose keys are all in `keys`."""
+        self.path, self.where = path, where
+        if not isinstance(values, dict):
+            raise self.error("must be a table")
+        for unknown in sorted(set(values) - keys):
+            raise self.error(f"unknown {unknown!r}: {nearest(unknown, sorted(keys))}")
+        self.values: dict[str, Any] = {**(defaults or {}), **values}
 
-    def test(self, number: int, table: dict[str, Any], defaults: dict[str, Any]) -> Test:
-        where = f"test {number}"
-        self.known(where, table, _TEST_KEYS)
-        table = {**defaults, **table}
-        size = self._size(where, table["n"]) if "n" in table else 0
-        if "n" not in table and "input" not in table:
-            raise self._error(where, "it has neither n nor input")
-        dist = str(table.get("dist", self.lab.distributions[0]))
-        if dist.partition(":")[0] not in self.lab.distributions:
-            raise self._error(
-                where, f"dist {dist!r} is unknown: {nearest(dist, self.lab.distributions)}"
-            )
-        file = self.path.parent / str(table["input"]) if "input" in table else None
-        if file is not None and not file.is_file():
-            raise self._error(where, f"input {table['input']!r}: no such file")
-        options = {**self.options, **self._options(where, table.get("options", {}))}
-        try:
-            self.lab.complete(options)
-        except CudalabError as error:
-            raise self._error(where, f"options: {error.message}") from None
-        seconds = self._number(where, table, "seconds", None)
-        if seconds == 0:
-            raise self._error(where, "seconds must be more than 0")
-        default = f"n = {table['n']}" if "n" in table else str(table["input"])
-        return Test(
-            str(table.get("name", default)),
-            size,
-            dist,
-            options=options,
-            seed=self._number(where, table, "seed", None, int),
-            points=self._number(where, table, "points", 1.0),
-            hidden=self._flag(where, table, "hidden"),
-            seconds=seconds,
-            memory_bytes=self._memory(where, table),
-            file=file,
-            refuse=self._flag(where, table, "refuse", default="cut" in table),
-            cut_bytes=self._number(where, table, "cut", 0, int),
-            pipe=self._flag(where, table, "pipe"),
-        )
+    def error(self, message: str) -> CudalabError:
+        return CudalabError(f"{self.path}: {self.where}: {message}")
 
-    def _options(self, where: str, table: dict[str, Any]) -> Case:
-        """The lab's options, each with a value that the command line would accept."""
-        axes = {axis: v for axis, v in self.lab.axes.items() if axis not in self.lab.derived}
-        types = {one.key: one.type for one in self.lab.options}
-        where = f"{where}: options"
-        self.known(where, table, {*axes, *types})
-        for name, value in table.items():
-            if name in axes and value not in axes[name]:
-                raise self._error(
-                    where, f"{name} = {value!r} is unknown: {nearest(str(value), axes[name])}"
-                )
-            if name in types:
-                self._check_type(where, name, value, types[name])
-        return table
-
-    def _flag(self, where: str, table: dict[str, Any], key: str, *, default: bool = False) -> bool:
-        value = table.get(key, default)
-        self._check_type(where, key, value, bool)
-        return bool(value)
-
-    def _check_type(self, where: str, key: str, value: object, kind: type) -> None:
+    def check_type(self, key: str, kind: type) -> None:
+        value = self.values[key]
         if type(value) is not kind and (kind, type(value)) != (float, int):
-            raise self._error(where, f"{key} must be {_KINDS[kind]}, got {value!r}")
+            raise self.error(f"{key} must be {_KINDS[kind]}, got {value!r}")
 
-    def speed(self, table: dict[str, Any]) -> Speed:
-        self.known("[speed]", table, _SPEED_KEYS)
-        default = Speed()
-        reference = table.get("reference")
-        if reference is not None:
-            try:
-                registry.find(self.lab, str(reference))
-            except UsageError as error:
-                raise self._error("[speed]", error.message) from None
-        speed = Speed(
-            self._number("[speed]", table, "points", default.points),
-            reference=reference,
-            full=self._number("[speed]", table, "full", default.full),
-            zero=self._number("[speed]", table, "zero", default.zero),
-            size=self._size("[speed]", table["n"]) if "n" in table else None,
-        )
-        if not 0 < speed.full < speed.zero:
-            raise self._error("[speed]", "0 < full < zero must hold")
-        return speed
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        if key not in self.values:
+            return default
+        self.check_type(key, bool)
+        return bool(self.values[key])
 
-    def rules(self, table: dict[str, Any]) -> Rules:
-        self.known("[rules]", table, {field.name for field in fields(Rules)})
-        default = Rules()
-        cost = self._number("[rules]", table, "race_cost", default.race_cost)
-        if cost > 1:
-            raise self._error("[rules]", f"race_cost is a share, 0 to 1, got {cost:g}")
-        return Rules(
-            require_kernel=self._flag(
-                "[rules]", table, "require_kernel", default=default.require_kernel
-            ),
-            races=self._one_of("[rules]", table, "races", RACES) or default.races,
-            race_cost=cost,
-            language=self._one_of("[rules]", table, "language", LANGUAGES),
-        )
+    def number(self, key: str, default: Any, kind: type = float) -> Any:
+        if key not in self.values:
+            return default
+        self.check_type(key, kind)
+        if not 0 <= self.values[key] < math.inf:
+            raise self.error(f"{key} must be 0 or more, got {self.values[key]!r}")
+        return kind(self.values[key])
 
-    def _one_of(
-        self, where: str, table: dict[str, Any], key: str, choices: tuple[Word, ...]
-    ) -> Word | None:
+    def one_of(self, key: str, choices: tuple[Word, ...]) -> Word | None:
         """A word from a list; None if the table has no such key."""
-        if key not in table:
+        if key not in self.values:
             return None
         for choice in choices:
-            if table[key] == choice:
+            if self.values[key] == choice:
                 return choice
-        raise self._error(where, f"{key} must be {' or '.join(choices)}, got {table[key]!r}")
+        raise self.error(f"{key} must be {' or '.join(choices)}, got {self.values[key]!r}")
 
-    def _size(self, where: str, value: object, key: str = "n") -> Size:
-        try:
-            return sizes.shape(str(value))
-        except ValueError as error:
-            raise self._error(where, f"{key}: {error}") from None
-
-    def _number(
-        self, where: str, table: dict[str, Any], key: str, default: Any, kind: type = float
-    ) -> Any:
-        value = table.get(key, default)
-        if value is default:
-            return value
-        self._check_type(where, key, value, kind)
-        if not 0 <= value < math.inf:
-            raise self._error(where, f"{key} must be 0 or more, got {value!r}")
-        return kind(value)
-
-    def _memory(self, where: str, table: dict[str, Any]) -> int | None:
-        if "memory" not in table:
+    def size(self, key: str = "n") -> Size | None:
+        """A size; None if the table has no such key."""
+        if key not in self.values:
             return None
-        size = self._size(where, table["memory"], "memory")
-        if not isinstance(size, int) or size == 0:
-            raise self._error(where, f"memory must be 1 byte or more, got {table['memory']!r}")
-        return size
+        try:
+            return sizes.shape(str(self.values[key]))
+        except ValueError as error:
+            raise self.error(f"{key}: {error}") from None
 
-    def known(self, where: str, table: object, keys: set[str]) -> None:
-        """Refuse anything but a table whose keys are all in `keys`."""
-        if not isinstance(table, dict):
-            raise self._error(where, "must be a table")
-        unknown = sorted(set(table) - keys)
-        if unknown:
-            raise self._error(where, f"unknown {unknown[0]!r}: {nearest(unknown[0], sorted(keys))}")
 
-    def _error(self, where: str, message: str) -> CudalabError:
-        return CudalabError(f"{self.path}: {where}: {message}")
+def _test(table: _Table, lab: Lab, options: Case) -> Test:
+    values = table.values
+    size = table.size()
+    if size is None and "input" not in values:
+        raise table.error("it has neither n nor input")
+    dist = str(values.get("dist", lab.distributions[0]))
+    if dist.partition(":")[0] not in lab.distributions:
+        raise table.error(f"dist {dist!r} is unknown: {nearest(dist, lab.distributions)}")
+    file = table.path.parent / str(values["input"]) if "input" in values else None
+    if file is not None and not file.is_file():
+        raise table.error(f"input {values['input']!r}: no such file")
+    options = {**options, **_options(table, lab)}
+    try:
+        lab.complete(options)
+    except CudalabError as error:
+        raise table.error(f"options: {error.message}") from None
+    seconds = table.number("seconds", None)
+    if seconds == 0:
+        raise table.error("seconds must be more than 0")
+    memory = table.size("memory")
+    if isinstance(memory, tuple) or memory == 0:
+        raise table.error(f"memory must be 1 byte or more, got {values['memory']!r}")
+    default = f"n = {values['n']}" if "n" in values else str(values["input"])
+    return Test(
+        str(values.get("name", default)),
+        size or 0,
+        dist,
+        options=options,
+        seed=table.number("seed", None, int),
+        points=table.number("points", 1.0),
+        hidden=table.flag("hidden"),
+        seconds=seconds,
+        memory_bytes=memory,
+        file=file,
+        refuse=table.flag("refuse", default="cut" in values),
+        cut_bytes=table.number("cut", 0, int),
+        pipe=table.flag("pipe"),
+    )
+
+
+def _options(test: _Table, lab: Lab) -> Case:
+    """The lab's options in a test, each with a value that the command line would accept."""
+    axes = {axis: values for axis, values in lab.axes.items() if axis not in lab.derived}
+    types = {one.key: one.type for one in lab.options}
+    where, values = f"{test.where}: options", test.values.get("options", {})
+    table = _Table(test.path, where, values, {*axes, *types})
+    for name, value in table.values.items():
+        if name in axes and value not in axes[name]:
+            raise table.error(f"{name} = {value!r} is unknown: {nearest(str(value), axes[name])}")
+        if name in types:
+            table.check_type(name, types[name])
+    return table.values
+
+
+def _speed(table: _Table, lab: Lab) -> Speed:
+    reference = table.values.get("reference")
+    if reference is not None:
+        try:
+            registry.find(lab, str(reference))
+        except UsageError as error:
+            raise table.error(error.message) from None
+    speed = Speed(
+        table.number("points", Speed.points),
+        reference=reference,
+        full=table.number("full", Speed.full),
+        zero=table.number("zero", Speed.zero),
+        size=table.size(),
+    )
+    if not 0 < speed.full < speed.zero:
+        raise table.error("0 < full < zero must hold")
+    return speed
+
+
+def _rules(table: _Table) -> Rules:
+    cost = table.number("race_cost", Rules.race_cost)
+    if cost > 1:
+        raise table.error(f"race_cost is a share, 0 to 1, got {cost:g}")
+    return Rules(
+        require_kernel=table.flag("require_kernel", default=Rules.require_kernel),
+        races=table.one_of("races", RACES) or Rules.races,
+        race_cost=cost,
+        language=table.one_of("language", LANGUAGES),
+    )

@@ -6,7 +6,6 @@ the submission can never see it.
 
 import hashlib
 import math
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
@@ -70,16 +69,16 @@ class Tests:
         """Complete the case and the seed of each test."""
         self.cases: list[Case] = [self.lab.complete(dict(t.options)) for t in self.plan.tests]
         self.seeds = cases.seeds(self.plan.tests, self.settings.seed)
+        self.results: list[Result] = []  # of `run`
         self._late = 0  # tests that have not ended in time
 
-    def run(self) -> tuple[list[Result], Stage]:
+    def run(self) -> Stage:
         """Judge the submission by all tests, several at a time."""
-        began = time.monotonic()
         jobs = self.settings.jobs  # on a GPU too: all are tests of one submission
         with ThreadPoolExecutor(jobs) as pool:
             tests = [pool.submit(self._test, number) for number in range(len(self.plan.tests))]
             try:
-                results = [test.result() for test in tests]
+                self.results = results = [test.result() for test in tests]
             except KeyboardInterrupt:
                 end_all(tests)
                 raise
@@ -92,8 +91,7 @@ class Tests:
         if broken or not results:
             stage.status, stage.why = Status.BROKEN, Why.GRADER
             stage.details = [test.says for test in broken] or ["there is no test"]
-        stage.seconds = time.monotonic() - began
-        return results, stage
+        return stage
 
     def make_input(self, number: int, path: Path) -> Path:
         """Write the input of a test."""
@@ -107,9 +105,7 @@ class Tests:
         try:
             make_input(self.lab, case, test, seed, path)
         except CudalabError as error:
-            result.status, result.why = Status.BROKEN, Why.GRADER
-            result.says = f"{test.name}: its input cannot be made: {error.message}"
-            return result
+            return _broken(result, f"its input cannot be made: {error.message}")
         made = digest([path])
         limits = self.limits(test, path)
         second = self._second_input(test, case, seed, number)
@@ -123,16 +119,12 @@ class Tests:
                 attempt.why, attempt.says, attempt.runs = again.why, again.says, 2
                 attempt.answers += [one for one in again.answers if one not in attempt.answers]
         except OSError as error:  # the grader itself has run out of processes, memory or disk
-            result.status, result.why = Status.BROKEN, Why.GRADER
-            result.says = f"{test.name}: the grader could not run it: {error}"
-            return result
+            return _broken(result, f"the grader could not run it: {error}")
         result.seconds, result.cpu_s = attempt.outcome.seconds, attempt.outcome.cpu_s
         result.peak_bytes = attempt.outcome.peak_bytes
         result.stderr = "\n".join(attempt.outcome.stderr.strip().splitlines()[-STDERR_LINES:])
         if attempt.why is Why.GRADER:
-            result.status, result.why = Status.BROKEN, Why.GRADER
-            result.says = f"{test.name}: {attempt.says}"
-            return result
+            return _broken(result, attempt.says)
         result.details += self._on_time(test, attempt, limits)
         if digest([path]) == made:
             self._judge(test, case, path, attempt, result)
@@ -363,6 +355,12 @@ def digest(paths: Sequence[Path]) -> str:
 
 def _fail(result: Result, why: Why, says: str) -> None:
     result.status, result.why, result.says = Status.FAILED, why, says
+
+
+def _broken(result: Result, says: str) -> Result:
+    """The result of a test that the grader or the machine has failed."""
+    result.status, result.why, result.says = Status.BROKEN, Why.GRADER, f"{result.name}: {says}"
+    return result
 
 
 def _reported(accuracy: Accuracy) -> ReportedAccuracy | None:

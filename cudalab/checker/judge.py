@@ -5,7 +5,7 @@ A stage that depends on a failed one is skipped, not failed.
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -40,19 +40,10 @@ def check(
     """Judge one submission. A failure of the grader itself is a stage that is `broken`."""
     began = time.monotonic()
     plan, notes = with_draw(lab, submission, plan, settings.seed)
-    report = Report(
-        lab=lab.name,
-        submission=submission.name,
-        kind=submission.kind,
-        device=submission.device,
-        notes=notes,
-        sandbox=sandbox.kind,
-        sandbox_words=sandbox.words,
-        seed=settings.seed,
-        plan=plan.source,
-        version=__version__,
-        speed_offered=plan.speed.points if settings.timing else 0.0,
-    )
+    names = (lab.name, submission.name, submission.kind, submission.device)
+    report = _begun(*names, sandbox, settings.seed)
+    report.notes, report.plan = notes, plan.source
+    report.speed_offered = plan.speed.points if settings.timing else 0.0
     report.files = [verdicts.encodable(path.name) for path in submission.files]
     if submission.kind == "command" and plan.rules.only_cuda:
         report.stages.append(not_cuda())
@@ -108,7 +99,16 @@ def refused(
     lab: str, name: str, kind: str, device: str, sandbox: Sandbox, seed: int, error: CudalabError
 ) -> Report:
     """The report of a submission that could not even be compiled; the caller adds the tests."""
-    report = Report(
+    report = _begun(lab, name, kind, device, sandbox, seed)
+    says, details = "nothing to judge", lines_of(error)
+    report.stages = [Stage("compile", Status.FAILED, says=says, details=details, why=Why.COMPILE)]
+    result: Report = verdicts.encodable(report)
+    return result
+
+
+def _begun(lab: str, name: str, kind: str, device: str, sandbox: Sandbox, seed: int) -> Report:
+    """The report of a submission of which nothing has been judged yet."""
+    return Report(
         lab=lab,
         submission=name,
         kind=kind,
@@ -119,17 +119,6 @@ def refused(
         plan="",
         version=__version__,
     )
-    report.stages = [
-        Stage(
-            "compile",
-            Status.FAILED,
-            says="nothing to judge",
-            details=lines_of(error),
-            why=Why.COMPILE,
-        )
-    ]
-    result: Report = verdicts.encodable(report)
-    return result
 
 
 def not_cuda() -> Stage:
@@ -177,7 +166,7 @@ class _Check:
             ready = self._all_but_time()
         if ready and self.settings.timing:
             with self.settings.alone():
-                self._time()
+                self._stage("time", self._time)
         gpu = self.settings.predict_on
         if ready and gpu and isinstance(self.submission, Kernel):
             from cudalab.checker.submit import predicting  # noqa: PLC0415 - few checks predict
@@ -189,24 +178,23 @@ class _Check:
 
     def _all_but_time(self) -> bool:
         """Run the stages before `time`; whether the submission may be timed."""
-        if not self._compile():
+        if self._stage("compile", self._compile) is not Status.PASSED:
             self._skip("correct", "sanitize", "time")
             return False
-        self.settings.on_stage("correct")
-        self.report.tests, stage = self.tests.run()
-        self.report.stages.append(stage)
-        right, clean = stage.status is Status.PASSED, True
+        right = self._stage("correct", self.tests.run) is Status.PASSED
+        self.report.tests = self.tests.results
         if right and not self._kernels_compute():
             self._skip("sanitize", "time")
             return False
-        device = self.submission.device
+        clean, device = True, self.submission.device
         able = device != ANY_DEVICE and facts(device).instrumented
         free = right and self.plan.rules.races == "free"  # it explains what is wrong anyway
         enabled = self.settings.sanitize and not free
         if enabled and able and isinstance(self.submission, Kernel | Program):
             failed = None if right else self._smallest_failed()
             if right or failed is not None:
-                clean = self._sanitize(failed)
+                status = self._stage("sanitize", partial(self._sanitize, failed))
+                clean = status in (Status.PASSED, Status.SKIPPED)
             else:
                 self._skip("sanitize")
         if not (right and clean):
@@ -214,31 +202,35 @@ class _Check:
             return False
         return True
 
-    def _compile(self) -> bool:
-        self.settings.on_stage("compile")
+    def _stage(self, name: str, judge: Callable[[], Stage]) -> Status:
+        """Run a stage, and add it to the report."""
+        self.settings.on_stage(name)
         began = time.monotonic()
+        stage = judge()
+        stage.seconds = time.monotonic() - began
+        self.report.stages.append(stage)
+        return stage.status
+
+    def _compile(self) -> Stage:
         try:
             summary = self.submission.compile(self.cases)
-            details = []
-            if isinstance(self.submission, Kernel | Program):
-                words = "a GPU gets other code here (#if), which this device has not run"
-                details = [f"{place}: {words}" for place in self.submission.built_as.on_gpu]
-            stage = Stage("compile", Status.PASSED, says=summary, details=details)
         except foreign.CompileFailure as error:
             hint = error.hint.replace(str(source.kernels_dir()), "cudalab's kernels")
             details = [*error.message.splitlines(), *hint.splitlines()]
             status = Status.BROKEN if error.why is Why.GRADER else Status.FAILED
-            stage = Stage("compile", status, details=details, why=error.why)
+            return Stage("compile", status, details=details, why=error.why)
         except KernelCompileError as error:
             details = error.message.splitlines()
-            stage = Stage("compile", Status.FAILED, details=details, why=Why.COMPILE)
+            return Stage("compile", Status.FAILED, details=details, why=Why.COMPILE)
         except NoDeviceError as error:
             details = [line for line in (error.message, error.hint or "") if line]
             says = "nothing could be run"
-            stage = Stage("compile", Status.BROKEN, says=says, details=details, why=Why.NO_DEVICE)
-        stage.seconds = time.monotonic() - began
-        self.report.stages.append(stage)
-        return stage.status is Status.PASSED
+            return Stage("compile", Status.BROKEN, says=says, details=details, why=Why.NO_DEVICE)
+        details = []
+        if isinstance(self.submission, Kernel | Program):
+            words = "a GPU gets other code here (#if), which this device has not run"
+            details = [f"{place}: {words}" for place in self.submission.built_as.on_gpu]
+        return Stage("compile", Status.PASSED, says=summary, details=details)
 
     # Kernel, sanitize and time -------------------------------------------------------------------
 
@@ -247,8 +239,6 @@ class _Check:
         tests = stages.telling(self.plan.tests, self.lab.distributions[0])
         if not (self.plan.rules.require_kernel and isinstance(self.submission, Program) and tests):
             return True
-        self.settings.on_stage("kernel")
-        began = time.monotonic()
         slowest = max(result.seconds for result in self.report.tests)
         trials: list[stages.Judged] = []
         for number in tests:
@@ -257,27 +247,21 @@ class _Check:
             limits = self.tests.limits(test, path)
             limits = replace(limits, seconds=min(limits.seconds, 1 + 3 * slowest))
             trials.append((Trial(case, path, limits), partial(is_right, self.lab, case, path)))
-        stage = stages.kernel_stage(self.submission, trials)
-        stage.seconds = time.monotonic() - began
-        self.report.stages.append(stage)
-        return stage.status is Status.PASSED
+        judge = partial(stages.kernel_stage, self.submission, trials)
+        return self._stage("kernel", judge) is Status.PASSED
 
-    def _sanitize(self, failed: int | None) -> bool:
-        """Sanitize on small inputs, or on the failed test's; whether nothing was found."""
-        self.settings.on_stage("sanitize")
-        began = time.monotonic()
+    def _sanitize(self, failed: int | None) -> Stage:
+        """Sanitize on small inputs, or on the failed test's."""
         test = None if failed is None else self.plan.tests[failed]
         usable = test is not None and test.is_small and not test.hidden
         stage = self._sanitized(failed if usable else None, failed=failed is not None)
-        stage.seconds = time.monotonic() - began
         unseen = not stage.findings  # passed, or ended early
         if failed is not None and unseen and stage.why in (Why.NOTHING, Why.SANITIZER):
             stage.status, stage.details, stage.why = Status.SKIPPED, [], Why.NOTHING
             stage.says = f"no cause found: {stage.says}"
         if failed is None and stage.why is Why.SANITIZER:
             self._apply_rule(stage)
-        self.report.stages.append(stage)
-        return stage.status in (Status.PASSED, Status.SKIPPED)
+        return stage
 
     def _apply_rule(self, stage: Stage) -> None:
         """Let findings in a right submission cost what the instructor has decided."""
@@ -331,29 +315,24 @@ class _Check:
             range(len(sizes)), key=lambda i: sizes[i] if sizes[i] <= MAX_INSTRUMENTED else -2
         )
 
-    def _time(self) -> None:
-        self.settings.on_stage("time")
-        began = time.monotonic()
+    def _time(self) -> Stage:
         size = cases.timed_size(self.lab, self.plan, self.cases[-1], self.submission.device)
         try:
-            result, stage = speed.measure(
+            self.report.speed, stage = speed.measure(
                 self.lab, self.submission, self.cases[-1], self.plan, size, self.settings
             )
         except CudalabError as error:
-            result, stage = None, Stage("time", Status.SKIPPED, says=error.message)
+            stage = Stage("time", Status.SKIPPED, says=error.message)
             if self.plan.speed.points:  # nobody could earn them
                 stage.status, stage.why = Status.BROKEN, Why.GRADER
-        self.report.speed = result
-        stage.seconds = time.monotonic() - began
-        self.report.stages.append(stage)
+        return stage
 
     def _skip(self, *names: str) -> None:
+        says = "an earlier stage did not pass"
+        enabled = {"sanitize": self.settings.sanitize, "time": self.settings.timing}
         for name in names:
-            enabled = {"sanitize": self.settings.sanitize, "time": self.settings.timing}
-            if name and enabled.get(name, True):
-                self.report.stages.append(
-                    Stage(name, Status.SKIPPED, says="an earlier stage did not pass")
-                )
+            if enabled.get(name, True):
+                self.report.stages.append(Stage(name, Status.SKIPPED, says=says))
             if name == "correct":
                 self.report.tests = skipped(self.plan)
 

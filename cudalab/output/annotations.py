@@ -71,7 +71,8 @@ def _command(one: Annotation) -> str:
     if one.file and one.line:
         properties["line"] = str(one.line)
     properties["title"] = one.title or one.rule.title
-    words = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    data = {name: _data(value).replace(":", "%3A") for name, value in properties.items()}
+    words = ",".join(f"{name}={value.replace(',', '%2C')}" for name, value in data.items())
     text = "\n".join(filter(None, (one.text, one.advice)))
     return f"::{_COMMANDS[one.level]} {words}::{_data(text)}\n"
 
@@ -80,10 +81,6 @@ def _data(text: str) -> str:
     """A message in one line, as workflow commands encode it; lone surrogates become ?."""
     text = text.encode(errors="replace").decode()
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 SCHEMA = (

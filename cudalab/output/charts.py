@@ -53,13 +53,9 @@ class Ladder:
     @property
     def longest(self) -> float:
         """The largest value on the scale."""
-        ceiling = [self.ceiling[0]] if self.ceiling else []
-        return max([*self._values(), *ceiling, self.full]) or 1.0
-
-    def _values(self) -> list[float]:
-        return [
-            value for rung in self.rungs for value in (rung.value, *(rung.range or ())) if value
-        ]
+        values = [value for rung in self.rungs for value in (rung.value, *(rung.range or ()))]
+        ceiling = self.ceiling[0] if self.ceiling else 0.0
+        return max(ceiling, self.full, *filter(None, values)) or 1.0
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,10 @@ def draw(bars: Bars, target: str) -> None:
 
 def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> str:
     """A chart in lines of at most `width` characters; with `blocks`, bars have eighths."""
-    counts, firsts = _grouped(bars.counts, bars.firsts, rows)
+    # Neighbouring classes are added up so that at most `rows` are left.
+    starts = np.arange(0, len(bars.counts), -(-len(bars.counts) // rows))
+    counts = np.add.reduceat(bars.counts.astype(np.int64), starts)
+    firsts = [*(bars.firsts[i] for i in starts.tolist()), bars.firsts[-1]]
     labels = [
         str(first) if last == first else f"{first}-{last}"
         for first, last in zip(firsts, (f - 1 for f in firsts[1:]), strict=False)
@@ -179,16 +182,15 @@ def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
         )
     places = sorted({x for line in chart.lines for x in line.x})
     if len(places) <= MAX_TICKS:
-        axes.set_xticks(places, [_size_text(x) for x in places])
+        powers = [n >= 4096 and n & (n - 1) == 0 for n in map(int, places)]
+        texts = [
+            f"$2^{{{int(n).bit_length() - 1}}}$" if power else f"{int(n):,}"
+            for n, power in zip(places, powers, strict=True)
+        ]
+        axes.set_xticks(places, texts)
         axes.set_xticks([], minor=True)
     axes.grid(which="major", linewidth=0.4, alpha=0.6)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)
-
-
-def _size_text(x: float) -> str:
-    """A size as text; large powers of two are written as powers."""
-    n = int(x)
-    return f"$2^{{{n.bit_length() - 1}}}$" if n >= 4096 and n & (n - 1) == 0 else f"{n:,}"
 
 
 def _draw_ladder(axes: Any, chart: Ladder) -> None:
@@ -251,14 +253,6 @@ def stderr_width() -> int:
         return os.get_terminal_size(2).columns or WIDTH
     except OSError:
         return WIDTH
-
-
-def _grouped(counts: Array, firsts: list[int], rows: int) -> tuple[Array, list[int]]:
-    """Add up neighbouring classes so that at most `rows` are left."""
-    per_row = -(-len(counts) // rows)
-    starts = np.arange(0, len(counts), per_row)
-    sums = np.add.reduceat(counts.astype(np.int64), starts)
-    return sums, [*(firsts[i] for i in starts.tolist()), firsts[-1]]
 
 
 def _bar(count: int, max_count: int, room: int, *, blocks: bool) -> str:

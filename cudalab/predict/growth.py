@@ -26,11 +26,26 @@ COUNTING = ("backends/cpu/**/*", "labs/*.py", "predict/counts.py", "predict/grow
 def counts_of(subject: counting.Subject, size: Size, data: counting.Generated) -> counting.Counts:
     """The counts of a variant's kernels at a size, from the user's cache if they are there."""
     registry.check_features(subject.variant, host_device(), host_features())
-    name = _key(subject, data, size)
-    counts = _load(name, subject.multiprocessors)
-    if counts is None:
-        counts = counts_at(subject, size, data)
-        _save(name, counts, subject.multiprocessors if subject.depends else None)
+    lab, variant = subject.lab, subject.variant
+    text = source.load(variant.path, variant.label).text
+    header = variant.dispatch, sorted(variant.defines.items())
+    defines = sorted(lab.kernel_defines(subject.case).items())
+    name = kept.key(_counting(lab.name), *_inputs(data, size), text, header, defines)
+    one_gpu = f"{name}-{subject.multiprocessors}"  # if the launch plan depends on them
+    with suppress(KeyError, TypeError, ValueError):
+        document = kept.load(name) or kept.load(one_gpu)
+        return {one["kernel"]: _read(one) for one in document}
+    counts = counts_at(subject, size, data)
+    written = [
+        {
+            "kernel": kernel,
+            "launches": [{key: getattr(one, key) for key in LAUNCH} for one in each.launches],
+            "rows": [[*row.key, row.buffer, row.bytes, astuple(x)] for row, x in each.rows.items()],
+            "barriers": [[*key, executions] for key, executions in each.barriers.items()],
+        }
+        for kernel, each in counts.items()
+    ]
+    kept.save(one_gpu if subject.depends else name, written)
     return counts
 
 
@@ -82,15 +97,6 @@ def amount(data: counting.Generated, size: Size) -> tuple[int, int]:
 # In the cache ------------------------------------------------------------------------------------
 
 
-def _key(subject: counting.Subject, data: counting.Generated, size: Size) -> str:
-    """The name of a variant's counts: by its source, its plan, its inputs and what counts them."""
-    lab, variant, case = subject.lab, subject.variant, subject.case
-    text = source.load(variant.path, variant.label).text
-    header = variant.dispatch, sorted(variant.defines.items())
-    defines = sorted(lab.kernel_defines(case).items())
-    return kept.key(_counting(lab.name), *_inputs(data, size), text, header, defines)
-
-
 def _inputs(data: counting.Generated, size: Size) -> tuple[object, ...]:
     return data.lab.name, sorted(data.case.items()), size, data.dist, data.seed
 
@@ -102,28 +108,6 @@ def _counting(lab: str) -> str:
     paths = sorted(path for pattern in patterns for path in PACKAGE.glob(pattern))
     code = (path for path in paths if path.suffix in (".py", ".cpp", ".h"))
     return kept.key(*(path.read_text(encoding="utf-8") for path in code))
-
-
-def _load(name: str, multiprocessors: int) -> counting.Counts | None:
-    """Counts that hold for every GPU, or for GPUs with so many multiprocessors."""
-    document = kept.load(name) or kept.load(f"{name}-{multiprocessors}")
-    with suppress(KeyError, TypeError, ValueError):
-        return {one["kernel"]: _read(one) for one in document}
-    return None
-
-
-def _save(name: str, counts: counting.Counts, multiprocessors: int | None) -> None:
-    """Keep counts; `multiprocessors` if the launch plan depends on them."""
-    document = [{"kernel": name, **_written(each)} for name, each in counts.items()]
-    kept.save(name if multiprocessors is None else f"{name}-{multiprocessors}", document)
-
-
-def _written(counts: counting.KernelCounts) -> dict[str, Any]:
-    return {
-        "launches": [{name: getattr(one, name) for name in LAUNCH} for one in counts.launches],
-        "rows": [[*row.key, row.buffer, row.bytes, astuple(x)] for row, x in counts.rows.items()],
-        "barriers": [[*key, executions] for key, executions in counts.barriers.items()],
-    }
 
 
 def _read(written: dict[str, Any]) -> counting.KernelCounts:

@@ -1,7 +1,7 @@
 """Predictions laid out as a table, and as one self-contained page for a browser."""
 # ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ def grid(prediction: Prediction) -> Grid:
             one.variant,
             ms(one.ms),
             f"{ms(one.low_ms)} – {ms(one.high_ms)}",
-            _factor(factor),
+            f"{'≈ ' if is_tie(factor) else ''}{factor:.2f} ×" if factor is not None else "",
             *_limits(one),
         ]
         for one, factor in zip(rungs, neighbours(rungs), strict=True)
@@ -85,12 +85,6 @@ def ms(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _factor(factor: float | None) -> str:
-    if factor is None:
-        return ""
-    return f"≈ {factor:.2f} ×" if is_tie(factor) else f"{factor:.2f} ×"
-
-
 def _limits(one: Rung) -> tuple[str, str]:
     """The two parts of the GPU that take longest, with their times."""
     terms = sorted((one.terms_ms or {}).items(), key=lambda term: -term[1])
@@ -106,22 +100,18 @@ L2; a rung far below the roof has another limit, which the tables name.</p>"""
 def page(predictions: Sequence[Prediction], gpu: Gpu) -> str:
     """The page of one lab: its sizes one after the other."""
     first = predictions[0]
-    body = [part for each in predictions for part in _section(each, gpu)]
+    body = []
+    for each in predictions:
+        body += [f"<h2>n = {escaped(each.size)}</h2>", web.table(replace(grid(each), title=""))]
+        if rungs := [one for one in each.rungs if one.ms]:
+            body.append(web.pictures([roofline(each, rungs, gpu), _ladder(rungs)]))
+            body.append(web.table(_parts(rungs)))
     body.append(web.notes(dict.fromkeys(note for each in predictions for note in each.notes)))
     case = ", ".join(f"{axis} {value}" for axis, value in first.case.items())
     subtitle = [f"{gpu.name}, by a model", case]
     return web.page(
         f"Prediction: {first.lab}", " · ".join(filter(None, subtitle)), body, footer=FOOTER
     )
-
-
-def _section(prediction: Prediction, gpu: Gpu) -> Iterator[str]:
-    rungs = [one for one in prediction.rungs if one.ms]
-    yield f"<h2>n = {escaped(prediction.size)}</h2>"
-    yield web.table(replace(grid(prediction), title=""))
-    if rungs:
-        yield web.pictures([roofline(prediction, rungs, gpu), _ladder(rungs)])
-        yield web.table(_parts(rungs))
 
 
 def roofline(prediction: Prediction, rungs: Sequence[Rung], gpu: Gpu) -> Roofline:

@@ -31,6 +31,13 @@ from cudalab.labs import registry
 from cudalab.language import source
 
 
+def timing(lab, size=10, *, time_limit_s=2.0, rule=None):
+    """What is timed of a lab's usual case."""
+    settings = Settings(1, time_limit_s=time_limit_s)
+    rule = rule or Speed()
+    return speed._Timing(lab=lab, case=lab.complete({}), size=size, settings=settings, rule=rule)
+
+
 @pytest.mark.parametrize(
     ("points", "ours_ms", "rounds"),
     [
@@ -41,23 +48,23 @@ from cudalab.language import source
     ],
 )
 def test_samples_are_taken_while_points_depend_on_them(points, ours_ms, rounds, tmp_path):
-    lab = labs.get("reduce")
-    inputs = speed._Inputs(lab, lab.complete({}), 10, 1, tmp_path)
-    times = itertools.cycle(ours_ms)
     rule = Speed(points, full=1.2, zero=5)
-    ours, _ = speed._in_turn(lambda _: next(times), lambda _: 1.0, inputs, 60, rule)
+    timed = timing(labs.get("reduce"), time_limit_s=60, rule=rule)
+    times = itertools.cycle(ours_ms)
+    inputs = speed._Inputs(timed, tmp_path)
+    ours, _ = timed.in_turn(lambda _: next(times), lambda _: 1.0, inputs)
     assert len(ours) == rounds
 
 
 def test_a_kernel_far_from_points_is_not_sampled_for_long(tmp_path):
-    lab = labs.get("reduce")
+    timed = timing(labs.get("reduce"), time_limit_s=0, rule=Speed(zero=5))
     for ours_ms, rounds in ((9.9, speed.MIN_ROUNDS), (10.1, 1)):
-        inputs = speed._Inputs(lab, lab.complete({}), 10, 1, tmp_path)
         seen = []
-        ours, theirs = speed._in_turn(
+        ours, theirs = timed.in_turn(
             lambda path, ms=ours_ms, seen=seen: seen.append(path.read_bytes()) or ms,
-            lambda _: 1.0, inputs, 0, Speed(zero=5),
-        )  # fmt: skip
+            lambda _: 1.0,
+            speed._Inputs(timed, tmp_path),
+        )
         assert len(ours) == len(theirs) == rounds
         assert len(set(seen)) == rounds  # no input twice
 
@@ -206,8 +213,7 @@ def test_each_sample_on_a_gpu_has_an_input_of_its_own(served, monkeypatch):
     monkeypatch.setattr(bench.Sampler, "sample", sample)
     ours = served("cudalab/checker/cheats/remembers_many.cu")
     theirs = served("kernels/reduce/serial.cu", trusted=True)
-    settings = Settings(1, time_limit_s=0.1)
-    times = speed._kernels(ours.lab, ours, theirs, ours.lab.complete({}), 3000, settings, Speed())
+    times = timing(ours.lab, 3000, time_limit_s=0.1).kernels(ours, theirs)
     assert [set(each.values()) for each in times] == [{0.125}] * 2
     assert len(times[0]) == len(times[1]) >= speed.MIN_ROUNDS
     assert ours.channel.seen == theirs.channel.seen
@@ -221,7 +227,7 @@ def test_a_wrong_answer_while_it_is_timed(trusted, served, tmp_path, monkeypatch
     cheat = "empty" if trusted else "remembers"  # one is wrong at once, one from the fourth run on
     ours = served(f"cudalab/checker/cheats/{cheat}.cu", trusted=trusted)
     case, error = ours.lab.complete({}), CudalabError if trusted else speed._Failed
-    inputs = speed._Inputs(ours.lab, case, 3000, 1, tmp_path)
+    inputs = speed._Inputs(timing(ours.lab, 3000), tmp_path)
     said = "the reference empty.cu could not be measured" if trusted else "during timing"
 
     def samples(one):
@@ -240,7 +246,7 @@ def test_an_answer_that_is_wrong_while_it_is_timed_costs_all_points(why, cost, m
     def fail(*_):
         raise speed._Failed(why, "during timing")
 
-    monkeypatch.setattr(speed, "_kernels", fail)
+    monkeypatch.setattr(speed._Timing, "kernels", fail)
     lab = labs.get("reduce")
     mine = speed.own_kernel(lab, registry.find(lab, "serial"), "cpu")
     plan = cases.Plan(())
@@ -251,8 +257,8 @@ def test_an_answer_that_is_wrong_while_it_is_timed_costs_all_points(why, cost, m
 def test_samples_that_take_long_are_few(tmp_path, monkeypatch):
     clock = iter(range(0, 1000, 20))
     monkeypatch.setattr(speed.time, "monotonic", lambda: next(clock))
-    inputs = speed._Inputs(labs.get("reduce"), labs.get("reduce").complete({}), 10, 1, tmp_path)
-    ours, _ = speed._in_turn(lambda _: 1.0, lambda _: 1.0, inputs, 2.0, Speed(zero=5))
+    timed = timing(labs.get("reduce"), rule=Speed(zero=5))
+    ours, _ = timed.in_turn(lambda _: 1.0, lambda _: 1.0, speed._Inputs(timed, tmp_path))
     assert len(ours) == 1  # 40 s are enough; there would be five
 
 
@@ -274,9 +280,8 @@ def test_a_reply_that_nobody_asked_for(served, forged):
     theirs = served("kernels/reduce/serial.cu", trusted=True)
     ours.channel.replies.put("ready")
     ours.channel.replies.put(forged)
-    settings = Settings(1, time_limit_s=0.1)
     with pytest.raises(speed._Failed, match="in the place of the grader's own") as failed:
-        speed._kernels(ours.lab, ours, theirs, ours.lab.complete({}), 3000, settings, Speed())
+        timing(ours.lab, 3000, time_limit_s=0.1).kernels(ours, theirs)
     assert failed.value.why is Why.FOREIGN
 
 

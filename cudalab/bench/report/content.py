@@ -101,7 +101,12 @@ def build(source: Source) -> list[Block]:
     if source.predicted:
         blocks += [Heading(2, "Prediction"), ABOUT_PREDICTIONS, source.predicted]
     if source.profile is not None:
-        blocks += [Heading(2, "Profile"), *_profile(source.profile, profile)]
+        blocks += [Heading(2, "Profile")]
+        if profile is None:
+            blocks += [Code(source.profile.rstrip())]
+        else:
+            verdicts = [f"{one.variant}: {one.verdict}." for one in profile.variants]
+            blocks += [summary_grid(profile), *verdicts]
     blocks += samples(lab, tables[0])
     blocks += [Heading(2, "Conclusions")]
     for question in questions(tables):
@@ -118,14 +123,6 @@ def profile_in(text: str | None) -> Profile | None:
     if not isinstance(parsed, dict) or parsed.get("schema") != PROFILE:
         return None
     return from_json(parsed)
-
-
-def _profile(text: str, profile: Profile | None) -> list[Block]:
-    """A profile as a table and sentences; other text unchanged."""
-    if profile is None:
-        return [Code(text.rstrip())]
-    verdicts = [f"{one.variant}: {one.verdict}." for one in profile.variants]
-    return [summary_grid(profile), *verdicts]
 
 
 def _paragraphs(text: str) -> list[Block]:

@@ -69,6 +69,7 @@ def _explained(method: Callable[Arguments, Result]) -> Callable[Arguments, Resul
 class Store:
     """The database in a folder of results, open to one grader at a time."""
 
+    @_explained
     def __init__(self, folder: Path) -> None:
         """Open or create it. CudalabError if another grader uses the folder."""
         try:
@@ -87,17 +88,13 @@ class Store:
                 f"another `cudalab grade` is using {folder}", hint="wait for it to end"
             ) from None
         try:
-            self._open(folder / "results.sqlite")
-        except CudalabError:
+            self._db = sqlite3.connect(folder / "results.sqlite", isolation_level=None)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(_SCHEMA)
+        except sqlite3.Error:
             os.close(self._lock)
             raise
-
-    @_explained
-    def _open(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.executescript(_SCHEMA)
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from cudalab.checker import outputs
 from cudalab.checker.verdicts import Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
+from cudalab.system import records
 
 RESULT_SCHEMA = "classroom50/result/v1"
 IDENTITY = {  # of a submission to Classroom 50: its key in the result, and the runner's variable
@@ -141,7 +142,7 @@ def gradescope(report: Report) -> str:
         result["output"] = "\n".join(outputs.explained(broken[0])) or broken[0].says
     else:
         result["score"] = round(report.points, 6)
-    return json.dumps(result, indent=1) + "\n"
+    return records.text(result)
 
 
 def classroom50(report: Report) -> str:
@@ -179,7 +180,7 @@ def classroom50(report: Report) -> str:
         "max-score": sum(test["max-score"] for test in tests),
         "tests": tests,
     }
-    return json.dumps(result, indent=1) + "\n"
+    return records.text(result)
 
 
 def prairielearn(report: Report) -> str:
@@ -195,7 +196,7 @@ def prairielearn(report: Report) -> str:
         for row in rows
     ]
     result = {"gradable": True, "score": round(_share(rows), 6), "tests": tests}
-    return json.dumps(result, indent=1) + "\n"
+    return records.text(result)
 
 
 def coderunner(report: Report) -> str:
@@ -247,7 +248,7 @@ def check50(report: Report) -> str:
             }
         )
     result = {"slug": f"cudalab/{report.lab}", "results": results, "version": report.version}
-    return json.dumps(result, indent=1) + "\n"
+    return records.text(result)
 
 
 def junit(report: Report) -> str:

@@ -114,10 +114,14 @@ class Sandbox:
             limited = (
                 boxes.limit_tasks(limits.threads + 1) if uncounted else []
             )  # and bubblewrap's own
+            around = []
+            if self.bwrap:
+                around = [self.bwrap, "--json-status-fd", str(status_write)]
+                around += [*boxes.bubblewrap(box, self.imports), "--"]
             spec = {
                 "group": group.path if group is not None else "",
                 "limited": bool(limited),
-                "command": self._wrapped([*limited, *command], box, wrappers),
+                "command": [*around, *limited, *command],
                 "env": box.environment(),
                 "cwd": str(box.path),
                 "box": str(box.path),
@@ -214,12 +218,6 @@ class Sandbox:
         """Raise OSError if the sandbox could not be built. A missing program is no such case."""
         if not outcome.started and not outcome.reason and not errors.startswith("bwrap: execvp "):
             raise OSError(f"the sandbox could not be built: {errors.strip()}")
-
-    def _wrapped(self, command: Sequence[str], box: Box, status_fds: Sequence[int]) -> list[str]:
-        if not self.bwrap:
-            return list(command)
-        status = [word for fd in status_fds for word in ("--json-status-fd", str(fd))]
-        return [self.bwrap, *status, *boxes.bubblewrap(box, self.imports), "--", *command]
 
 
 def check_disk(folder: Path) -> None:

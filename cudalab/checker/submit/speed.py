@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -79,20 +79,15 @@ def measure(
         features = _gpu_features(device) if on_gpu else DEVICES[device].load().possible_features
         reference = registry.default(lab, case, device, features)
     registry.check_applies(reference, lab, case)
+    timing = _Timing(lab=lab, case=case, size=size, settings=settings, rule=plan.speed)
     try:
         if isinstance(submission, Kernel):
-            with ExitStack() as stack:
-                reference_kernel = own_kernel(lab, reference, device, submission.threads)
-                stack.callback(reference_kernel.close)
-                reference_kernel.begin()  # compiles where it is timed, which is no risk
-                times = _kernels(
-                    lab, submission, reference_kernel, case, size, settings, plan.speed
-                )
-                what = KERNELS_BY[facts(device).clock]
+            with closing(own_kernel(lab, reference, device, submission.threads)) as kernel:
+                kernel.begin()  # compiles where it is timed, which is no risk
+                times = timing.kernels(submission, kernel)
+            what = KERNELS_BY[facts(device).clock]
         else:
-            times = _whole_programs(
-                lab, submission, reference.name, case, size, device, settings, plan.speed
-            )
+            times = timing.whole_programs(submission, reference.name, device)
             what = "whole programs from start to end, by the grader's clock"
     except _TooSlow as error:
         return None, Stage("time", Status.PASSED, says=str(error))
@@ -121,56 +116,90 @@ def measure(
     return result, Stage("time", Status.PASSED, says=says)
 
 
-def _kernels(
-    lab: Lab,
-    submission: Kernel,
-    reference: Kernel,
-    case: Case,
-    size: Size,
-    settings: Settings,
-    rule: cases.Speed,
-) -> RoundTimes:
-    """Time two workers that compute on command."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-time-")))
-        inputs = _Inputs(lab, case, size, settings.seed, folder)
-        ours, theirs = (
-            stack.enter_context(_Worker(kernel, case, lab)) for kernel in (submission, reference)
-        )
-        # The first run of each is slow: page faults, new threads.
-        slowest = max(GIVE_UP_S, HOPELESS * rule.zero * theirs.sample(inputs.number(0)) / 1e3)
-        sample = partial(ours.sample, give_up_s=slowest)
-        sample(inputs.number(0))
-        return _in_turn(sample, theirs.sample, inputs, settings.time_limit_s, rule)
+@dataclass(frozen=True, kw_only=True)
+class _Timing:
+    """What is timed: a case at a size; and the rule for points."""
 
+    lab: Lab
+    case: Case
+    size: Size
+    settings: Settings
+    rule: cases.Speed
 
-def _in_turn(
-    ours: Callable[[Path], float],
-    theirs: Callable[[Path], float],
-    inputs: _Inputs,
-    seconds: float,
-    rule: cases.Speed,
-) -> RoundTimes:
-    """Sample both alternately, each time with an input that neither has seen before.
+    def kernels(self, submission: Kernel, reference: Kernel) -> RoundTimes:
+        """Time two workers that compute on command."""
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-time-")))
+            inputs = _Inputs(self, folder)
+            ours, theirs = (
+                stack.enter_context(_Worker(kernel, self.case, self.lab))
+                for kernel in (submission, reference)
+            )
+            # The first run of each is slow: page faults, new threads.
+            usual_s = theirs.sample(inputs.number(0)) / 1e3
+            slowest = max(GIVE_UP_S, HOPELESS * self.rule.zero * usual_s)
+            sample = partial(ours.sample, give_up_s=slowest)
+            sample(inputs.number(0))
+            return self.in_turn(sample, theirs.sample, inputs)
 
-    Fewer samples are enough for one that is far from points: `zero` times the reference's time; for
-    one that takes long; and where more would change no points.
-    """
-    times: RoundTimes = ({}, {})
-    began = time.monotonic()
-    for number in range(MAX_ROUNDS):
-        spent = time.monotonic() - began
-        hopeless = all(ms > HOPELESS * rule.zero * times[1][i] for i, ms in times[0].items())
-        few = 1 if hopeless or spent > ENOUGH_S else MIN_ROUNDS
-        if number >= few and spent > seconds:
-            break
-        if number and number % MIN_ROUNDS == 0 and _settled(times, rule):
-            break
-        path = inputs.number(number + 1)
-        pairs = [(ours, times[0]), (theirs, times[1])]
-        for sample, into in pairs[:: 1 if number % 2 else -1]:  # A B B A: none is always first
-            into[number] = sample(path)
-    return times
+    def whole_programs(self, submission: Submission, reference: str, device: str) -> RoundTimes:
+        """Time the submission and `cudalab LAB --variant`, each from start to end."""
+        lab, case = self.lab, self.case
+        command = [sys.executable, "-P", "-m", "cudalab", lab.name, *lab.words(case)]
+        command += ["--variant", reference, "--device", device]
+        env = {"PYTHONPATH": OURS.imports.path()} | {
+            name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ
+        }
+        reference_command = Command(command, OURS, device=device, extra_env=env)
+        memory_bytes = TIMING_LIMITS.memory_bytes
+        limits = replace(self.settings.limits, output_bytes=1 << 30, memory_bytes=memory_bytes)
+        with tempfile.TemporaryDirectory(prefix="cudalab-time-") as folder:
+            inputs = _Inputs(self, Path(folder))
+            first = Trial(case, inputs.number(0), TIMING_LIMITS)
+            if not reference_command.attempt(first).outcome.ok:
+                raise CudalabError(
+                    f"the reference {reference} could not be run on the {device} device"
+                )
+
+            def ours(path: Path) -> float:
+                attempt = submission.attempt(Trial(case, path, limits))
+                if attempt.why:
+                    raise _Failed(attempt.why, f"during timing: {attempt.says}")
+                for answer in attempt.answers:
+                    if not is_right(lab, case, path, answer):
+                        verdict = examine(lab, case, path, answer)
+                        raise _Failed(Why.WRONG, f"wrong during timing: {verdict.lines[0]}")
+                return 1e3 * attempt.outcome.seconds
+
+            def theirs(path: Path) -> float:
+                attempt = reference_command.attempt(Trial(case, path, limits))
+                return 1e3 * attempt.outcome.seconds
+
+            return self.in_turn(ours, theirs, inputs)
+
+    def in_turn(
+        self, ours: Callable[[Path], float], theirs: Callable[[Path], float], inputs: _Inputs
+    ) -> RoundTimes:
+        """Sample both alternately, each time with an input that neither has seen before.
+
+        Fewer samples are enough for one that is far from points: `zero` times the reference's time;
+        for one that takes long; and where more would change no points.
+        """
+        times: RoundTimes = ({}, {})
+        began, rule = time.monotonic(), self.rule
+        for number in range(MAX_ROUNDS):
+            spent = time.monotonic() - began
+            hopeless = all(ms > HOPELESS * rule.zero * times[1][i] for i, ms in times[0].items())
+            few = 1 if hopeless or spent > ENOUGH_S else MIN_ROUNDS
+            if number >= few and spent > self.settings.time_limit_s:
+                break
+            if number and number % MIN_ROUNDS == 0 and _settled(times, rule):
+                break
+            path = inputs.number(number + 1)
+            pairs = [(ours, times[0]), (theirs, times[1])]
+            for sample, into in pairs[:: 1 if number % 2 else -1]:  # A B B A: none is always first
+                into[number] = sample(path)
+        return times
 
 
 def _settled(times: RoundTimes, rule: cases.Speed) -> bool:
@@ -184,18 +213,17 @@ def _settled(times: RoundTimes, rule: cases.Speed) -> bool:
 class _Inputs:
     """Different inputs of one size, drawn one by one: it is no use to remember an answer."""
 
-    def __init__(self, lab: Lab, case: Case, size: Size, seed: int, folder: Path) -> None:
-        self.lab, self.case, self.size, self.seed = lab, case, size, seed
-        self._path = folder / "input.bin"
-        self._number = -1
+    def __init__(self, timing: _Timing, folder: Path) -> None:
+        self._timing, self._path, self._number = timing, folder / "input.bin", -1
 
     def number(self, number: int) -> Path:
         """The file of an input; it replaces the one before."""
         if number != self._number:
-            dist = self.lab.teaching.timed_dist or self.lab.distributions[0]
-            test = cases.Test(f"timing {number}", self.size, dist)
-            (drawn,) = cases.seeds([test], self.seed)
-            self.lab.write_file(self._path, self.case, self.size, dist, drawn)
+            lab, size = self._timing.lab, self._timing.size
+            dist = lab.teaching.timed_dist or lab.distributions[0]
+            test = cases.Test(f"timing {number}", size, dist)
+            (drawn,) = cases.seeds([test], self._timing.settings.seed)
+            lab.write_file(self._path, self._timing.case, size, dist, drawn)
             self._number = number
         return self._path
 
@@ -293,47 +321,6 @@ class _Worker:
             self._session.send("end")
             self._session.end(self._session.reply(STEP_S), TIMING_LIMITS)
         self._copy.unlink(missing_ok=True)
-
-
-def _whole_programs(
-    lab: Lab,
-    submission: Submission,
-    reference: str,
-    case: Case,
-    size: Size,
-    device: str,
-    settings: Settings,
-    rule: cases.Speed,
-) -> RoundTimes:
-    """Time the submission and `cudalab LAB --variant`, each from start to end."""
-    command = [sys.executable, "-P", "-m", "cudalab", lab.name, *lab.words(case)]
-    command += ["--variant", reference, "--device", device]
-    env = {"PYTHONPATH": OURS.imports.path()} | {
-        name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ
-    }
-    reference_command = Command(command, OURS, device=device, extra_env=env)
-    limits = replace(settings.limits, output_bytes=1 << 30, memory_bytes=TIMING_LIMITS.memory_bytes)
-    with tempfile.TemporaryDirectory(prefix="cudalab-time-") as folder:
-        inputs = _Inputs(lab, case, size, settings.seed, Path(folder))
-        first = Trial(case, inputs.number(0), TIMING_LIMITS)
-        if not reference_command.attempt(first).outcome.ok:
-            raise CudalabError(f"the reference {reference} could not be run on the {device} device")
-
-        def ours(path: Path) -> float:
-            attempt = submission.attempt(Trial(case, path, limits))
-            if attempt.why:
-                raise _Failed(attempt.why, f"during timing: {attempt.says}")
-            for answer in attempt.answers:
-                if not is_right(lab, case, path, answer):
-                    verdict = examine(lab, case, path, answer)
-                    raise _Failed(Why.WRONG, f"wrong during timing: {verdict.lines[0]}")
-            return 1e3 * attempt.outcome.seconds
-
-        def theirs(path: Path) -> float:
-            attempt = reference_command.attempt(Trial(case, path, limits))
-            return 1e3 * attempt.outcome.seconds
-
-        return _in_turn(ours, theirs, inputs, settings.time_limit_s, rule)
 
 
 def _gpu_features(device: str) -> frozenset[str]:

@@ -209,28 +209,25 @@ def private_copy(path: Path) -> Iterator[IO[bytes]]:
         yield copy
 
 
-class slow_pipe:  # noqa: N801 - used like a function
+@contextmanager
+def slow_pipe(path: Path) -> Iterator[int]:
     """A pipe that delivers a file's bytes a few at a time."""
+    data, (read, write) = path.read_bytes(), os.pipe()
 
-    def __init__(self, path: Path) -> None:
-        self._data = path.read_bytes()
-
-    def __enter__(self) -> int:
-        self._read, write = os.pipe()
-        self._thread = threading.Thread(target=self._feed, args=(write,), daemon=True)
-        self._thread.start()
-        return self._read
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._read)  # a writer that still waits gets an error
-        self._thread.join()
-
-    def _feed(self, fd: int) -> None:
+    def feed() -> None:
         with suppress(OSError):
-            step = max(PIPE_BYTES, len(self._data) // 500)
-            for start in range(0, len(self._data), step):
-                os.write(fd, self._data[start : start + step])
-        os.close(fd)
+            step = max(PIPE_BYTES, len(data) // 500)
+            for start in range(0, len(data), step):
+                os.write(write, data[start : start + step])
+        os.close(write)
+
+    thread = threading.Thread(target=feed, daemon=True)
+    thread.start()
+    try:
+        yield read
+    finally:
+        os.close(read)  # a writer that still waits gets an error
+        thread.join()
 
 
 def failure(outcome: Outcome) -> Attempt:
