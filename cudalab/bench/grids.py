@@ -1,9 +1,11 @@
 """Tables of the results of bench."""
 # ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from cudalab.bench import stats, sweeps
+from cudalab.bench import stats
 from cudalab.bench.comparison import BROKEN, FASTER, SAME, SLOWER, UNDECIDED, Comparison, Verdict
 from cudalab.bench.document import (
     EMULATED,
@@ -35,9 +37,9 @@ def grids(document: Document) -> list[Grid]:
 def of_table(table: Table, environment: Environment) -> list[Grid]:
     """The tables to show when one table has been measured."""
     if table.sweep:
-        swept = sweeps.grids(table, environment)
-        swept[-1].notes += table.notes
-        return swept
+        parts = swept(table, environment)
+        parts[-1].notes += table.notes
+        return parts
     stages = end_to_end_grid(table)
     return [grid(table, environment), *([stages] if stages else [])]
 
@@ -181,6 +183,118 @@ def _ahead(best: Row, second: Row, where: str) -> str:
         times = f"{factor(ratio.value)} times as fast as {second.name} ({interval})"
         return f"fastest{where}: {best.name}, {times}"
     return f"no winner{where}: {best.name} may be {interval} times as fast as {second.name}"
+
+
+# Launch shapes -----------------------------------------------------------------------------------
+
+Value = int | str  # of a define
+
+
+def swept(table: Table, environment: Environment) -> list[Grid]:
+    """Medians over launch shapes, for each state of the caches.
+
+    One define gives the columns. With two, each variant has a table, and the first define gives the
+    rows. More make a list.
+    """
+    free = [name for name in table.sweep if len({row.defines[name] for row in table.rows}) > 1]
+    free = free or table.sweep[:1]
+    scale, unit = unit_for(one.median_ms for _, one in table.timed)
+    axis = free[-1], list(dict.fromkeys(row.defines[free[-1]] for row in table.rows))
+    result = []
+    for cache in table.caches():
+        # Those that cannot run belong to every state of the caches.
+        names = {row.name for row in table.rows if row.cache == cache}
+        rows = [
+            row
+            for row in table.rows
+            if row.cache == cache or (row.name not in names and not row.statistics)
+        ]
+        title = f"{table.heading()}; {environment.device_text}; {cache} cache"
+        over = f"{title}: median {unit} over {free[-1]}"
+        if len(free) > 2:
+            result.append(_list(title, rows, table.sweep, scale, unit))
+        elif len(free) == 1:
+            plane = _plane("variant", rows, lambda row: row.variant, axis, scale, by_line=True)
+            result.append(replace(plane, title=over))
+        else:
+            for variant in dict.fromkeys(row.variant for row in rows):
+                members = [row for row in rows if row.variant == variant]
+                label = f"{variant}: {free[0]}"
+                plane = _plane(label, members, lambda row: row.defines[free[0]], axis, scale)
+                result.append(replace(plane, title=over))
+    return result
+
+
+def _plane(
+    label: str,
+    rows: Sequence[Row],
+    line_of: Callable[[Row], Value],
+    axis: tuple[str, list[Value]],
+    scale: float,
+    *,
+    by_line: bool = False,
+) -> Grid:
+    """A table with a define's values as columns; a star marks the best cell of it or of a line."""
+    name, values = axis
+    lines = list(dict.fromkeys(map(line_of, rows)))
+    timed_last = sorted(rows, key=lambda row: bool(row.statistics))
+    # If two rows share a cell, one with times is shown.
+    shown = {(line_of(row), row.defines[name]): row for row in timed_last}
+    cells = [
+        [str(line), *(_median(shown.get((line, value)), scale) for value in values)]
+        for line in lines
+    ]
+    medians = [
+        {
+            (i, j): row.statistics.median_ms
+            for j, value in enumerate(values, start=1)
+            if (row := shown.get((line, value))) and row.statistics
+        }
+        for i, line in enumerate(lines)
+    ]
+    if not by_line:
+        medians = [{cell: ms for line in medians for cell, ms in line.items()}]
+    best = {min(group, key=group.__getitem__) for group in medians if group}
+    for i, j in best:
+        cells[i][j] += " *"
+    notes = _why_not(shown.values())
+    if best:
+        notes.append("* the lowest median of its row" if by_line else "* the lowest median")
+    heads = [Column(label, right=False), *(Column(str(value)) for value in values)]
+    return Grid("", heads, cells, notes=notes, best=best)
+
+
+def _median(row: Row | None, scale: float) -> str:
+    """The text of a cell; empty for a combination that was not measured."""
+    if row is None:
+        return ""
+    return figure(row.statistics.median_ms / scale) if row.statistics else str(row.status)
+
+
+def _list(title: str, rows: Sequence[Row], names: Sequence[str], scale: float, unit: str) -> Grid:
+    """A line for each combination, for three or more defines."""
+    cells = [
+        [row.variant, *(str(row.defines.get(name, "")) for name in names), _median(row, scale)]
+        for row in rows
+    ]
+    medians = {i: row.statistics.median_ms for i, row in enumerate(rows) if row.statistics}
+    if medians:
+        cells[min(medians, key=medians.__getitem__)][-1] += " *"
+    heads = [Column("variant", right=False), *map(Column, names), Column(f"median {unit}")]
+    return Grid(
+        title, heads, cells, notes=[*_why_not(rows), *(["* the lowest median"] if medians else [])]
+    )
+
+
+def _why_not(rows: Iterable[Row]) -> list[str]:
+    """Why combinations cannot run, one line for each reason."""
+    names_by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        if not row.statistics:
+            error = re.search(r"error: (.*)", row.reason)  # the first of a compiler's messages
+            gist = error[1] if error else row.reason.partition("\n")[0]
+            names_by_reason.setdefault(f"{row.status}: {gist}", []).append(row.name)
+    return [f"{', '.join(names)}: {reason}" for reason, names in names_by_reason.items()]
 
 
 # Other tables ------------------------------------------------------------------------------------

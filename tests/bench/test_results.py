@@ -19,9 +19,8 @@ import pytest
 from command import cudalab
 
 from cudalab.backends.base import DeviceInfo
-from cudalab.bench import comparison, files, grids, measured, nvbench, results, sweeps
+from cudalab.bench import baselines, comparison, files, grids, measured, nvbench, results
 from cudalab.bench import document as documents
-from cudalab.bench.baselines import on_host
 from cudalab.bench.measured import Row, Sample, Status
 from cudalab.cli import values as accepted
 from cudalab.cli.app import cli
@@ -391,7 +390,7 @@ def swept(values, names):
             one = row(f"{name}[{label}]", [ms] * 6, **options)
         rows.append(one)
     found = table(rows, ladder=False, sweep=names, end_to_end=None)
-    return sweeps.grids(found, environment())
+    return grids.swept(found, environment())
 
 
 def test_a_sweep_of_one_define_has_a_line_for_each_variant():
@@ -794,13 +793,13 @@ def test_sweeps_that_are_none(text):
 
 
 def test_a_library_s_wrong_answer_is_a_result_and_no_failure(tmp_path, monkeypatch, capsys):
-    def candidates(*args):
-        (numpy,) = right(*args)
+    def candidate(*args):
+        numpy = right(*args)
         answer = numpy.answer
-        return [replace(numpy, answer=lambda: answer() + 1)]
+        return replace(numpy, answer=lambda: answer() + 1)
 
-    right = on_host.candidates
-    monkeypatch.setattr(on_host, "candidates", candidates)
+    right = baselines._numpy
+    monkeypatch.setattr(baselines, "_numpy", candidate)
     path = tmp_path / "bench.json"
     words = ["--n", "64", "--time-limit", "0.05", "--device", "cpu", "--baseline", "numpy"]
     words = ["bench", "transpose", *words, "--json", str(path)]

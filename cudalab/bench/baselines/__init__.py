@@ -4,21 +4,17 @@ A baseline uses the same buffers as the variants, and the same code prepares the
 and checks its answer. A library is loaded only if it is used.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-from typing import TYPE_CHECKING
+import numpy as np
 
 from cudalab.backends import facts
-from cudalab.errors import UsageError, nearest
-from cudalab.labs.libraries import CUPY, NAMES, NUMPY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cudalab.backends.base import Buffer
-    from cudalab.bench.measure import Candidate, Sampler
-    from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case, HostInputs
+from cudalab.backends.base import Buffer
+from cudalab.bench.measure import POISON, Candidate, Sampler
+from cudalab.errors import CudalabError, DeviceMemoryError, UsageError, nearest
+from cudalab.labs.base import Lab
+from cudalab.labs.inputs import Case, HostInputs
+from cudalab.labs.libraries import CUPY, NAMES, NUMPY, Problem
 
 
 def baselines(
@@ -41,9 +37,7 @@ def baselines(
         if why_not(name, lab, case, sampler.device.name) is not None:
             continue
         if name == NUMPY:
-            from cudalab.bench.baselines import on_host  # noqa: PLC0415 - only if it is used
-
-            result += on_host.candidates(lab, inputs, case)
+            result.append(_numpy(lab, inputs, case))
         elif name == CUPY:
             from cudalab.bench.baselines import through_cupy  # noqa: PLC0415 - loads CuPy
 
@@ -65,3 +59,29 @@ def why_not(name: str, lab: Lab, case: Case, device: str) -> str | None:
     if not facts(device).nvcc:
         return f"{name} runs on the CUDA device"
     return libraries.why_not(name, case)
+
+
+def _numpy(lab: Lab, inputs: HostInputs, case: Case) -> Candidate:
+    """NumPy on the host."""
+    libraries = lab.teaching.libraries
+    out = np.empty(*lab.answer_form(inputs, case))
+    way = libraries.numpy(Problem(xp=np, arrays=inputs.arrays, inputs=inputs, case=case, out=out))
+
+    def run() -> None:
+        with np.errstate(all="ignore"):  # infinities and NaNs are values like others
+            try:
+                way.compute()
+            except np.linalg.LinAlgError as error:
+                raise CudalabError(f"NumPy: {error}") from None
+            except MemoryError as error:
+                raise DeviceMemoryError(f"NumPy: out of host memory: {error}") from None
+
+    return Candidate(
+        name="numpy",
+        kind="baseline",
+        run=run,
+        answer=out.copy,
+        poison=lambda: out.reshape(-1).view(np.uint8).fill(POISON),
+        device="cpu",
+        notes=[f"NumPy {np.__version__} on the host's processor", *way.notes],
+    )
