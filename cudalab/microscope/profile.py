@@ -7,12 +7,12 @@ it out for a terminal, page.py for a browser, document.py as JSON.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
 
 from cudalab import runner
 from cudalab.backends.base import Device
-from cudalab.backends.trace import Access, Branch, Kind, LaunchTrace, Place, Space
+from cudalab.backends.trace import Access, Branch, LaunchTrace, Place
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
@@ -242,32 +242,32 @@ class Totals:
 
 def totals(trace: LaunchTrace) -> Totals:
     """The counts of a kernel over all its lines."""
-    memory, shared = _Accesses(trace, "global"), _Accesses(trace, "shared")
-    local = _Accesses(trace, "local")
-    sectors, ideal_sectors = memory.sum("sectors"), memory.sum("ideal_sectors")
-    wavefronts, ideal_wavefronts = shared.sum("wavefronts"), shared.sum("ideal_wavefronts")
+    by_space = {
+        space: [access for access in trace.accesses if access.space == space]
+        for space in ("global", "shared", "local")
+    }
+    by_kind: dict[str, Any] = {}
+    for one in fields(Totals):
+        match one.name.split("_"):  # such as global_load_requests
+            case [space, ("load" | "store" | "atomic") as kind, count]:
+                same_kind = [access for access in by_space[space] if access.kind == kind]
+                by_kind[one.name] = _sum(same_kind, count)
+    memory, shared = by_space["global"], by_space["shared"]
+    sectors, ideal_sectors = _sum(memory, "sectors"), _sum(memory, "ideal_sectors")
+    wavefronts, ideal_wavefronts = _sum(shared, "wavefronts"), _sum(shared, "ideal_wavefronts")
     executed = sum(branch.executions for branch in trace.branches)
     divergent = sum(branch.divergent for branch in trace.branches)
     floats = trace.operations.get("float", 0) + trace.operations.get("double", 0)
     return Totals(
-        global_load_requests=memory.sum("requests", "load"),
-        global_store_requests=memory.sum("requests", "store"),
-        global_atomic_requests=memory.sum("requests", "atomic"),
-        global_load_sectors=memory.sum("sectors", "load"),
-        global_store_sectors=memory.sum("sectors", "store"),
+        **by_kind,
         global_sectors=sectors,
         global_ideal_sectors=ideal_sectors,
         global_efficiency=ratio(ideal_sectors, sectors),
-        shared_load_requests=shared.sum("requests", "load"),
-        shared_store_requests=shared.sum("requests", "store"),
-        shared_load_wavefronts=shared.sum("wavefronts", "load"),
-        shared_store_wavefronts=shared.sum("wavefronts", "store"),
-        shared_atomic_wavefronts=shared.sum("wavefronts", "atomic"),
-        shared_requests=shared.sum("requests"),
+        shared_requests=_sum(shared, "requests"),
         shared_wavefronts=wavefronts,
         shared_ideal_wavefronts=ideal_wavefronts,
         bank_conflicts=wavefronts - ideal_wavefronts,
-        conflict_degree_max=max((a.conflict_degree_max for a in shared.accesses), default=0),
+        conflict_degree_max=max((a.conflict_degree_max for a in shared), default=0),
         branches=executed,
         divergent_branches=divergent,
         divergence=ratio(divergent, executed),
@@ -275,22 +275,7 @@ def totals(trace: LaunchTrace) -> Totals:
         warp_operations=sum(trace.warp_operations.values()),
         operations=dict(trace.operations),
         arithmetic_intensity=ratio(floats, SECTOR_BYTES * sectors) if floats else None,
-        local_load_requests=local.sum("requests", "load"),
-        local_store_requests=local.sum("requests", "store"),
-        local_load_sectors=local.sum("sectors", "load"),
-        local_store_sectors=local.sum("sectors", "store"),
     )
-
-
-class _Accesses:
-    """A kernel's accesses to one kind of memory."""
-
-    def __init__(self, trace: LaunchTrace, space: Space) -> None:
-        self.accesses = [access for access in trace.accesses if access.space == space]
-
-    def sum(self, name: str, kind: Kind | None = None) -> int:
-        """The sum of one count over all accesses, or over loads, stores or atomics."""
-        return _sum([a for a in self.accesses if kind in (None, a.kind)], name)
 
 
 def _sum(accesses: Iterable[Access], name: str) -> int:
