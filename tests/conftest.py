@@ -21,7 +21,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from cudalab import backends
 from cudalab.backends.cpu import regions
-from cudalab.backends.cpu.compiler import runtime_library
+from cudalab.backends.cpu.kernel_runtime import runtime_library
 from cudalab.errors import NoDeviceError
 from cudalab.program import runtime
 from cudalab.system.cache import cache_dir

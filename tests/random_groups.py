@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.program import loops
 from cudalab.program.build import executable
+from cudalab.program.rewrite import loops
 from tests.random_kernels import BLOCKS, HEADER, SLOTS, THREADS, Kernel
 
 if TYPE_CHECKING:

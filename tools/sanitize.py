@@ -21,7 +21,7 @@ from pathlib import Path
 
 from cudalab import labs
 from cudalab.backends import host_features
-from cudalab.backends.cpu.compiler import check_runtime_library, runtime_library
+from cudalab.backends.cpu.kernel_runtime import check_runtime_library, runtime_library
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.header import Variant

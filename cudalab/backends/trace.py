@@ -1,6 +1,6 @@
 """The observations of an instrumented run: counts by source line, and findings. Plain data.
 
-The CPU device's check mode (backends/cpu/check.py) and Nsight Compute (microscope/ncu.py) both end
+The CPU device's check mode (backends/cpu/check) and Nsight Compute (microscope/ncu.py) both end
 in these classes; `profile.py` and `sanitize.py` turn them into reports.
 
 The values of Finding.kind, and the meaning of its fields besides place and thread:

@@ -1,6 +1,6 @@
 """Finds what is wrong with a variant of a lab, by several runs. No printing here.
 
-The instrument (backends/cpu/check.py) reports each `Finding` as plain data, which explanations.py
+The instrument (backends/cpu/check) reports each `Finding` as plain data, which explanations.py
 explains. What no single run shows is judged by the answers of several.
 """
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from cudalab.backends import device_for, facts
 from cudalab.backends.cpu import cccl, flags, toolchain
 from cudalab.output.progress import stage
-from cudalab.program import parts
+from cudalab.program import runtime
 from cudalab.program.files import File, Part, gather, program_of
 from cudalab.program.options import folders_of, libraries_of
 
@@ -50,11 +50,11 @@ def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -
         if facts(device).nvcc:
             build_with_nvcc(part, binary)
         else:
-            from cudalab.program.modes import build_program
+            from cudalab.program.plain import build_program
 
             build_program(part, binary)
     if facts(device).on_host:
-        parts.provide_blas(file.text for file in gathered)
+        runtime.provide_blas(file.text for file in gathered)
     return binary
 
 

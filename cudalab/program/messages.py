@@ -6,8 +6,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from cudalab.errors import CudalabError, KernelCompileError
-from cudalab.program import parsed, refusals, rewrite
+from cudalab.program import refusals, rewrite
 from cudalab.program.files import File
+from cudalab.program.rewrite.parsed import Parsed
 from cudalab.program.wording import RUNTIME, as_written, readable
 from cudalab.system import cache, elf
 
@@ -41,7 +42,7 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
     messages = _MADE.sub(own, messages).replace(f"{Path.cwd()}/", "")
     lacking = _lacking(messages, files)
     if lacking:
-        return rewrite.refusal(lacking, [parsed.Parsed(file) for file in files])
+        return rewrite.refusal(lacking, [Parsed(file) for file in files])
     if _NO_MAIN.search(messages):
         like = [each[1] for file in files for each in _RETURNS_INT.finditer(file.text)]
         written = next(iter(get_close_matches("main", like, n=1)), "")

@@ -1,19 +1,95 @@
-"""The runtime of whole programs: objects and a precompiled header, made once for each compiler.
+"""The runtime of whole programs: its parts, those of every program and those that some use.
 
-A program normally uses the plain ones. An observed program has its own, and the runtime API as a
-separate library.
+A plain program is linked with their objects. An observed program has objects of its own, and the
+runtime API as a separate library. All are made once for each compiler, like the header that every
+program begins with. The parts that call the host's BLAS open it when the program runs: NumPy's
+wheel brings one, and so does the package `scipy-openblas32`.
 """
+# ruff: noqa: PLC0415 - a program that is cached must start at once
+
+from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import get_native_id
 
-from cudalab.backends.cpu import commands, compiler, flags
+from cudalab.backends.cpu import flags
 from cudalab.backends.cpu.toolchain import cached, find_compiler
 from cudalab.output.progress import stage
-from cudalab.program import parts
 from cudalab.system.cache import explain_full_disk
+
+FIRST = "dynamic_shared"  # behind the static shared memory of the program
+ALWAYS = (
+    *("memory", "copies", "calls", "device", "streams", "background", "children", "functions"),
+    *("c_library", "c_calls"),
+)
+# Linked into the program itself, though the others may be a library of their own. The last one ends
+# the section of the device's variables.
+OF_PROGRAM = ("trigonometry", "sections")
+OF_PLAIN = (*ALWAYS, "launch", *OF_PROGRAM)
+OF_OBSERVED = ("heap",)  # linked into a program in check mode
+OF_CHECK = ("observe", "order")  # the runtime's own, there
+# The parts that run kernels, or that kernels call: only their own speed matters.
+_QUICK = ("launch", "sampling", "trigonometry", "random", "tensor_cores", "tiles")
+_CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
+_GRAPHS = rf"\bcudaGraph|{_CAPTURES}"
+_BLAS = r'#\s*include\s*[<"]cublas'
+_RANDOM = r'#\s*include\s*[<"]curand'
+_GENERATORS = r'#\s*include\s*[<"]curand\.h|\bcurandGenerator_t\b|\bcurandCreateGenerator'
+_FRAGMENTS = r'#\s*include\s*[<"](crt/)?mma\.h'
+_TEXTURES = (
+    r"\b(?:tex(?:ture|[123]D|Cubemap)|surf(?:ace|[123]D|Cubemap)"
+    r"|cuda\w*(?:Array|Texture|Surface|3D))"
+)
+# The parts that a program has only if its text names what they implement.
+_OPTIONAL = {
+    "graphs": _GRAPHS,
+    "graph_nodes": _GRAPHS,
+    "graph_instances": _GRAPHS,
+    "captures": _CAPTURES,
+    "driver": r"\bcu(Init|Get|Driver|Device|Ctx|Mem|Stream|Event|Profiler|LaunchHost)\w*\s*\(",
+    "library": rf"{_BLAS}|{_GENERATORS}",
+    "blas": _BLAS,
+    "blas_batches": _BLAS,
+    "blas_lt": r'#\s*include\s*[<"]cublasLt',
+    "random": _RANDOM,
+    "generators": _GENERATORS,
+    "tensor_cores": _FRAGMENTS,
+    "tiles": _FRAGMENTS,
+    "arrays": _TEXTURES,
+    "textures": _TEXTURES,
+    "sampling": _TEXTURES,
+    "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
+}
+OPTIONAL = tuple(_OPTIONAL)
+
+
+def used(texts: Iterable[str]) -> tuple[str, ...]:
+    """The optional parts that programs with these texts use."""
+    texts = list(texts)
+    return tuple(
+        part for part, named in _OPTIONAL.items() if any(re.search(named, text) for text in texts)
+    )
+
+
+def source(part: str) -> Path:
+    """The file of a part: those that only some programs have are in the runtime's optional/."""
+    (file,) = flags.RUNTIME.rglob(f"{part}.cpp")
+    return file
+
+
+def flags_of(part: str) -> tuple[str, ...]:
+    """The compiler's flags for a part."""
+    return (
+        flags.PART if part in _QUICK else (*flags.PART, "-O1")
+    )  # compiled in two thirds of the time
+
+
+# Making them -------------------------------------------------------------------------------------
+
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 HOST_LIBRARY = "libhost.so"
@@ -38,14 +114,16 @@ def libraries(sources: Iterable[Path]) -> Sequence[Path]:
 class Runtime:
     """Files of the runtime, which compilers make in parallel while the caller continues."""
 
-    def __init__(self, folder: Path, parts_of_it: Sequence[str], *more: str) -> None:
+    def __init__(self, folder: Path, parts: Sequence[str], *more: str) -> None:
         """Start the compilers for the objects that are missing, with `more` flags."""
+        from cudalab.backends.cpu.commands import Compilers
+
         folder.mkdir(exist_ok=True)
-        self.folder, self.parts = folder, parts_of_it
-        self._compilers, self._made = commands.Compilers(), list[Path]()
-        for part in parts_of_it:
-            own = [*flags.with_users(parts.flags(part)), *more, *flags.for_runtime()]
-            self.make(folder / f"{part}.o", [*own, "-c", str(parts.source(part))])
+        self.folder, self.parts = folder, parts
+        self._compilers, self._made = Compilers(), list[Path]()
+        for part in parts:
+            own = [*flags.with_users(flags_of(part)), *more, *flags.for_runtime()]
+            self.make(folder / f"{part}.o", [*own, "-c", str(source(part))])
 
     def make(self, made: Path, options: Sequence[str]) -> None:
         """Start the compiler with these options unless the file is there."""
@@ -63,7 +141,9 @@ class Runtime:
     def finish(self, say: Callable[[int, int], None] = lambda _done, _total: None) -> list[str]:
         """Wait for the compilers and return the object files; see Compilers.finish for `say`."""
         if failed := self._compilers.finish(say):
-            raise compiler.runtime_failure(failed)
+            from cudalab.backends.cpu.kernel_runtime import runtime_failure
+
+            raise runtime_failure(failed)
         for made in self._made:
             _building(made).replace(made)
         return [str(self.folder / f"{part}.o") for part in self.parts]
@@ -74,10 +154,10 @@ def _building(made: Path) -> Path:
     return made.with_suffix(f".{os.getpid()}-{get_native_id()}")
 
 
-def plain(used: Sequence[str] = ()) -> Runtime:
-    """Start to build the runtime: the common parts and those `used`."""
+def plain(optional: Sequence[str] = ()) -> Runtime:
+    """Start to make the runtime: the common parts and these `optional` ones."""
     place = cached("programs", "runtime", *flags.with_users(flags.PART))
-    made = Runtime(place, (parts.FIRST, *used, *parts.ALWAYS, "launch", *parts.OF_PROGRAM))
+    made = Runtime(place, (FIRST, *optional, *OF_PLAIN))
     made.precompile([*flags.with_users(flags.PROGRAM), *flags.for_programs()])
     return made
 
@@ -93,20 +173,56 @@ def files(*, check: bool) -> list[Path]:
 
 
 @explain_full_disk()
-def observed(used: Sequence[str] = ()) -> list[str]:
+def observed(optional: Sequence[str] = ()) -> list[str]:
     """The objects for an observed program, followed by the library with the runtime API."""
-    checked = compiler.check_runtime_library()  # depends on the processor's features, too
+    from cudalab.backends.cpu.kernel_runtime import check_runtime_library, runtime_failure
+
+    checked = check_runtime_library()  # depends on the processor's features, too
     place = cached("programs", "observed", *flags.with_users(flags.PART), checked.name)
-    own = Runtime(place, (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM), *_OBSERVED)
+    own = Runtime(place, (*optional, *OF_OBSERVED, *OF_PROGRAM), *_OBSERVED)
     own.precompile(flags.check_flags((*OBSERVED_PROGRAM, *flags.for_programs())))
     with stage("compiling the runtime, once") as known:
         objects = own.finish(lambda done, total: known.reach(done, total, "parts"))
     library = place / HOST_LIBRARY
     if not library.exists():
         apart = cached("programs", "library", *flags.with_users(flags.PART), checked.name)
-        shared = Runtime(apart, (*parts.ALWAYS, *parts.OF_CHECK), *_OBSERVED).finish()
+        shared = Runtime(apart, (*ALWAYS, *OF_CHECK), *_OBSERVED).finish()
         done = find_compiler().link(_building(library), (*shared, str(checked)), shared=True)
         if done.returncode:
-            raise compiler.runtime_failure(done.stderr)
+            raise runtime_failure(done.stderr)
         _building(library).replace(library)
     return [*objects, str(library)]
+
+
+# The host's BLAS, which programs with cuBLAS open when they run -----------------------------------
+
+
+BLAS_PATH = "CUDALAB_BLAS"  # the environment variable in which a program finds the library's path
+# Where packages for Python have theirs, seen from a folder of `sys.path`.
+_FOLDERS = ("numpy.libs", "scipy_openblas64/lib", "scipy_openblas32/lib")
+
+
+def provide_blas(texts: Iterable[str]) -> None:
+    """Set the environment variable for a program with these texts, if it uses cuBLAS.
+
+    Nothing is set if the user has done it, or if there is only the system's library.
+    """
+    if "blas" in used(texts) and BLAS_PATH not in os.environ:
+        path = find_blas(sys.path)
+        if path:
+            os.environ[BLAS_PATH] = path
+
+
+def find_blas(folders: Iterable[str]) -> str | None:
+    """The OpenBLAS of NumPy's wheel or of a package of its own."""
+    for folder in folders:
+        for inside in _FOLDERS:
+            place = os.path.join(folder, inside)  # noqa: PTH118 - pathlib is slow to start with
+            try:
+                names = sorted(os.listdir(place))  # noqa: PTH208 - as above
+            except OSError:
+                continue
+            for name in names:
+                if name.startswith("lib") and "openblas" in name and ".so" in name:
+                    return os.path.join(place, name)  # noqa: PTH118 - as above
+    return None

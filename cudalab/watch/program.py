@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from cudalab.errors import CudalabError, ExitCode
-from cudalab.program import modes, observe, reports
 from cudalab.program.files import File, gather
+from cudalab.program.observed import build, report, run, verdict
 from cudalab.program.options import folders_of
 from cudalab.program.toolkit.rebuild import parts_of
 from cudalab.watch.changes import Fact, Version, of_compiler, of_costs, of_findings, placed
@@ -48,7 +48,7 @@ class ProgramWatcher:
         try:
             program = parts_of([self.label], self.options)
             self._files = [file for part in program for file in part.files]
-            library = modes.library(program)
+            library = build.library(program)
         except CudalabError as error:
             return self._refused(error)
         ran = self._run(library, detect=True)
@@ -64,10 +64,9 @@ class ProgramWatcher:
             files = list(self._files)
         return [Path(file.path) for file in files]
 
-    def _judged(self, library: modes.Library, ran: Ran) -> Version:
+    def _judged(self, library: build.Library, ran: Ran) -> Version:
         assert ran.seen is not None
-        rows = reports.finding_rows(self.path.stem, self._files, ran.seen)
-        found = reports.verdict(rows, ran.seen, self._files)
+        found = verdict.judge(self.path.stem, self._files, ran.seen)
         facts = [*of_findings(found.rows), *_of_failures(found, self.label)]
         if os.WIFSIGNALED(ran.status) and found.clean:  # the instrument has seen nothing wrong
             text = "a signal ended it, outside of the kernels"
@@ -77,7 +76,7 @@ class ProgramWatcher:
         if right and ran.seen.launches:
             counted = self._run(library, detect=False)
             if counted.seen is not None and not counted.failed:
-                profile = reports.profile_of(self.path.stem, self._files, counted.seen, None)
+                profile = report.profile_of(self.path.stem, self._files, counted.seen, None)
                 facts += of_costs(costs_of(profile))
             else:
                 notes.append("its accesses were not counted: that run did not end in time")
@@ -123,7 +122,7 @@ class ProgramWatcher:
             printed=ran.printed,
         )
 
-    def _run(self, library: modes.Library, *, detect: bool) -> Ran:
+    def _run(self, library: build.Library, *, detect: bool) -> Ran:
         """Run the program under an instrument, in a process group of its own."""
         with tempfile.TemporaryDirectory() as name:
             result, printed = Path(name, "result"), Path(name, "printed")
@@ -139,7 +138,7 @@ class ProgramWatcher:
             return Ran(status, seen, failed, printed=texts)
 
     def _observe(
-        self, library: modes.Library, result: Path, printed: Path, *, detect: bool
+        self, library: build.Library, result: Path, printed: Path, *, detect: bool
     ) -> NoReturn:
         """In a child: run the program, and store what was seen."""
         try:
@@ -150,9 +149,9 @@ class ProgramWatcher:
             to = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             for opened, as_ in ((given, 0), (to, 1), (to, 2)):
                 os.dup2(opened, as_)
-            outcome: tuple[int, observe.Observed | None, str]
+            outcome: tuple[int, run.Observed | None, str]
             try:
-                status, seen = observe.observe(
+                status, seen = run.observe(
                     library, [self.path.stem, *self.arguments],
                     detect=detect, count=not detect, kill_after=self.kill_after,
                 )  # fmt: skip
@@ -170,7 +169,7 @@ class Ran:
     """One run of a program."""
 
     status: int = 0  # as os.wait() gives it
-    seen: observe.Observed | None = None  # None if it did not end
+    seen: run.Observed | None = None  # None if it did not end
     failed: str = ""  # why it did not start
     _: KW_ONLY
     printed: Sequence[str] = ()
@@ -210,7 +209,7 @@ def _ending(status: int) -> str:
     return f"exit status {os.WEXITSTATUS(status)}"
 
 
-def _found(found: reports.Verdict, seen: observe.Observed) -> str:
+def _found(found: verdict.Verdict, seen: run.Observed) -> str:
     """What the sanitizer says in a few words."""
     if found.errors:
         return f"{found.errors} finding{'s' * (found.errors > 1)}"
@@ -222,10 +221,10 @@ def _found(found: reports.Verdict, seen: observe.Observed) -> str:
     return "no race, no lost barrier, nothing out of bounds" + " as far as examined" * partly
 
 
-def _of_failures(found: reports.Verdict, label: str) -> Iterator[Fact]:
+def _of_failures(found: verdict.Verdict, label: str) -> Iterator[Fact]:
     """A fact for each failure that is not a finding of a kernel."""
-    for one in reports.remarks(found, label):
-        if one.rule in (reports.FAILED, reports.IGNORED):
+    for one in found.remarks(label):
+        if one.rule in (verdict.FAILED, verdict.IGNORED):
             yield Fact(
                 kind=one.rule.title, about=one.text, file=one.file, line=one.line, text=one.text,
                 details=(one.rule.cure,),
@@ -234,7 +233,7 @@ def _of_failures(found: reports.Verdict, label: str) -> Iterator[Fact]:
         yield Fact(kind="refused", about=text, text=text)
 
 
-def _exit_code(found: reports.Verdict, status: int) -> int:
+def _exit_code(found: verdict.Verdict, status: int) -> int:
     """The exit status of `cudalab run --sanitize`."""
     if not found.clean:
         return int(ExitCode.WRONG_ANSWER)

@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import kernel_runtime
 from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.running import Limits, Outcome
 from cudalab.checker.sandbox.sandbox import Sandbox, remove
@@ -100,7 +100,7 @@ class ResidentKernel(Kernel):
         """The desk's box, without what the version before has left."""
         self.desk.clear()
         self._folder = self.desk.box.path
-        copy_made(compiler.quick_files(), "cpu", self._folder / "cache")
+        copy_made(kernel_runtime.quick_files(), "cpu", self._folder / "cache")
         return self.desk.box
 
     def _spec(self, mode: str, **rest: Any) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def test_no_box_compiles_the_runtime_again(tmp_path):
     copy_runtime(tmp_path, check=True)
     copied = {path for path in tmp_path.rglob("*") if path.is_file()}
     assert {path.suffix for path in copied} - {".gch"} == {".so"}
-    code = "from cudalab.backends.cpu.compiler import runtime_files\n"
+    code = "from cudalab.backends.cpu.kernel_runtime import runtime_files\n"
     code += "print(*runtime_files(check=True))"
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)

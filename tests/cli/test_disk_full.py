@@ -14,7 +14,7 @@ import pytest
 from instrumented import forget_compiler
 
 from cudalab import labs
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import kernel_runtime
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.cuda import nvcc
 from cudalab.checker import cases, judge
@@ -117,7 +117,7 @@ def test_a_relative_cache_is_ignored(tmp_path, monkeypatch):
 def test_the_runtime_does_not_compile(cache_in, monkeypatch):
     monkeypatch.setenv("CXX", a_compiler(cache_in, "runtime.cpp:1: error: what is this?"))
     with pytest.raises(ToolchainError, match="own runtime does not compile"):
-        compiler.runtime_library()
+        kernel_runtime.runtime_library()
 
 
 def test_a_kernel_finds_no_space(cache_in, monkeypatch):

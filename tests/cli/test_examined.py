@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from command import cudalab
 
+from cudalab.backends.cpu.assembly.listing import Counts, Listing
 from cudalab.backends.cpu.layout import IS_HEADER
-from cudalab.backends.cpu.listing import Counts, Listing
-from cudalab.program import reports
-from cudalab.program.observe import Launch, Observed
+from cudalab.program.observed import report as reports
+from cudalab.program.observed.run import Launch, Observed
 
 pytestmark = pytest.mark.xdist_group("examined")  # one report for all
 
@@ -126,8 +126,8 @@ int main() {
 def test_a_counted_kernel_that_waits_for_the_host_ends(tmp_path):
     (tmp_path / "waits.cu").write_text(WAITS_FOR_THE_HOST)
     code = (
-        "from cudalab.cli.app import main; from cudalab.program import observe; import sys; "
-        "observe.KILL_AFTER_S = 0.2; main()"
+        "from cudalab.cli.app import main; from cudalab.program.observed import run; import sys; "
+        "run.KILL_AFTER_S = 0.2; main()"
     )
     words = [sys.executable, "-c", code, "run", "--device", "cpu", "--profile", "waits.cu"]
     done = subprocess.run(words, capture_output=True, cwd=tmp_path, timeout=60, check=False)

@@ -12,7 +12,7 @@ import pytest
 
 from cudalab.backends.cpu.flags import for_runtime
 from cudalab.backends.cpu.toolchain import environment
-from cudalab.program import parts
+from cudalab.program import runtime
 
 pytest.importorskip("ziglang", reason="the compiler of machines without one is an extra")
 
@@ -89,11 +89,11 @@ def test_zig_has_compiled_no_library(bare):
     assert archives <= {"libc_nonshared.a"}
 
 
-@pytest.mark.parametrize("part", [*parts.OF_OBSERVED, *parts.OF_CHECK])
+@pytest.mark.parametrize("part", [*runtime.OF_OBSERVED, *runtime.OF_CHECK])
 def test_clang_reads_what_an_observed_program_has(part, tmp_path):
     """The parts that no other first run compiles: linking them would take zig's minute."""
     zig = Path(find_spec("ziglang").origin).with_name("zig")
-    flags = [*parts.flags(part), *for_runtime(), "-O0", "-o", tmp_path / "part.o"]
-    command = [zig, "c++", *flags, "-c", parts.source(part)]
+    flags = [*runtime.flags_of(part), *for_runtime(), "-O0", "-o", tmp_path / "part.o"]
+    command = [zig, "c++", *flags, "-c", runtime.source(part)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 0, done.stderr

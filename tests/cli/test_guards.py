@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cudalab.backends.cpu import regions
-from cudalab.program import loops
 from cudalab.program.build import executable
+from cudalab.program.rewrite import loops
 from tests.random_groups import outcome
 
 PROGRAMS = Path(__file__).parents[1] / "programs"

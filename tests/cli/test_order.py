@@ -11,8 +11,8 @@ from pathlib import Path
 import command
 import pytest
 
-from cudalab.program import modes
 from cudalab.program.files import File
+from cudalab.program.observed import build
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 IS_EMULATED = "CUDALAB_EMULATOR" in os.environ
@@ -108,7 +108,7 @@ int main() { nothing<<<1, 1>>>(); return cub::DeviceScan(); }
 def test_libraries_that_are_not_looked_at_are_named():
     def names(text):
         file = File("x.cu", "x.cu", text)
-        return modes.unobserved([file], [])
+        return build.unobserved([file], [])
 
     assert "Thrust's algorithms" in names(ON_HOST)
     assert "CUB's algorithms for whole devices" in names(ON_HOST)

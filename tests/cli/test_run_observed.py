@@ -254,11 +254,11 @@ def test_a_program_without_kernels_is_not_called_clean(tmp_path):
 
 def test_an_instrument_that_does_not_start_is_no_verdict(monkeypatch):
     from cudalab.errors import CudalabError  # noqa: PLC0415 - of this test alone
-    from cudalab.program import observe  # noqa: PLC0415 - as above
+    from cudalab.program.observed import run as instrument  # noqa: PLC0415 - as above
 
-    monkeypatch.setattr(observe, "_Program", None)
+    monkeypatch.setattr(instrument, "_Program", None)
     with pytest.raises(CudalabError, match="nothing was observed"):
-        observe.observe(None, ["program"], detect=True, count=False)
+        instrument.observe(None, ["program"], detect=True, count=False)
 
 
 def test_profile_counts_by_launch_and_by_line():

@@ -8,10 +8,9 @@ from click.testing import CliRunner
 
 from cudalab.backends.cpu import regions
 from cudalab.cli.run import run
-from cudalab.program import loops
 from cudalab.program.build import executable
 from cudalab.program.files import File
-from cudalab.program.rewrite import edited
+from cudalab.program.rewrite import edited, loops
 from tests import random_groups
 from tests.random_groups import outcome
 

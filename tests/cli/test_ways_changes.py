@@ -4,8 +4,8 @@ import pytest
 
 from cudalab.backends.cpu.regions import blamed
 from cudalab.backends.cpu.regions import body as writing
-from cudalab.program import loops
 from cudalab.program.build import executable
+from cudalab.program.rewrite import loops
 from tests.random_groups import outcome
 
 # Each kernel and, in plain C++, what its thread t of 64 gives.

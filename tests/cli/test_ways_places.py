@@ -6,8 +6,8 @@ one variable, or one call, for all threads of the block would give something els
 
 from __future__ import annotations
 
-from cudalab.program import loops
 from cudalab.program.build import executable
+from cudalab.program.rewrite import loops
 from tests.cli.test_ways_changes import MEET, program
 from tests.random_groups import outcome
 

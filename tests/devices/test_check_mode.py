@@ -11,13 +11,14 @@ from instrumented import COMPILERS, forget_compiler, profiled, use
 
 from cudalab.backends.cpu import commands
 from cudalab.backends.cpu.check import CheckDevice, spread
-from cudalab.backends.cpu.check_rows import FINDINGS
+from cudalab.backends.cpu.check.rows import FINDINGS
 from cudalab.backends.cpu.toolchain import run
 from cudalab.backends.trace import Finding, Place, Thread, merge_findings
 from cudalab.checker.submit.program import copy_runtime
 from cudalab.language import source
-from cudalab.program import modes, runtime
+from cudalab.program import runtime
 from cudalab.program.files import Part, gather
+from cudalab.program.observed import build
 from cudalab.system import elf
 from cudalab.system.cache import cache_dir
 
@@ -175,7 +176,7 @@ def test_a_program_is_instrumented_with_the_precompiled_header(tmp_path, monkeyp
     monkeypatch.setattr(commands, "run_all", lambda each: seen.extend(each) or run_all(each))
     options = ["-DOWN=1", f"-I{tmp_path}"]
     part = Part(files=gather([str(file)], []), sources=1, options=options)
-    modes.library([part])
+    build.library([part])
     words = next(command for command in seen if "-S" in command)
     with_options = words[: words.index("-S")]
     (tmp_path / "text.cpp").write_text('#include "cudalab_program.h"\n')

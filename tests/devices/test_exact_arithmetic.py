@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab.backends.cpu import tiers
+from cudalab.backends.cpu import kernels
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import KernelCompileError, KernelError
@@ -197,7 +197,7 @@ def test_what_cannot_have_a_gpus_values_refuses_to_run_and_changes_nothing_else(
     path.write_text(text, encoding="utf-8")
     monkeypatch.setattr(arithmetic, "groups", wrong)
     kernel_file.read.cache_clear()
-    tiers.for_host.cache_clear()
+    kernels.for_host.cache_clear()
     line = 1 + text[: text.index("const int truncated")].count("\n")
     for _ in range(2):  # compiled, and from the cache
         module = opened.compile(load(path), {"T": "float", "MEET": ""})

@@ -6,14 +6,15 @@ import ctypes
 
 import pytest
 
-from cudalab.backends.cpu import check_module, compiler, layout
+from cudalab.backends.cpu import kernel_runtime, layout
+from cudalab.backends.cpu.check import module
 from cudalab.backends.cpu.layout import OF_CHECK, OF_RUNTIME, KernelEntry, Symbol
 from cudalab.errors import ToolchainError
 
 
 @pytest.fixture(scope="module")
 def runtime():
-    return ctypes.CDLL(str(compiler.runtime_library()))
+    return ctypes.CDLL(str(kernel_runtime.runtime_library()))
 
 
 class Shorter(ctypes.Structure):
@@ -44,7 +45,7 @@ def test_a_mirror_that_is_out_of_date_is_refused(runtime, mirrors, says):
 
 
 def test_each_row_of_check_mode_is_compared():
-    runtime = check_module.load_runtime()
+    runtime = module.load_runtime()
     for position, mirror in enumerate(OF_CHECK):
         changed = type(mirror.__name__, (mirror,), {"_fields_": (("more", ctypes.c_uint64),)})
         planted = (*OF_CHECK[:position], changed)

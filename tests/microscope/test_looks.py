@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from cudalab.backends.cpu import check_rows
-from cudalab.backends.cpu.check_rows import ENTERED, LOOKED_AT, NOT_LOOKED_AT, OWN
+from cudalab.backends.cpu.assembly.listing import Counts, Listing
+from cudalab.backends.cpu.check import rows
+from cudalab.backends.cpu.check.rows import ENTERED, LOOKED_AT, NOT_LOOKED_AT, OWN
 from cudalab.backends.cpu.layout import IS_ACCESS
-from cudalab.backends.cpu.listing import Counts, Listing
 from cudalab.backends.trace import Place
 
 # A block with two hooks, of which a jump may leave out the second, and a block behind it.
@@ -91,7 +91,7 @@ def test_what_a_hook_has_told_and_nobody_has_seen_is_lost(block, hook, whole, wh
         SimpleNamespace(file=0, line=5, flags=IS_ACCESS, head=1),
     ]
     tables = SimpleNamespace(sites=sites, files=["a.cu"], handle=0)
-    _, lines = check_rows.looks(checker, tables, b"", whole=whole)
+    _, lines = rows.looks(checker, tables, b"", whole=whole)
     assert lines.missed == ({Place("a.cu", 5): why} if why else {})
     assert lines.at == ({Place("a.cu", 5)} if hook == LOOKED_AT else set())
 

@@ -19,9 +19,9 @@ from command import cudalab
 from traced import FILE, finding
 
 from cudalab import labs
-from cudalab.backends.cpu import check_rows
-from cudalab.backends.cpu.compiler import check_runtime_library
+from cudalab.backends.cpu.check import rows
 from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.cpu.kernel_runtime import check_runtime_library
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
@@ -40,7 +40,7 @@ _EXPECT = re.compile(r"^// /// expect\n(?P<toml>(?://[^\n]*\n)*?)// ///$", re.MU
 
 
 def test_every_kind_of_the_instrument_is_explained():
-    assert set(check_rows.FINDINGS) <= set(explanations.KINDS)
+    assert set(rows.FINDINGS) <= set(explanations.KINDS)
 
 
 @pytest.mark.parametrize("kind", sorted(explanations.KINDS))
@@ -249,7 +249,7 @@ def test_the_rule_of_each_kind_is_documented():
     named_there = (one for when in races for one in (when["missing"], when["detail"]))
     words = (one if isinstance(one, list) else [one] for one in named_there)
     details = {word for one in words for word in one if word} | {"volatile"}
-    missing = set(filter(None, check_rows._MISSING))
+    missing = set(filter(None, rows._MISSING))
     assert set(explanations.KINDS) | details | missing <= named
 
 

@@ -1,10 +1,10 @@
-"""Which loops of launches keep the device's memory accessible (program/held.py)."""
+"""Which loops of launches keep the device's memory accessible (program/rewrite/held.py)."""
 
 import pytest
 
-from cudalab.program import held
 from cudalab.program.files import File
-from cudalab.program.parsed import Parsed, read
+from cudalab.program.rewrite import held
+from cudalab.program.rewrite.parsed import Parsed, read
 
 HEAD = """
 #include <cstdio>

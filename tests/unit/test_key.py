@@ -1,5 +1,6 @@
 """The names of cached binaries: whatever decides what is compiled changes them."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -56,6 +57,17 @@ def test_another_processor_or_version_has_other_names(name, monkeypatch):
     before = toolchain.key("text")
     monkeypatch.setattr(toolchain, name, "another" if name == "__version__" else lambda: "another")
     assert toolchain.key("text") != before
+
+
+@pytest.mark.parametrize("letter", ["x", "\u00e4", "\U0001f600"])
+def test_a_file_with_the_longest_name_has_a_place_in_the_cache(letter, tmp_path, monkeypatch):
+    monkeypatch.setattr(toolchain, "cache_dir", lambda _: tmp_path)
+    stem = letter * (250 // len(letter.encode()))
+    (tmp_path / f"{stem}.cu").touch()
+    place = toolchain.cached("programs", stem, "text")
+    assert len(os.fsencode(place.name)) < 128  # what is made for it may have endings of its own
+    place.touch()
+    assert place != toolchain.cached("programs", stem, "another text")
 
 
 def test_parts_do_not_run_into_each_other():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalab.program.files import File
-from cudalab.program.reports import Names
+from cudalab.program.observed.report import Names
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, tokenize
 from cudalab.program.files import File, gather
-from cudalab.program.modes import inlined
-from cudalab.program.parsed import Parsed, read
+from cudalab.program.observed.build import inlined
+from cudalab.program.rewrite.parsed import Parsed, read
 
 
 def rewritten(text, label="a.cu"):

@@ -13,7 +13,7 @@ import cudalab
 from cudalab import backends, labs
 from cudalab.backends.cpu import flags
 from cudalab.language.source import HEADERS
-from cudalab.program import parts
+from cudalab.program import runtime
 
 PACKAGE = Path(cudalab.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
@@ -44,8 +44,8 @@ def test_the_runtime_is_in_folders_that_can_be_surveyed():
 
 def test_what_is_optional_of_the_runtime_is_built_only_where_it_is_named():
     optional = {path.stem for path in flags.RUNTIME.glob("optional/*/*.cpp")}
-    assert optional == set(parts.used(EVERYTHING_OPTIONAL))
-    assert parts.used(["#include <cuda_runtime.h>\nint main() { cudaMalloc(0, 0); }"]) == ()
+    assert optional == set(runtime.used(EVERYTHING_OPTIONAL))
+    assert runtime.used(["#include <cuda_runtime.h>\nint main() { cudaMalloc(0, 0); }"]) == ()
 
 
 def test_the_names_of_cuda_s_headers_are_those_of_the_runtime_s_files():

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from cudalab.program import tiles
 from cudalab.program.files import File
-from cudalab.program.parsed import Parsed, read
+from cudalab.program.rewrite import tiles
+from cudalab.program.rewrite.parsed import Parsed, read
 
 FRAGMENTS = """
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;

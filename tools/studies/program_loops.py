@@ -24,8 +24,8 @@ from typing import BinaryIO
 from cudalab.backends import host_device
 from cudalab.checker.submit.program import JudgedRun
 from cudalab.errors import CudalabError
-from cudalab.program import loops
 from cudalab.program.build import executable
+from cudalab.program.rewrite import loops
 from tools import programs, results
 from tools.results import table
 

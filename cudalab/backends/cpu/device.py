@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from cudalab.backends import HOST, base, limits, trace
-from cudalab.backends.cpu import compiler, layout, tiers, toolchain
+from cudalab.backends.cpu import kernel_runtime, kernels, layout, toolchain
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelCompileError, KernelError
 from cudalab.formats import Payload, as_bytes
@@ -58,7 +58,7 @@ class CpuKernel:
         self.has_loops = not handle.thread
         self.is_flat = bool(handle.flat)
         self.by_whole_warps = bool(handle.by_whole_warps)
-        self.how = tiers.LOOPS if self.has_loops else "fibers"
+        self.how = kernels.LOOPS if self.has_loops else "fibers"
         self.with_fibers: Callable[[], AbstractContextManager[CpuKernel]] = lambda: nullcontext(
             self
         )
@@ -88,7 +88,7 @@ class CpuModule(base.CompiledModule):
         kernel = CpuKernel(name, layout.KernelEntry.in_dll(self.library, entry))
         reason = "" if kernel.has_loops else self.reasons().get(name)
         if reason:
-            kernel.how = tiers.described(reason)
+            kernel.how = kernels.described(reason)
         kernel.with_fibers = partial(self._with_fibers, entry)
         return kernel
 
@@ -112,7 +112,7 @@ class CpuModule(base.CompiledModule):
     def reasons(self) -> dict[str, str]:
         """Why the threads of kernels are fibers and not loops, by kernel."""
         with suppress(ValueError):
-            text = ctypes.c_char.in_dll(self.library, tiers.FIBERS)
+            text = ctypes.c_char.in_dll(self.library, kernels.FIBERS)
             lines = ctypes.string_at(ctypes.addressof(text)).decode(errors="replace").splitlines()
             return dict(line.split("\t", 1) for line in lines)
         return {}
@@ -178,9 +178,7 @@ class CpuDevice:
 
         loops = self.loops if loops is None else loops
         try:
-            return compiler.kernel_library(
-                tiers.parts(source, defines), source.label, check, loops=loops
-            )
+            return kernels.library(source, defines, check, loops=loops)
         except KernelCompileError:
             from cudalab.language import nvcc_rules  # noqa: PLC0415 - for what does not compile
 
@@ -241,7 +239,7 @@ class CpuDevice:
         )
         if 0 in blocks:
             return
-        fits = not kernel.has_loops or tiers.fits_loops(
+        fits = not kernel.has_loops or kernels.fits_loops(
             blocks, threads, flat=kernel.is_flat, whole_warps=kernel.by_whole_warps
         )
         values = (ctypes.c_uint64 * len(args))()
@@ -303,7 +301,7 @@ class CpuDevice:
 
     def _load_runtime(self) -> ctypes.CDLL:
         if self._runtime is None:
-            runtime = load_library(compiler.runtime_library)
+            runtime = load_library(kernel_runtime.runtime_library)
             layout.check(runtime, layout.OF_RUNTIME)
             runtime.cudalab_error.restype = ctypes.c_char_p
             runtime.cudalab_tally.restype = ctypes.POINTER(layout.TallyRow)

@@ -74,7 +74,7 @@ _NOT_OPTIMIZED = (
     *(flag for flag in KERNEL if flag != "-O3"),
     *("-g1", "-gdwarf-4"),  # of later versions addr2line takes the first file for the source
     "-fno-omit-frame-pointer",
-    "-fdata-sections",  # and so a label for each variable, before which assembly.py puts a zone
+    "-fdata-sections",  # and so a label for each variable, before which assembly/ puts a zone
     *CHECK,
     "-fsanitize=thread",
 )

@@ -2,8 +2,8 @@
 
     sources → rewritten texts → objects → linked → in the cache
 
-The kind of what is built decides how its texts are written: `program/modes.py` does that for
-programs, compiler.py for kernel files. The mode decides how a text becomes an object: plain, or
+The kind of what is built decides how its texts are written: `program` does that for programs,
+kernels.py for kernel files. The mode decides how a text becomes an object: plain, or
 observed, in whose assembly each access to memory calls a hook.
 
 A compiler may refuse some of what has been added to the texts, such as loops in the place of

@@ -233,6 +233,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 # Folders of which every source takes part in turning CUDA into what a processor runs.
 _DECIDING = ("language", "program", "backends/cpu")
 _LEFT_OUT = ("__pycache__",)
+LONGEST_STEM = 66  # bytes; a file system takes names of 255
 
 
 def cached(kind: str, stem: str, *parts: str | bytes, suffix: str = "") -> Path:
@@ -241,6 +242,7 @@ def cached(kind: str, stem: str, *parts: str | bytes, suffix: str = "") -> Path:
     `parts` are what decides besides this version of cudalab, the processor and the compiler: the
     sources and the flags.
     """
+    stem = os.fsdecode(os.fsencode(stem)[:LONGEST_STEM])
     return cache_dir(kind) / f"{stem}-{key(compiler_identity(), *parts)}{suffix}"
 
 

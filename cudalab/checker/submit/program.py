@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cudalab.backends import facts
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import kernel_runtime
 from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.running import Limits, Outcome, User
 from cudalab.checker.sandbox.sandbox import Sandbox
@@ -141,9 +141,9 @@ def protect(folder: Path, group: int | None = None) -> None:
 
 def copy_runtime(cache: Path, *, check: bool) -> None:
     """Copy cudalab's compiled schedulers, so that no box has to compile them again."""
-    from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
+    from cudalab.backends.cpu import kernel_runtime  # noqa: PLC0415 - not for a GPU
 
-    copy_made(compiler.runtime_files(check=check), "cpu", cache)
+    copy_made(kernel_runtime.runtime_files(check=check), "cpu", cache)
 
 
 def copy_made(files: Sequence[Path], kind: str, cache: Path) -> None:
@@ -261,7 +261,7 @@ class Program(Compiled):
             copy_runtime(box.path / "cache", check=True)
             copy_made(runtime.files(check=True), "programs", box.path / "cache")
             copy_made(runtime.libraries(map(Path, sources)), "zig", box.path / "cache")
-            box.readable += (compiler.check_runtime_library(),)  # that library names its path
+            box.readable += (kernel_runtime.check_runtime_library(),)  # that library names its path
             words = self._python(box, command)
             outcome, answer = self.sandbox.capture(words, box, limits, stdin=file)
             ended = outcome.reason or outcome.status is None or outcome.status < 0

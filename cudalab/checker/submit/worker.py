@@ -35,7 +35,7 @@ import numpy as np
 
 from cudalab import labs
 from cudalab.backends import open_device
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import kernel_runtime
 from cudalab.backends.cpu.device import LOOPS
 from cudalab.backends.cpu.flags import QUICK
 from cudalab.checker.submit import confine, reports, tasks
@@ -161,7 +161,7 @@ def warm_up(lab: Lab) -> None:
     """Look up once what each child would look up: the compiler, its flags, the lab's modules."""
     lab.teaching.sizes(lab.complete({}))
     np.random.__name__  # noqa: B018 - a module that loads others when it is used
-    compiler.look_up()
+    kernel_runtime.look_up()
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from cudalab.language.source import local_arrays
 from cudalab.microscope import document
 from cudalab.microscope.remarks import of_profile
 from cudalab.predict import local_memory
-from cudalab.program import modes, observe, reports
 from cudalab.program.files import Part
+from cudalab.program.observed import build, report, run
+from cudalab.program.observed.verdict import judge
 from cudalab.program.toolkit.rebuild import parts_of
 from cudalab.system.supervise import prints_to_stderr
 
@@ -37,36 +38,35 @@ def observed(
     Stdout is the program's, unless a file of the report is.
     """
     program = parts_of(files, words)
-    library = modes.library(program)
+    library = build.library(program)
     sources = [file for part in program for file in part.files]
     local = None if sanitize else in_local_memory(program)
     name, label = Path(files[0]).stem, sources[0].label
     alone = params.is_stdout(json_path, sarif)
     with prints_to_stderr() if alone else contextlib.nullcontext():
-        status, trace = observe.observe(
+        status, trace = run.observe(
             library,
             [name, *arguments],
             detect=sanitize,
             count=not sanitize,
-            kill_after=kill_after or observe.KILL_AFTER_S,
+            kill_after=kill_after or run.KILL_AFTER_S,
             local=local or (),
         )
     shown = not (github or alone)
     with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
         if sanitize:
-            rows = reports.finding_rows(name, sources, trace)
-            found = reports.verdict(rows, trace, sources, leaks=leaks)
+            found = judge(name, sources, trace, leaks=leaks)
             clean = found.errors == 0
-            remarks, tool = reports.remarks(found, label), "run --sanitize"
-            content: Any = reports.document(name, label, found, trace)
+            remarks, tool = found.remarks(label), "run --sanitize"
+            content: Any = report.document(name, label, found, trace)
             if shown:
-                reports.sanitized(name, sources, found, trace)
+                report.sanitized(name, sources, found, trace)
         else:
-            clean, whole = True, reports.profile_of(name, sources, trace, local)
+            clean, whole = True, report.profile_of(name, sources, trace, local)
             remarks, tool = of_profile(whole), "run --profile"
             content = document.to_json(document.document(whole))
             if shown:
-                reports.profiled(name, sources, whole, trace)
+                report.profiled(name, sources, whole, trace)
         params.write_json(json_path, content)
         params.write_remarks(remarks, tool, sarif=sarif, github=github)
     if not clean:

@@ -135,7 +135,7 @@ def with_toolkit(
 
 def show_tiers(files: Sequence[str], options: list[str]) -> None:
     """Print how the CPU device runs each kernel of a program."""
-    from cudalab.program import loops
+    from cudalab.program.rewrite import loops
 
     ways = loops.stored(executable(files, host_device(), options))
     click.echo("\n".join(ways.lines()) if ways.reasons else "no kernels")

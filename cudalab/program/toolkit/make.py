@@ -22,8 +22,8 @@ from cudalab.backends.cpu.flags import PART, for_programs, with_users
 from cudalab.backends.cpu.toolchain import PACKAGE, find_compiler, key, run
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.output.progress import stage
-from cudalab.program import files, parts
-from cudalab.program.runtime import plain
+from cudalab.program import files
+from cudalab.program import runtime as of_programs
 from cudalab.system.cache import cache_dir, explain_full_disk
 
 SHELL = "bin/shell-of-make"
@@ -77,7 +77,7 @@ def environment() -> dict[str, str]:
 @cache
 def runtime() -> Path:
     """The folder with the runtime's objects and the precompiled header."""
-    made = plain(parts.OPTIONAL)
+    made = of_programs.plain(of_programs.OPTIONAL)
     made.finish()
     return made.folder
 
@@ -147,11 +147,11 @@ def _write_headers(folder: Path) -> None:
 def _write_libraries(folder: Path, archive: str) -> None:
     """Write the runtime's archive, and files that stand in for NVIDIA's libraries."""
     objects = runtime()
-    always = [parts.FIRST, *parts.ALWAYS, "launch", *parts.OF_PROGRAM]
+    always = [of_programs.FIRST, *of_programs.OF_PLAIN]
     together = folder / "runtime.o"  # in this order, which matters
     linked = [str(objects / f"{part}.o") for part in always]
     _check("ld", "-r", "-o", str(together), *linked)
-    others = [str(objects / f"{part}.o") for part in parts.OPTIONAL]
+    others = [str(objects / f"{part}.o") for part in of_programs.OPTIONAL]
     _check("ar", "rcs", str(folder / _ARCHIVE), str(together), *others)
     together.unlink()
     text = f"INPUT({archive} -lpthread -ldl -lm)\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, UsageError
 from cudalab.output.notes import note
-from cudalab.program import modes
+from cudalab.program import plain
 from cudalab.program.files import TOOLKIT_VERSION, File, Part, gather
 from cudalab.program.messages import explain, links
 from cudalab.program.options import folders_of, for_host, split
@@ -222,7 +222,7 @@ def _compile(line: Line, source: str, output: Path, *until: str) -> list[File]:
         recording.write_text(rebuild.text(record, files), encoding="utf-8")
         more = ["-include", str(recording), *until]
         part = Part(files=files, sources=1, options=line.options)
-        (made,), _ = modes.build_objects(part, Path(name), runtime=runtime(), more=more)
+        (made,), _ = plain.build_objects(part, Path(name), runtime(), more)
         _move(Path(made), output)
     return files
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cudalab.errors import CudalabError
-from cudalab.program import parts
+from cudalab.program import runtime
 from cudalab.program.files import File, Part, gather, is_binary, program_of
 from cudalab.program.options import folders_of
 from cudalab.system import elf
@@ -40,12 +40,12 @@ def text(record: Record, files: Sequence[File]) -> str:
     A program that calls cuBLAS finds the host's BLAS without `cudalab run`, too.
     """
     lines = [statement(record)]
-    library = parts.find_blas(sys.path)
-    if library and "blas" in parts.used(file.text for file in files):
+    library = runtime.find_blas(sys.path)
+    if library and "blas" in runtime.used(file.text for file in files):
         lines += [
             'extern "C" int setenv(const char*, const char*, int) noexcept;',
             "__attribute__((constructor)) static void cudalab_set_blas() {",
-            f"    setenv({json.dumps(parts.BLAS_PATH)}, {json.dumps(library)}, 0);",
+            f"    setenv({json.dumps(runtime.BLAS_PATH)}, {json.dumps(library)}, 0);",
             "}",
         ]
     return "\n".join([*lines, ""])

@@ -405,7 +405,7 @@ EXPORT void cudalab_check_freed(unsigned number, void* memory) {
     row.thread = current.thread, row.block = run.block, row.access = NO_ACCESS;
 }
 
-// What kernels of labs allocate and free, as assembly.py lets them; programs have heap.cpp.
+// What kernels of labs allocate and free, as assembly/ lets them; programs have heap.cpp.
 EXPORT void* cudalab_heap_allocate(size_t bytes) {
     char* memory = (char*)malloc(bytes);
     if (memory) cudalab_check_add(memory, bytes, 0, GLOBAL, run.detects);
@@ -512,7 +512,7 @@ static __attribute__((noinline)) void access_by_unobserved(const volatile void* 
     if (inside) looks |= NOT_LOOKED_AT;
 }
 
-// Plain accesses, for which assembly.py chooses the hook: by the kernel's own code, at a site that
+// Plain accesses, for which assembly/ chooses the hook: by the kernel's own code, at a site that
 // it names, and by headers of cudalab's, which matter where the host's code calls them, and where
 // they set local variables of kernels.
 #define HOOKS_AT(n)                                                                          \
@@ -625,7 +625,7 @@ EXPORT void __ubsan_handle_out_of_bounds(const Indexing* indexing, uintptr_t ind
         failed.is_open = !strstr(indexing->array->name, "[1]");
 }
 
-// At the start of each basic block: assembly.py chooses the hook, and names the site.
+// At the start of each basic block: assembly/ chooses the hook, and names the site.
 EXPORT void cudalab_block(unsigned site) {
     if (!just_enters(site)) enter(site, HERE);
 }

@@ -224,7 +224,7 @@ static void set_under_way(char* to, size_t bytes, bool under_way) {
 }
 
 // Whether an access is to something of the program that is near no variable of a kernel, such as a
-// literal, or a variable of the host: assembly.py has put zones between variables.
+// literal, or a variable of the host: assembly/ has put zones between variables.
 static bool is_apart(const Event& e, unsigned nearest) {
     const Module& m = *run.module;
     if (e.address < m.image_low || e.address >= m.image_high) return false;

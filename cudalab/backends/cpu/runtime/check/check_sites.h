@@ -1,6 +1,6 @@
 // Check mode: the source line that a hook was called from.
 //
-// assembly.py puts a table of all calls into the instrumented library, by return address.
+// assembly/ puts a table of all calls into the instrumented library, by return address.
 #pragma once
 
 #include <stddef.h>

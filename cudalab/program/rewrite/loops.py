@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from cudalab.backends.cpu import flags, tiers, toolchain
+from cudalab.backends.cpu import flags, kernels, toolchain
 from cudalab.backends.cpu.regions import Loops, Place, loops, parts, syntax, unit
 from cudalab.backends.cpu.regions.words import read
 from cudalab.language.tokens import Token, spaced, split
-from cudalab.program.launches import qualified
-from cudalab.program.parsed import Launch, Parsed
+from cudalab.program.rewrite.launches import qualified
+from cudalab.program.rewrite.parsed import Launch, Parsed
 
 MOST_INSTANCES = 8  # of a template's loops
 _GROUPS = "cudalab/group_regions.h"  # for loops with cooperative groups
@@ -56,7 +56,7 @@ class Ways:
     def lines(self) -> list[str]:
         """A line of text for each kernel."""
         return [
-            f"{name}: {tiers.described(reason) if reason else tiers.LOOPS}"
+            f"{name}: {kernels.described(reason) if reason else kernels.LOOPS}"
             for name, reason in self.reasons.items()
         ]
 

@@ -1,6 +1,6 @@
 """Whole programs in check mode: `cudalab run --sanitize` and `--profile`.
 
-A child process loads the program, which modes.py has made a library, and calls its main
+A child process loads the program, which build.py has made a library, and calls its main
 function. Each launch calls back into Python, which runs the grid in check mode and sends the
 observations through a pipe, so the report is complete even if the program crashes later.
 """
@@ -21,11 +21,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from cudalab.backends.cpu import check, check_module, check_rows, layout
+from cudalab.backends.cpu import check, layout
+from cudalab.backends.cpu.check import module, rows
 from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place, merge_findings
 from cudalab.errors import CudalabError
-from cudalab.program import messages, order
-from cudalab.program.modes import Library
+from cudalab.program import messages
+from cudalab.program.observed import order
+from cudalab.program.observed.build import Library
 from cudalab.system import elf, machine
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
@@ -63,6 +65,10 @@ class Observed:
     ended_by: str = ""  # the signal that ended the program, if any
     started: bool = False  # whether its main function was called
     refused: str = ""  # why not, if its library cannot be loaded
+
+    def told(self, kind: str) -> list[str]:
+        """The texts of the messages of a kind."""
+        return [text for each, text in self.messages if each == kind]
 
     def add(self, kind: str, what: Any) -> None:
         """Add one observation from the program's process."""
@@ -244,7 +250,7 @@ class _Program:
         self.detect, self.count = watch.detect, watch.count
         self.library = library
         self.variables: dict[int, str] = {}  # region -> name
-        self.checker = check_module.load_runtime()
+        self.checker = module.load_runtime()
         ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
         self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
         try:
@@ -253,7 +259,7 @@ class _Program:
             self.send("refused", str(error).removeprefix(f"{library.path}: "))
             os._exit(125)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
-        self.tables = check_rows.Tables(library.path, self.code, self.checker)
+        self.tables = rows.Tables(library.path, self.code, self.checker)
         self.tables.count_local(watch.local)
         self.known_looks, self.whole = b"", True  # whether all has been observed to its end
         self.spent_s = 0.0
@@ -290,7 +296,7 @@ class _Program:
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
         """Register a variable, or a table of functions, as memory that kernels may use."""
         name = elf.said(mangled.decode())
-        space = check_rows.SPACES.index("constant" if name in self.library.constants else "global")
+        space = rows.SPACES.index("constant" if name in self.library.constants else "global")
         region = self.checker.cudalab_check_add(
             ctypes.c_void_p(address), num_bytes, 0, space, int(self.detect)
         )
@@ -366,7 +372,7 @@ class _Program:
             cooperative=launch.cooperative,
         )
         self.checker.cudalab_check_launch(ctypes.byref(options))
-        progress, looks = check_module.Progress(self.checker), self.detect and observed
+        progress, looks = module.Progress(self.checker), self.detect and observed
         kernel = launch.kernel.contents.name
         before_s = self.observed_s.get(kernel, 0.0)
         left_s = max(self.kill_after - before_s, self.kill_after / LATER)
@@ -396,7 +402,7 @@ class _Program:
         kernel = launch.kernel.contents
         name = kernel.name.decode(errors="replace")
         called = self._called(launch, kernel, name)
-        names = check_rows.Names(
+        names = rows.Names(
             kernel=name,
             tables=self.tables,
             grid=tuple(launch.grid),
@@ -404,14 +410,14 @@ class _Program:
             buffers={region: (called[region], 0) for region in called},
         )
         if self.detect:
-            self.send("findings", check_rows.findings(self.checker, names))
-        self.known_looks, lines = check_rows.looks(
+            self.send("findings", rows.findings(self.checker, names))
+        self.known_looks, lines = rows.looks(
             self.checker, self.tables, self.known_looks, whole=self.whole
         )
         if lines:
             self.send("looks", lines)
         if self.count:
-            self.send("trace", check_rows.trace(self.checker, names, blocks, traced))
+            self.send("trace", rows.trace(self.checker, names, blocks, traced))
 
     def _called(self, launch: Any, kernel: Any, name: str) -> dict[int, str]:
         """Names for memory: the kernel's parameter, or the line that allocated it."""

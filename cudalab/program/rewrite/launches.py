@@ -7,7 +7,7 @@ from itertools import pairwise
 from cudalab.language import macros, scopes, source, structure
 from cudalab.language.tokens import Words, split
 from cudalab.language.types import is_local
-from cudalab.program.parsed import Launch, Parsed
+from cudalab.program.rewrite.parsed import Launch, Parsed
 
 
 @dataclass(frozen=True, kw_only=True)

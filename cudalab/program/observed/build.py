@@ -1,6 +1,6 @@
-"""Whole programs in the pipeline of backends/cpu, in both modes: plain and observed.
+"""Observed programs: libraries that report each access to memory.
 
-A plain program becomes an executable, an observed one a library that reports each access to memory.
+They go through the same pipeline as plain ones, with hooks and without optimization.
 """
 
 import os
@@ -10,18 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from cudalab.backends.cpu import cccl, compiler, flags
+from cudalab.backends.cpu import cccl, flags, kernel_runtime
 from cudalab.backends.cpu.pipeline import RefusedError, Unit, Units, Written, build, compiled
 from cudalab.backends.cpu.toolchain import cached, find_compiler, run
 from cudalab.backends.trace import Place
 from cudalab.errors import CudalabError
 from cudalab.language import source
 from cudalab.output.progress import stage
-from cudalab.program import loops, messages, parts, rewrite, runtime
-from cudalab.program.files import IN_C, File, Part
+from cudalab.program import messages, rewrite, runtime
+from cudalab.program.files import File, Part
 from cudalab.program.options import for_host
-from cudalab.program.parsed import ONLY_LAUNCHED, Parsed
-from cudalab.program.unchecked import rewritten_c
+from cudalab.program.rewrite.parsed import ONLY_LAUNCHED, Parsed
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _LAUNCH = re.compile(
@@ -50,92 +49,6 @@ _ON_HOST = {
 }
 
 
-# Plain -------------------------------------------------------------------------------------------
-
-
-def build_program(part: Part, to: Path) -> None:
-    """Build the program `to`, which the cache lacks."""
-
-    def make(folder: Path) -> Path:
-        made = runtime.plain(parts.used(part.texts))
-        objects, ways = build_objects(part, folder, runtime=made.folder)
-        with stage("compiling the runtime, once") as known:
-            objects += made.finish(lambda done, total: known.reach(done, total, "parts"))
-        binary = folder / "program"
-        done = find_compiler().link(binary, [*objects, *part.host.link], shared=False)
-        if done.returncode:
-            raise messages.explain(done.stderr, part.files)
-        ways.store(to)
-        return binary
-
-    build(to, make)
-
-
-def build_objects(
-    part: Part, folder: Path, *, runtime: Path, more: Sequence[str] = ()
-) -> tuple[list[str], loops.Ways]:
-    """Compile the sources to objects in a folder; these, and how each kernel runs.
-
-    The compiler finds the precompiled header in `runtime`, and gets `more` options.
-    """
-    macros, plain = folder / "macros", _Plain(part, folder, runtime, more)
-    macros.write_text(part.host.macros, encoding="utf-8")
-    units = Units(folder=folder, names=part.names, compiled=[*map(plain.unit, range(part.sources))])
-    with stage(f"compiling {part.files[0].label}"):
-        try:
-            compiled(plain.write, units)
-        except RefusedError as error:
-            raise messages.explain(error.messages, part.files) from None
-    return units.objects, plain.ways
-
-
-class _Plain:
-    """How the texts of a plain program are written and compiled."""
-
-    def __init__(self, part: Part, folder: Path, header: Path, more: Sequence[str]) -> None:
-        self.part, self.folder, self.more = part, folder, more
-        self.ways = loops.Ways()
-        compile_it, read = find_compiler(), ["-include", str(folder / "macros")]
-        own = [*compile_it.compile, *flags.with_users(flags.PROGRAM), *part.flags]
-        self.command = [*own, *(() if compile_it.is_clang else flags.GCC_PROGRAM)]
-        self.command += ["-I", str(header), *flags.for_programs(), *cccl.flags(part.texts)]
-        self.command += ["-include", runtime.PRECOMPILED, *read]
-        self.by = loops.Preprocessor([*own, *read], self.command, folder / "read", part.host.macros)
-
-    def write(self, refused: Counter[tuple[str, int]], of_loops: Mapping[str, str]) -> Written:
-        """Write all files; the loops of kernels follow the text of their source."""
-        part, names = self.part, self.part.names
-        parsed = rewrite.edited(part.files, names, refused=refused, whole_tiles=not refused)
-        plain = [each.rewritten(ONLY_LAUNCHED) for each in parsed]
-        self.ways = loops.add(parsed, names, part.for_device, self.by, of_loops)
-        if not self.ways.any_loops:
-            return Written(plain, [each.rewritten(ONLY_LAUNCHED) for each in parsed])
-        texts = [each.rewritten(ONLY_LAUNCHED) for each in parsed]
-        return Written(plain, texts, self.ways.places)
-
-    def unit(self, i: int) -> Unit:
-        """How a source is compiled; one of the host's may be compiled as it is."""
-        part, path = self.part, str(self.folder / self.part.names[i])
-        if i in part.for_host:
-            own = self._rewritten_c(i)
-            return Unit(own or part.files[i].path, [*part.host_command(i, own), *self.more])
-        renamed = f"-ffile-prefix-map={path}={part.files[i].label}"
-        return Unit(path, [*self.command, *self.more, renamed])
-
-    def _rewritten_c(self, i: int) -> str:
-        """The path of a file in C that throws results of CUDA away, rewritten; or nothing."""
-        file = self.part.files[i]
-        text = rewritten_c(file.text, file.path) if file.is_c and IN_C.search(file.text) else None
-        if text is None:
-            return ""
-        path = self.folder / f"{i}-rewritten.c"
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
-        return str(path)
-
-
-# Observed ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Library:
     """An observed program."""
@@ -160,8 +73,8 @@ def library(program: Sequence[Part]) -> Library:
     files = [file for part in program for file in part.files]
     options = [option for part in program for option in part.options]
     texts = [file.text for file in files]
-    parts.provide_blas(texts)
-    objects += runtime.observed(parts.used(texts))
+    runtime.provide_blas(texts)
+    objects += runtime.observed(runtime.used(texts))
     host = Path(objects[-1])
     parameters: dict[str, list[str]] = {}
     for text in texts:
@@ -203,7 +116,7 @@ def own_default(options: Sequence[str], texts: Iterable[str]) -> bool:
 
 def unobserved(files: Sequence[File], for_host: Sequence[str]) -> tuple[str, ...]:
     """What a program does that the instrument does not see, its files `for_host` among it."""
-    used = parts.used(file.text for file in files)
+    used = runtime.used(file.text for file in files)
     names = list(for_host)
     names += [name for part, name in _LIBRARIES.items() if part in used]
     names += [
@@ -258,17 +171,17 @@ class _Observed:
 
     def library(self, objects: Sequence[str]) -> Path:
         """The sources as one library, linked with `objects`, unless the cache has it."""
-        checker = str(compiler.check_runtime_library())
+        checker = str(kernel_runtime.check_runtime_library())
         commands: list[list[str]] = []
         for part in self.program:
             more = ("-I", str(self.header), *runtime.OBSERVED_PROGRAM, *part.flags)
             more += (*flags.for_programs(), *cccl.flags(part.texts))
             own = flags.check_flags(more)
-            command = [*find_compiler().compile, *own, *compiler.searched(own)]
+            command = [*find_compiler().compile, *own, *kernel_runtime.searched(own)]
             commands += [command] * len(part.for_device)
         label = self.program[0].files[0].label
         words = [word for command in commands for word in (*command, "")]
-        stem = f"{Path(label).stem[: compiler.LONGEST_NAME]}-check"
+        stem = f"{Path(label).stem}-check"
         place = cached("cpu", stem, *self.first, "", *words, checker, *objects, suffix=".so")
 
         def make(folder: Path) -> Path:

@@ -4,58 +4,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.backends.trace import Looks
-from cudalab.language.source import lines_of
 from cudalab.microscope import local_arrays, sanitize
 from cudalab.microscope.annotate import number, share, show
-from cudalab.microscope.explanations import NULL, explain, where
-from cudalab.microscope.findings import FindingRow, Findings, errors, grouped
+from cudalab.microscope.explanations import explain, where
+from cudalab.microscope.findings import FindingRow, Findings, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
-from cudalab.microscope.remarks import of_findings
 from cudalab.output import terminal
-from cudalab.output.annotations import Annotation, Level, Rule
-from cudalab.program import unchecked
 from cudalab.program.files import File
-from cudalab.program.observe import Observed
+from cudalab.program.observed.run import Observed
+from cudalab.program.observed.verdict import Verdict, judge
 from cudalab.system.machine import processor_name
 
 LAUNCHES_SHOWN = 24  # those that are alike count as one
 NUMBERS_SHOWN = 3
-FAILED = Rule(
-    "failed_launch",
-    "launch that failed",
-    "A kernel that ends with an error has not done its work, and every later call fails, too.",
-    "Look for what the error names in the kernel, and at its launch.",
-)
-IGNORED = Rule(
-    "ignored_failure",
-    "failure that the program ignores",
-    "A call that fails says so in its result, and a launch in cudaGetLastError(). Without a look "
-    "at them the program goes on with memory that was never made or written.",
-    "Check the result of each call, and cudaGetLastError() after each launch.",
-)
-LEAK = Rule(
-    "leak",
-    "memory that the program does not free",
-    "It is given back when the program ends. In a program that does the same again and again the "
-    "memory of the device is used up.",
-    "Free what each cudaMalloc has given, by cudaFree, on every way out.",
-)
-_PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
-
-
-def finding_rows(name: str, files: Sequence[File], seen: Observed) -> list[FindingRow]:
-    """The findings in all launches, errors first."""
-    texts = {file.label: lines_of(file.text) for file in files}
-    known: dict[sanitize.Identity, FindingRow] = {}
-    sanitize.add_rows(
-        known, (sanitize.finding_row(finding, name, texts) for finding in seen.findings)
-    )
-    return sorted(known.values(), key=lambda row: row.note)
 
 
 class Names:
@@ -89,73 +55,6 @@ class Names:
         path = Path(label)
         here = Path.cwd()
         return str(path.relative_to(here)) if path.is_relative_to(here) else label
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What is wrong with a program, and what does not count."""
-
-    rows: list[FindingRow]
-    ignored: list[str]  # failures that the program ignores
-    _: KW_ONLY
-    ended: list[str]  # launches that failed, where no finding says why
-    follows: list[str]  # failures that the findings have caused
-    leaks: list[str]  # memory that is never freed
-    leaks_count: bool  # as errors
-    failed: list[str]  # calls that failed, which the program may have handled
-    refused: list[str]  # where the program was refused, so that nothing behind was observed
-
-    @property
-    def errors(self) -> int:
-        """The number of errors."""
-        leaks = len(self.leaks) if self.leaks_count else 0
-        return errors(grouped(self.rows)) + len(self.ended) + len(self.ignored) + leaks
-
-    @property
-    def clean(self) -> bool:
-        """Whether there are only notes, and the program was not refused."""
-        return self.errors == 0 and not self.refused
-
-
-def verdict(
-    rows: list[FindingRow], seen: Observed, files: Sequence[File] = (), *, leaks: bool = False
-) -> Verdict:
-    """Tell what is wrong from what follows from it. Leaks count if `leaks` is set.
-
-    Whatever ended a kernel is a finding; its launch then fails, and the program stops halfway
-    without freeing its memory. If an allocation failed and the program did not check, accesses
-    through its pointer follow from that. Lanes with a wrong mask may then wait for each other.
-    """
-    texts = {file.label: lines_of(file.text) for file in files}
-    ignored, follows = unchecked.causes(unchecked.unchecked(seen.messages, texts))
-    if unchecked.leaves_null(ignored):
-        through = [row for row in rows if row.detail == NULL]
-        rows = [row for row in rows if row.detail != NULL]
-        follows += [f"{row.file}:{row.line}: {row.what}" for row in through]
-    masks = {(row.kernel, row.file, row.line) for row in rows if row.kind == "wrong_mask"}
-    rows = [
-        row
-        for row in rows
-        if row.kind != "deadlock" or (row.kernel, row.file, row.line) not in masks
-    ]
-    of: dict[str, list[str]] = {}
-    for kind, text in seen.messages:
-        of.setdefault(kind, []).append(text)
-    ended = of.get("failed kernel", [])
-    is_explained = bool(ignored) or any(not row.note for row in rows)
-    ignored += [*of.get("unread error", []), *of.get("overrun", [])]
-    told = {_PLACE.sub(r"\g<file>:\g<line>", text) for text in (*ended, *ignored, *follows)}
-    failed = dict.fromkeys(of.get("failed call", []))
-    return Verdict(
-        rows,
-        ignored,
-        ended=[] if is_explained else ended,
-        follows=[*follows, *(ended if is_explained else [])],
-        leaks=of.get("leak", []),
-        leaks_count=leaks and not ended,
-        failed=[text for text in failed if _PLACE.sub(r"\g<file>:\g<line>", text) not in told],
-        refused=of.get("refusal", []),
-    )
 
 
 def document(name: str, file: str, found: Verdict, seen: Observed) -> Findings:
@@ -222,29 +121,6 @@ def _in_kernels(seen: Observed) -> Looks:
         for places in (looks.own, looks.local)
     )
     return replace(looks, own=own, local=local)
-
-
-def remarks(found: Verdict, file: str) -> list[Annotation]:
-    """The findings, and what the program ignores or leaves behind, as annotations."""
-    level: Level = "error" if found.leaks_count else "warning"
-    return [
-        *of_findings(found.rows, file),
-        *(_remark(FAILED, "error", text, file) for text in found.ended),
-        *(_remark(IGNORED, "error", text, file) for text in found.ignored),
-        *(_remark(LEAK, level, text, file) for text in found.leaks),
-    ]
-
-
-def _remark(rule: Rule, level: Level, text: str, file: str) -> Annotation:
-    """A remark at the line that the text starts with."""
-    at = _PLACE.match(text)
-    return Annotation(
-        rule=rule,
-        level=level,
-        text=at["text"] if at else text,
-        file=at["file"] if at else file,
-        line=int(at["line"]) if at else 0,
-    )
 
 
 def _by_launch(names: Names, seen: Observed, reported: Collection[str]) -> None:
@@ -370,7 +246,7 @@ def profiled(name: str, files: Sequence[File], profile: Profile, seen: Observed)
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"... and {len(alike) - LAUNCHES_SHOWN} more kinds of launches", ""])
     show(profile)
-    _failures(Names(files), verdict([], seen))
+    _failures(Names(files), judge(name, [], seen))
 
 
 def _launches(seen: Observed) -> str:

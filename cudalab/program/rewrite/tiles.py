@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cudalab.language import expressions, macros, tree, types
 from cudalab.language.scopes import Name, Node, Scope, Type
 from cudalab.language.tokens import Words
-from cudalab.program.parsed import Parsed
+from cudalab.program.rewrite.parsed import Parsed
 
 # How many of a function's first arguments are fragments.
 _CALLS = {"load_matrix_sync": 1, "fill_fragment": 1, "mma_sync": 4}

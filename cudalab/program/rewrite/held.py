@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from cudalab.language import macros, tokens, types
 from cudalab.language.scopes import Node, Scope
-from cudalab.program.parsed import Parsed
+from cudalab.program.rewrite.parsed import Parsed
 
 _LOOPS = ("for", "while", "do")
 _PLAIN = tokens.set_of(  # nodes that do no more than their parts

@@ -1,54 +1,18 @@
 """Failed calls of the runtime API whose result the program ignores."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from cudalab.language.source import quoted
-from cudalab.language.tokens import Lines, Token, closing, opening, tokenize
-from cudalab.program.parsed import Parsed
+from cudalab.language.tokens import Token, closing, opening, tokenize
+from cudalab.program.rewrite.parsed import Parsed
 
 # What a program counts on: bytes that are copied or set, memory that is made or given back, and
 # which device is used.
-_COUNTED_ON = re.compile(r"cuda(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|SetDevice\b)\w*")
+COUNTED_ON = re.compile(r"cuda(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|SetDevice\b)\w*")
 _API = re.compile(r"cuda[A-Z]")
-_NEEDED = re.compile(
-    r"(?P<file>[^:\n]+):(?P<line>\d+): "
-    rf"(?P<name>{_COUNTED_ON.pattern}): "
-    r"cudaError(?!NotSupported)\w+: (?P<why>.*)",
-    re.DOTALL,
-)
-_MAKES = re.compile(r": cuda(?:Malloc|HostAlloc)\w*: ")
-_OF_NULL = "(nil)"
 _CONDITIONAL = frozenset({"if", "for", "while", "switch"})
 _BEFORE_STATEMENT = frozenset({"", ";", "{", "}", "else", "do", ":"})
-
-
-def unchecked(messages: Sequence[tuple[str, str]], texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """The failures in `messages` that the program neither checks nor queries later.
-
-    `messages` are kinds and texts as observe.py sends them, `texts` the lines of the source files.
-    """
-    waiting: dict[str, None] = {}
-    for kind, text in messages:
-        if kind == "errors read":
-            waiting.clear()
-        elif kind == "failed call" and (match := _NEEDED.match(text)):
-            source = "\n".join(texts.get(match["file"], ()))
-            if _is_thrown_away(source, match["name"], int(match["line"])):
-                waiting[text] = None
-    return list(waiting)
-
-
-def causes(ignored: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The failures, and those caused by an earlier one: a failed allocation."""
-    made = [text for text in ignored if _MAKES.search(text)]
-    follow = [text for text in ignored if made and text not in made and _OF_NULL in text]
-    return [text for text in ignored if text not in follow], follow
-
-
-def leaves_null(ignored: Sequence[str]) -> bool:
-    """Whether one of the failures is an allocation, which leaves its pointer null."""
-    return any(_MAKES.search(text) for text in ignored)
 
 
 def rewrite(parsed: Parsed) -> None:
@@ -84,20 +48,10 @@ def _told(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
             yield first, last
 
 
-def _is_thrown_away(text: str, name: str, line: int) -> bool:
-    """Whether a call of `name` on a line is a statement by itself."""
-    tokens, lines = tokenize(text), Lines(text)
-    return any(
-        tokens[first].text == name
-        and lines[tokens[first].start] <= line <= lines[tokens[last].start]
-        for first, last in thrown_away(tokens)
-    )
-
-
 def thrown_away(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """The calls that are statements by themselves: the indices of name and closing parenthesis."""
     for i, token in enumerate(tokens[:-1]):
-        if tokens[i + 1].text != "(" or not _COUNTED_ON.fullmatch(token.text):
+        if tokens[i + 1].text != "(" or not COUNTED_ON.fullmatch(token.text):
             continue
         end = closing(tokens, i + 1)
         if end is None or end + 1 >= len(tokens) or tokens[end + 1].text != ";":

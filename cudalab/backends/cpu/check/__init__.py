@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.backends.base import Buffer, Dim, Kernel
-from cudalab.backends.cpu import check_module, check_rows, compiler, layout, tiers, toolchain
-from cudalab.backends.cpu.check_module import CheckBuffer, CheckKernel, CheckModule
+from cudalab.backends.cpu import kernel_runtime, kernels, layout, toolchain
+from cudalab.backends.cpu.check import module, rows
+from cudalab.backends.cpu.check.module import CheckBuffer, CheckKernel, CheckModule
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place, merge_findings
@@ -115,25 +116,24 @@ class CheckDevice(CpuDevice):
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
     ) -> CheckModule:
         """Compile both builds, or load them from the cache."""
-        fast, file = super().compile(source, defines, arch), tiers.parts(source, defines)
-        checked = compiler.kernel_library(file, source.label, observed=True)
+        fast = super().compile(source, defines, arch)
+        checked = kernels.library(source, defines, observed=True)
         try:
-            return self._module(source, fast.library, checked, file.text, defines)
+            return self._module(source, defines, fast.library, checked)
         except OSError:  # a damaged cache entry: rebuild it and its runtime
             checked.unlink(missing_ok=True)
-            compiler.check_runtime_library().unlink()
-            checked = compiler.kernel_library(file, source.label, observed=True)
-            return self._module(source, fast.library, checked, file.text, defines)
+            kernel_runtime.check_runtime_library().unlink()
+            checked = kernels.library(source, defines, observed=True)
+            return self._module(source, defines, fast.library, checked)
 
     def _module(
         self,
         source: Source,
+        defines: Mapping[str, str | int],
         fast: ctypes.CDLL,
         checked: Path,
-        text: str,
-        defines: Mapping[str, str | int],
     ) -> CheckModule:
-        module = CheckModule(source, fast, checked, self._load_checker(), text)
+        module = CheckModule(source, defines, fast, checked, self._load_checker())
         accesses: frozenset[LocalAccess] | None = frozenset()
         if self.local and sources.local_arrays(source.text):
             accesses = self.local(source, defines)
@@ -149,7 +149,7 @@ class CheckDevice(CpuDevice):
         self, source: Source, defines: Mapping[str, str | int], *, loops: bool | None = None
     ) -> Path:
         """Compile both builds, or find them in the cache, and load neither."""
-        compiler.kernel_library(tiers.parts(source, defines), source.label, observed=True)
+        kernels.library(source, defines, observed=True)
         return super().build(source, defines, loops=loops)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CheckBuffer:
@@ -213,7 +213,7 @@ class CheckDevice(CpuDevice):
 
     def _load_checker(self) -> ctypes.CDLL:
         if self._checker is None:
-            self._checker = check_module.load_runtime()
+            self._checker = module.load_runtime()
         return self._checker
 
 
@@ -352,13 +352,13 @@ class _Launch:
                 self.checker.cudalab_check_wait,
                 self.checker.cudalab_check_stop,
                 self.checker.cudalab_check_error,
-                check_module.Progress(self.checker),
+                module.Progress(self.checker),
             )
         finally:
             device.spent_s += time.monotonic() - began
 
     def _wait(
-        self, wait: Any, stop: Any, error: Any, progress: check_module.Progress | None = None
+        self, wait: Any, stop: Any, error: Any, progress: module.Progress | None = None
     ) -> None:
         """Wait in short turns, and cancel a launch that takes too long.
 
@@ -382,7 +382,7 @@ class _Launch:
         if state < 0:
             raise KernelError(error().decode(errors="replace"))
 
-    def _is_late(self, now: float, progress: check_module.Progress | None) -> bool:
+    def _is_late(self, now: float, progress: module.Progress | None) -> bool:
         limit = self.device.kill_after
         if limit is None:
             return False
@@ -402,7 +402,7 @@ class _Launch:
         if traced == blocks:
             tally = self.checker.cudalab_check_tally().contents
             layout.add_tally(self.device.tallies, self.kernel.name, tally)
-        names = check_rows.Names(
+        names = rows.Names(
             kernel=self.kernel.name,
             tables=self.module.tables,
             grid=self.grid,
@@ -410,14 +410,14 @@ class _Launch:
             buffers=self.buffers,
         )
         if self.device.detect:
-            merge_findings(self.device.findings, check_rows.findings(self.checker, names))
-            self.module.looks, lines = check_rows.looks(
+            merge_findings(self.device.findings, rows.findings(self.checker, names))
+            self.module.looks, lines = rows.looks(
                 self.checker, self.module.tables, self.module.looks, whole=traced == blocks
             )
             if lines:
                 self.device.looks.add(lines)
         if self.device.count:
-            launch = check_rows.trace(self.checker, names, blocks, traced)
+            launch = rows.trace(self.checker, names, blocks, traced)
             if self.device.local:
                 self.device.local_lines |= self.module.tables.local_lines(self.checker)
             launch = replace(launch, shared_bytes=self.shared_bytes, buffers=self.buffer_bytes)

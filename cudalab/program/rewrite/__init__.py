@@ -15,10 +15,11 @@ from cudalab.language.scopes import BASIC, Node, Scope
 from cudalab.language.source import quoted
 from cudalab.language.tokens import Place, Token, closing_angle
 from cudalab.output.notes import note
-from cudalab.program import held, inline_ptx, launches, nvcc_ways, refusals, tiles, unchecked
+from cudalab.program import refusals
 from cudalab.program.files import File
-from cudalab.program.launches import Known, short_name
-from cudalab.program.parsed import Launch, Parsed, read
+from cudalab.program.rewrite import held, inline_ptx, launches, nvcc_ways, tiles, unchecked
+from cudalab.program.rewrite.launches import Known, short_name
+from cudalab.program.rewrite.parsed import Launch, Parsed, read
 
 
 def edited(

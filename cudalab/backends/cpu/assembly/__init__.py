@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cudalab.backends.cpu import control_flow, layout
-from cudalab.backends.cpu.listing import Counts, Listing, numbered
+from cudalab.backends.cpu import layout
+from cudalab.backends.cpu.assembly import control_flow
+from cudalab.backends.cpu.assembly.listing import Counts, Listing, numbered
 
 _BY_GCC = '\t.ident\t"GCC'
 

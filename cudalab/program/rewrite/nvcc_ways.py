@@ -17,7 +17,7 @@ from cudalab.language import nvcc_rules, scopes, source, types
 from cudalab.language.tokens import Token
 from cudalab.output.notes import note
 from cudalab.program import refusals
-from cudalab.program.parsed import Parsed
+from cudalab.program.rewrite.parsed import Parsed
 
 _SPACES = frozenset({"__device__", "__constant__", "__managed__"})
 _IN_FRONT = frozenset({"", ";", "}", "{", "static", "inline", "__device__", "__host__"})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cudalab.language import macros, ptx
 from cudalab.language.tokens import CLOSING, OPENING, Token, closing, tokenize
-from cudalab.program.parsed import Parsed
+from cudalab.program.rewrite.parsed import Parsed
 
 _ASM = frozenset({"asm", "__asm__", "__asm"})
 _DEEPEST = 20  # macros within macros

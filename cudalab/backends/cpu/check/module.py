@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudalab.backends.cpu import check_rows, compiler, device, layout
+from cudalab.backends.cpu import device, kernel_runtime, layout
+from cudalab.backends.cpu.check import rows
 from cudalab.backends.cpu.layout import KernelEntry, Symbol, TallyRow
 from cudalab.errors import CudalabError
 from cudalab.language import kernel_file
@@ -39,17 +40,22 @@ class CheckModule(device.CpuModule):
     """A .cu file in both builds."""
 
     def __init__(
-        self, source: Source, fast: ctypes.CDLL, checked: Path, runtime: ctypes.CDLL, text: str
+        self,
+        source: Source,
+        defines: Mapping[str, str | int],
+        fast: ctypes.CDLL,
+        checked: Path,
+        runtime: ctypes.CDLL,
     ) -> None:
-        """Load the instrumented build of `text`, and register its contents with the instrument."""
+        """Load the instrumented build, and register its contents with the instrument."""
         super().__init__(source, fast)
         self.checked = ctypes.CDLL(str(checked))
         code = sources.blank_comments(source.text)
         self.looks = b""  # what is known of its sites
         self.may_wait = _WAITS.search(code) is not None
         self.parameters = sources.parameter_names(source.text)
-        file = kernel_file.read(text)
-        self.tables = check_rows.Tables(checked, self.checked, runtime, file.dynamic)
+        file = kernel_file.read(sources.with_defines(source.text, defines))
+        self.tables = rows.Tables(checked, self.checked, runtime, file.dynamic)
         self.variables = [
             _Variable(
                 name,
@@ -115,7 +121,7 @@ class _Variable:
         self.checked, self.num_bytes = theirs.address, theirs.bytes
         self.fast = ours.address if ours and ours.bytes == theirs.bytes else None
         if self.checked not in _variables:  # libraries and their variables stay loaded
-            space = check_rows.SPACES.index("constant" if is_constant else "global")
+            space = rows.SPACES.index("constant" if is_constant else "global")
             region = runtime.cudalab_check_add(self.checked, self.num_bytes, 0, space, 1)
             runtime.cudalab_check_written(region)
             _first_values[self.checked] = ctypes.string_at(self.checked, self.num_bytes)
@@ -164,7 +170,7 @@ os.register_at_fork(after_in_child=_loaded.clear)
 
 def load_runtime() -> ctypes.CDLL:
     """The runtime of check mode, started once per process."""
-    runtime = device.load_library(compiler.check_runtime_library)
+    runtime = device.load_library(kernel_runtime.check_runtime_library)
     handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
     if handle not in _loaded:
         layout.check(runtime, layout.OF_CHECK)

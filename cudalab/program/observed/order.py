@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cudalab.backends.cpu.check_rows import Tables
+from cudalab.backends.cpu.check.rows import Tables
 from cudalab.backends.trace import Finding, Kind, Place, Thread
 from cudalab.microscope.explanations import where
 

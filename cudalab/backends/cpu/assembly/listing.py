@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from cudalab.backends.cpu import layout
-from cudalab.backends.cpu.control_flow import (
+from cudalab.backends.cpu.assembly.control_flow import (
     BLOCK_HOOK,
     BOUNDS_HOOK,
     ENTRY_HOOK,

@@ -1,0 +1,1 @@
+"""Programs under the instruments: built as a library, run and reported on."""

@@ -1,0 +1,159 @@
+"""The verdict on a program: what is wrong with it, and what only follows from that."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from cudalab.language.source import lines_of
+from cudalab.language.tokens import Lines, tokenize
+from cudalab.microscope import sanitize
+from cudalab.microscope.explanations import NULL
+from cudalab.microscope.findings import FindingRow, errors, grouped
+from cudalab.microscope.remarks import of_findings
+from cudalab.output.annotations import Annotation, Level, Rule
+from cudalab.program.files import File
+from cudalab.program.observed.run import Observed
+from cudalab.program.rewrite.unchecked import COUNTED_ON, thrown_away
+
+FAILED = Rule(
+    "failed_launch",
+    "launch that failed",
+    "A kernel that ends with an error has not done its work, and every later call fails, too.",
+    "Look for what the error names in the kernel, and at its launch.",
+)
+IGNORED = Rule(
+    "ignored_failure",
+    "failure that the program ignores",
+    "A call that fails says so in its result, and a launch in cudaGetLastError(). Without a look "
+    "at them the program goes on with memory that was never made or written.",
+    "Check the result of each call, and cudaGetLastError() after each launch.",
+)
+LEAK = Rule(
+    "leak",
+    "memory that the program does not free",
+    "It is given back when the program ends. In a program that does the same again and again the "
+    "memory of the device is used up.",
+    "Free what each cudaMalloc has given, by cudaFree, on every way out.",
+)
+_PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
+_NEEDED = re.compile(
+    rf"(?P<file>[^:\n]+):(?P<line>\d+): (?P<name>{COUNTED_ON.pattern}): "
+    r"cudaError(?!NotSupported)\w+: .*",
+    re.DOTALL,
+)
+_MAKES = re.compile(r": cuda(?:Malloc|HostAlloc)\w*: ")
+_OF_NULL = "(nil)"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a program, and what does not count."""
+
+    rows: list[FindingRow]
+    ignored: list[str]  # failures that the program ignores
+    _: KW_ONLY
+    ended: list[str]  # launches that failed, where no finding says why
+    follows: list[str]  # failures that the findings have caused
+    leaks: list[str]  # memory that is never freed
+    leaks_count: bool  # as errors
+    failed: list[str]  # calls that failed, which the program may have handled
+    refused: list[str]  # where the program was refused, so that nothing behind was observed
+
+    @property
+    def errors(self) -> int:
+        """The number of errors."""
+        leaks = len(self.leaks) if self.leaks_count else 0
+        return errors(grouped(self.rows)) + len(self.ended) + len(self.ignored) + leaks
+
+    @property
+    def clean(self) -> bool:
+        """Whether there are only notes, and the program was not refused."""
+        return self.errors == 0 and not self.refused
+
+    def remarks(self, file: str) -> list[Annotation]:
+        """The findings, and what the program ignores or leaves behind, as annotations.
+
+        What names no line is about `file`.
+        """
+        of_leaks: Level = "error" if self.leaks_count else "warning"
+        return [
+            *of_findings(self.rows, file),
+            *(_remark(FAILED, "error", text, file) for text in self.ended),
+            *(_remark(IGNORED, "error", text, file) for text in self.ignored),
+            *(_remark(LEAK, of_leaks, text, file) for text in self.leaks),
+        ]
+
+
+def _remark(rule: Rule, level: Level, text: str, file: str) -> Annotation:
+    """A remark at the line that the text starts with."""
+    at = _PLACE.match(text)
+    return Annotation(
+        rule=rule,
+        level=level,
+        text=at["text"] if at else text,
+        file=at["file"] if at else file,
+        line=int(at["line"]) if at else 0,
+    )
+
+
+def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = False) -> Verdict:
+    """Tell what is wrong with a program from what follows from it. Leaks count if `leaks` is set.
+
+    Whatever ended a kernel is a finding; its launch then fails, and the program stops halfway
+    without freeing its memory. If an allocation failed and the program did not check, accesses
+    through its pointer follow from that. Lanes with a wrong mask may then wait for each other.
+    """
+    texts = {file.label: lines_of(file.text) for file in files}
+    known: dict[sanitize.Identity, FindingRow] = {}
+    sanitize.add_rows(known, (sanitize.finding_row(each, name, texts) for each in seen.findings))
+    rows = sorted(known.values(), key=lambda row: row.note)  # errors first
+
+    ignored = _unchecked(seen, {file.label: file.text for file in files})
+    made_nothing = [text for text in ignored if _MAKES.search(text)]
+    follows = []
+    if made_nothing:
+        follows = [text for text in ignored if _OF_NULL in text and text not in made_nothing]
+        ignored = [text for text in ignored if text not in follows]
+        through = [row for row in rows if row.detail == NULL]
+        rows = [row for row in rows if row.detail != NULL]
+        follows += [f"{row.file}:{row.line}: {row.what}" for row in through]
+    masks = {(row.kernel, row.file, row.line) for row in rows if row.kind == "wrong_mask"}
+    rows = [
+        row
+        for row in rows
+        if row.kind != "deadlock" or (row.kernel, row.file, row.line) not in masks
+    ]
+
+    ended = seen.told("failed kernel")
+    is_explained = bool(ignored) or any(not row.note for row in rows)
+    ignored += [*seen.told("unread error"), *seen.told("overrun")]
+    told = {_PLACE.sub(r"\g<file>:\g<line>", text) for text in (*ended, *ignored, *follows)}
+    failed = dict.fromkeys(seen.told("failed call"))
+    return Verdict(
+        rows,
+        ignored,
+        ended=[] if is_explained else ended,
+        follows=[*follows, *(ended if is_explained else [])],
+        leaks=seen.told("leak"),
+        leaks_count=leaks and not ended,
+        failed=[text for text in failed if _PLACE.sub(r"\g<file>:\g<line>", text) not in told],
+        refused=seen.told("refusal"),
+    )
+
+
+def _unchecked(seen: Observed, texts: dict[str, str]) -> list[str]:
+    """The failures of calls whose result the program neither checks nor queries later."""
+    waiting: dict[str, None] = {}
+    for kind, text in seen.messages:
+        if kind == "errors read":
+            waiting.clear()
+        elif kind == "failed call" and (match := _NEEDED.match(text)):
+            source = texts.get(match["file"], "")
+            tokens, lines, line = tokenize(source), Lines(source), int(match["line"])
+            if any(
+                tokens[first].text == match["name"]
+                and lines[tokens[first].start] <= line <= lines[tokens[last].start]
+                for first, last in thrown_away(tokens)
+            ):
+                waiting[text] = None
+    return list(waiting)
