@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import RUNTIME, has_header
 from cudalab.errors import NoDeviceError
-
-if TYPE_CHECKING:
-    from cudalab.language.tokens import Token
 
 
 @dataclass(frozen=True)
@@ -101,8 +97,6 @@ _CUDA_HEADER = re.compile(
     r"|sm_\d|crt/|cooperative_groups|(?:channel|driver|device|surface|texture|vector|library)_\w+\.h"
 )
 _CUDA_SPACE = re.compile(r"cooperative_groups|cg|cuda|nvcuda|thrust|cub")
-_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
-_CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
 
 
 class Lacking:
@@ -121,13 +115,6 @@ class Lacking:
         """Record the first place that needs a feature."""
         if not any(known.partition(": ")[0] == feature for known in self._places):
             self._places[f"{feature}: {name}" if name else feature] = place
-
-    def take(self, other: Lacking) -> None:
-        """Add what another one has recorded."""
-        self.hint = self.hint or other.hint
-        for what, place in other._places.items():
-            feature, _, name = what.partition(": ")
-            self.add(feature, place, name)
 
     def add_header(self, header: str, place: str) -> None:
         """Record an #include of a missing header that is NVIDIA's or belongs to a feature."""
@@ -192,51 +179,6 @@ def is_missing_header(name: str) -> bool:
 
 def _begins(pattern: str, name: str) -> bool:
     return bool(pattern and re.match(pattern, name))
-
-
-def unconditional(directives: Sequence[Token]) -> Callable[[int], bool]:
-    """A function that tells whether a position lies under no condition of the preprocessor.
-
-    The others are left to the compiler. (An #ifndef is usually an include guard.)
-    """
-    begins, depths = [0], [0]
-    open_: list[bool] = []
-    for directive in directives:
-        condition = _CONDITION.match(directive.text)
-        if not condition:
-            continue
-        if condition[1] == "endif":
-            open_ = open_[:-1]
-        else:
-            open_.append(condition[1] != "ifndef")
-        begins.append(directive.start)
-        depths.append(sum(open_))
-    return lambda position: depths[bisect_right(begins, position) - 1] == 0
-
-
-def headers_of(
-    own: Collection[tuple[int, int]], directives: Sequence[Token]
-) -> list[tuple[str, int]]:
-    """The headers that a file includes unconditionally, and where; except those at `own`."""
-    starts = {start for start, _ in own}
-    counts = unconditional(directives)
-    headers = []
-    for directive in directives:
-        match = _INCLUDE.match(directive.text)
-        if match and counts(directive.start) and directive.start + match.start(1) - 1 not in starts:
-            headers.append((match[1], directive.start))
-    return headers
-
-
-def names_used(tokens: Sequence[Token], directives: Sequence[Token]) -> list[tuple[str, int]]:
-    """The names in a file's code that belong to missing features, each with its first use."""
-    counts = unconditional(directives)
-    first: dict[str, int] = {}
-    for token in tokens:
-        if token.kind == "name" and token.text not in first and counts(token.start):
-            first[token.text] = token.start
-    only = re.compile("|".join(each.names for each in MISSING if each.names))
-    return [(name, start) for name, start in first.items() if only.fullmatch(name)]
 
 
 # Misspelt names -----------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ import pytest
 
 from cudalab.backends.cpu import kernel_runtime, layout
 from cudalab.backends.cpu.check import module
-from cudalab.backends.cpu.layout import OF_CHECK, OF_RUNTIME, KernelEntry, Symbol
+from cudalab.backends.cpu.layout import OF_CHECK, OF_PROGRAMS, OF_RUNTIME, KernelEntry, Symbol
 from cudalab.errors import ToolchainError
+from cudalab.program.runtime import observed
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +46,19 @@ def test_a_mirror_that_is_out_of_date_is_refused(runtime, mirrors, says):
 
 
 def test_each_row_of_check_mode_is_compared():
-    runtime = module.load_runtime()
-    for position, mirror in enumerate(OF_CHECK):
+    each_is_compared(module.load_runtime(), OF_CHECK)
+
+
+@pytest.mark.xdist_group("run")  # whose worker compiles what observed programs are linked with
+def test_each_structure_of_an_observed_program_is_compared():
+    host = ctypes.CDLL(observed()[-1])
+    for function, mirrors in OF_PROGRAMS.items():
+        layout.check(host, mirrors, function)
+        each_is_compared(host, mirrors, function)
+
+
+def each_is_compared(runtime, mirrors, *function):
+    for position, mirror in enumerate(mirrors):
         changed = type(mirror.__name__, (mirror,), {"_fields_": (("more", ctypes.c_uint64),)})
-        planted = (*OF_CHECK[:position], changed)
         with pytest.raises(ToolchainError, match=f"another {mirror.__name__} than Python"):
-            layout.check(runtime, planted)
+            layout.check(runtime, (*mirrors[:position], changed), *function)

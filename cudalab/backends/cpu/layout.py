@@ -140,11 +140,77 @@ OF_CHECK = (
 )
 
 
-def check(runtime: ctypes.CDLL, mirrors: Sequence[Mirror]) -> None:
-    """Compare the mirrors with `cudalab_layout` of a runtime that has just been loaded."""
-    count = ctypes.c_uint()
-    runtime.cudalab_layout.restype = ctypes.POINTER(ctypes.c_uint)
-    values = runtime.cudalab_layout(ctypes.byref(count))
+# Of an observed program --------------------------------------------------------------------------
+
+
+class ObservedLaunch(ctypes.Structure):
+    """cudalab::ObservedLaunch of observe.cpp."""
+
+    _fields_ = (
+        ("kernel", ctypes.POINTER(KernelEntry)),
+        ("args", ctypes.POINTER(ctypes.c_void_p)),
+        ("grid", U32 * 3),
+        ("block", U32 * 3),
+        ("shared", ctypes.c_size_t),
+        ("file", ctypes.c_char_p),
+        *_fields(ctypes.c_int, "line cooperative"),
+    )
+
+
+class ObservedMemory(ctypes.Structure):
+    """cudalab::ObservedMemory of observe.cpp."""
+
+    _fields_ = (
+        *_fields(ctypes.c_size_t, "begin bytes"),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_int),
+        ("region", U32),
+    )
+
+
+class Party(ctypes.Structure):
+    """cudalab::Party of tasks.h."""
+
+    _fields_ = (
+        *_fields(ctypes.c_char_p, "name file"),
+        ("line", ctypes.c_int),
+        *_fields(U32, "place kind is_kernel stream"),
+        ("stream_file", ctypes.c_char_p),
+        ("stream_line", ctypes.c_int),
+        ("stream_number", U32),
+    )
+
+
+class Unordered(ctypes.Structure):
+    """cudalab::Unordered of tasks.h."""
+
+    _fields_ = (
+        ("problem", U32),
+        *_fields(Party, "earlier later"),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_int),
+        ("region", U32),
+        ("offset", U64),
+    )
+
+
+# The same of observe.cpp and of order.cpp, whose functions these are.
+OF_PROGRAMS = {
+    "cudalab_observe_layout": (ObservedLaunch, ObservedMemory),
+    "cudalab_order_layout": (Party, Unordered),
+}
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+def check(
+    runtime: ctypes.CDLL, mirrors: Sequence[Mirror], function: str = "cudalab_layout"
+) -> None:
+    """Compare the mirrors with what a function of a runtime says that has just been loaded."""
+    count, layout = ctypes.c_uint(), getattr(runtime, function)
+    layout.restype = ctypes.POINTER(ctypes.c_uint)
+    values = layout(ctypes.byref(count))
     theirs = iter(values[: count.value])
     for mirror in mirrors:
         ours_of = {"the size": ctypes.sizeof(mirror)}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cudalab.backends.cpu.check.rows import Tables
+from cudalab.backends.cpu.layout import Unordered
 from cudalab.backends.trace import Finding, Kind, Place, Thread
 from cudalab.microscope.explanations import where
 
@@ -15,38 +16,7 @@ _VERBS = ("reads", "writes", "changes (atomically)")
 NOBODY = Thread((0, 0, 0), (0, 0, 0))
 
 
-class _Party(ctypes.Structure):
-    """cudalab::Party of order.cpp."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("file", ctypes.c_char_p),
-        ("line", ctypes.c_int),
-        ("place", ctypes.c_uint),
-        ("kind", ctypes.c_uint),
-        ("is_kernel", ctypes.c_uint),
-        ("stream", ctypes.c_uint),
-        ("stream_file", ctypes.c_char_p),
-        ("stream_line", ctypes.c_int),
-        ("stream_number", ctypes.c_uint),
-    )
-
-
-class _Unordered(ctypes.Structure):
-    """cudalab::Unordered of order.cpp."""
-
-    _fields_ = (
-        ("problem", ctypes.c_uint),
-        ("earlier", _Party),
-        ("later", _Party),
-        ("file", ctypes.c_char_p),
-        ("line", ctypes.c_int),
-        ("region", ctypes.c_uint),
-        ("offset", ctypes.c_uint64),
-    )
-
-
-Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Unordered))
+Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(Unordered))
 
 
 def finding(

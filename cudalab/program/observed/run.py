@@ -204,33 +204,6 @@ class _Watch:
     local: Collection[tuple[str, int, str]]  # accesses to local memory that are counted
 
 
-class _ObservedLaunch(ctypes.Structure):
-    """cudalab::ObservedLaunch of observe.cpp."""
-
-    _fields_ = (
-        ("kernel", ctypes.POINTER(layout.KernelEntry)),
-        ("args", ctypes.POINTER(ctypes.c_void_p)),
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("shared", ctypes.c_size_t),
-        ("file", ctypes.c_char_p),
-        ("line", ctypes.c_int),
-        ("cooperative", ctypes.c_int),
-    )
-
-
-class _ObservedMemory(ctypes.Structure):
-    """cudalab::ObservedMemory of observe.cpp."""
-
-    _fields_ = (
-        ("begin", ctypes.c_void_p),
-        ("bytes", ctypes.c_size_t),
-        ("file", ctypes.c_char_p),
-        ("line", ctypes.c_int),
-        ("region", ctypes.c_uint),
-    )
-
-
 # cudalab::MessageKind of internal.h
 MESSAGE_KINDS = (
     *("failed kernel", "unread error", "leak", "failed call", "overrun", "refusal"),
@@ -238,7 +211,7 @@ MESSAGE_KINDS = (
 )
 _MessageCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
 _Visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
-_LaunchCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_ObservedLaunch))
+_LaunchCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(layout.ObservedLaunch))
 
 
 class _Program:
@@ -253,12 +226,14 @@ class _Program:
         self.checker = module.load_runtime()
         ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
         self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
+        for function, mirrors in layout.OF_PROGRAMS.items():
+            layout.check(self.host, mirrors, function)
         try:
             self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
         except OSError as error:  # "PATH: undefined symbol: NAME"
             self.send("refused", str(error).removeprefix(f"{library.path}: "))
             os._exit(125)
-        self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
+        self.host.cudalab_observed_memory.restype = ctypes.POINTER(layout.ObservedMemory)
         self.tables = rows.Tables(library.path, self.code, self.checker)
         self.tables.count_local(watch.local)
         self.known_looks, self.whole = b"", True  # whether all has been observed to its end
@@ -359,11 +334,9 @@ class _Program:
             args=ctypes.cast(launch.args, ctypes.c_void_p),
             grid=launch.grid,
             block=launch.block,
-            blocks=None,
             first_block=first,
             num_blocks=count,
             shared_bytes=launch.shared,
-            seed=0,
             detects=self.detect and observed,
             counts=self.count and observed,
             in_step=True,

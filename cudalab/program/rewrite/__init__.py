@@ -4,22 +4,21 @@
 to a section of its own. Lines keep their numbers; strings and comments are never changed.
 """
 
+import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from cudalab.backends.cpu.flags import stops_at_zero
 from cudalab.errors import NoDeviceError
 from cudalab.language import exact, local_variables, lockstep, macros, shared
 from cudalab.language.scopes import BASIC, Node, Scope
-from cudalab.language.source import quoted
-from cudalab.language.tokens import Place, Token, closing_angle
-from cudalab.output.notes import note
+from cudalab.language.tokens import Place, Token
 from cudalab.program import refusals
 from cudalab.program.files import File
 from cudalab.program.rewrite import held, inline_ptx, launches, nvcc_ways, tiles, unchecked
-from cudalab.program.rewrite.launches import Known, short_name
-from cudalab.program.rewrite.parsed import Launch, Parsed, read
+from cudalab.program.rewrite.parsed import Parsed, read
 
 
 def edited(
@@ -39,23 +38,24 @@ def edited(
 
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
-    parsed = [Parsed(file) for file in files]
+    lacking = refusals.Lacking()
+    parsed = [Parsed(file, lacking) for file in files]
     scope = read(parsed)
     nvcc_ways.tell(() if refused else parsed)  # once, though the texts may be made again
     kernels = launches.known(parsed)
     nvcc_ways.check(parsed, kernels.references.keys())
-    _rewrite_references(parsed, tell=not refused)
+    nvcc_ways.rewrite_references(parsed, tell=not refused)
     nvcc_ways.rewrite_sides(parsed, tell=not refused)
     pasted = inline_ptx.Pasted(parsed)
     for each in parsed:
-        _note_headers(each, each.lacking)
-        _check_clusters(each)
+        _note_headers(each, lacking)
+        _note_clusters(each, lacking)
         nvcc_ways.include_thrust(each)
         for (start, end), index in each.file.includes.items():
             each.replace(start, end, f'"{names[index]}"')
         _rewrite_variables(each)
         _rewrite_empty(each)
-        _enlist_kernels(each, kernels)
+        launches.enlist(each, kernels)
         unchecked.rewrite(each)
         inline_ptx.rewrite(each, each.tokens, pasted)
         launches.rewrite(each, each.root, each.words, kernels)
@@ -65,12 +65,11 @@ def edited(
                 launches.rewrite(each, body, words, kernels, macro)
             inline_ptx.rewrite(each, macro.tokens, pasted)
         each.edits += shared.edits(each, scope)
-    lacking = refusals.Lacking()
-    for each in parsed:
-        lacking.take(each.lacking)
     if lacking:
         raise refusal(lacking, parsed)
-    _rewrite_steps(parsed)
+    for each, edits in zip(parsed, lockstep.edits(parsed), strict=True):
+        for edit in edits:  # the lanes of warps move in step where a kernel relies on it
+            each.replace(*edit)
     if whole_tiles:
         tiles.rewrite(parsed, scope)
     if observed:
@@ -79,33 +78,6 @@ def edited(
         _rewrite_arithmetic(parsed, scope, refused or Counter())
         held.rewrite(parsed, scope)
     return parsed
-
-
-def refusal(lacking: refusals.Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
-    """The error for a program that lacks a feature; it lists everything else that is missing."""
-    for each in parsed:
-        _note_headers(each, lacking)
-        for name, start in refusals.names_used(each.tokens, each.directives):
-            lacking.add_name(name, each.place(start))
-    return lacking.error()
-
-
-# Features that the device lacks ------------------------------------------------------------------
-
-
-def _note_headers(parsed: Parsed, lacking: refusals.Lacking) -> None:
-    """Record NVIDIA's headers that a file includes and the device lacks."""
-    for header, start in refusals.headers_of(parsed.file.includes, parsed.directives):
-        if refusals.is_missing_header(header):
-            lacking.add_header(header, parsed.place(start))
-
-
-def _check_clusters(parsed: Parsed) -> None:
-    """Record `__cluster_dims__`, which compilers do not recognise as an attribute."""
-    counts = refusals.unconditional(parsed.directives)
-    for token in parsed.tokens:
-        if token.text == "__cluster_dims__" and counts(token.start):
-            parsed.lacking.add_name(token.text, parsed.place(token.start))
 
 
 # Edits -------------------------------------------------------------------------------------------
@@ -129,31 +101,6 @@ def _rewrite_empty(parsed: Parsed) -> None:
         for i in range(first + 1, last - 1):
             if texts[i] in BASIC and texts[i + 1] == ";" and texts[i - 1] in (";", "{", "}"):
                 parsed.replace(tokens[i].start, tokens[i].end, "")
-
-
-def _rewrite_references(files: Sequence[Parsed], *, tell: bool) -> None:
-    """Turn `texture<float, 2> image;` into our class of that name, with a note on the first."""
-    for parsed in files:
-        for token in _references(parsed.tokens):
-            parsed.replace(token.start, token.start, "::cudalab::")
-            if tell:
-                place = parsed.place(token.start)
-                note(f"{place}: nvcc 12 and later refuse texture references: use texture objects")
-            tell = False
-
-
-def _references(tokens: list[Token]) -> list[Token]:
-    """The names of the classes of references; none if the program has its own of that name."""
-    used = []
-    for i in range(len(tokens) - 1):
-        if tokens[i].text not in ("texture", "surface") or tokens[i + 1].text != "<":
-            continue
-        before = tokens[i - 1].text if i else ""
-        if before in ("struct", "class"):
-            return []
-        if before not in (".", "->", "::", ")", "]") and closing_angle(tokens, i + 1) is not None:
-            used.append(tokens[i])
-    return used
 
 
 def _rewrite_observed(
@@ -196,40 +143,62 @@ def _lines(each: Parsed, statement: Node) -> list[Place]:
     return [(each.file.label, line) for line in range(first, last + 1)]
 
 
-def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
-    """Make the lanes of warps move in step where a kernel relies on it."""
-    for each, edits in zip(parsed, lockstep.edits(parsed), strict=True):
-        for edit in edits:
-            each.replace(*edit)
+# Features that the device lacks ------------------------------------------------------------------
 
 
-def _enlist_kernels(parsed: Parsed, of: Known) -> None:
-    """Register the kernels with the runtime, which looks them up by address."""
-    for kernel in parsed.structure.kernels:
-        if kernel.body_end is not None and kernel.name in of.plain:
-            bounds = f", (unsigned)({kernel.bounds})" if kernel.bounds else ""
-            written = of.qualified.get(kernel.name, f"{kernel.scope}{kernel.name}")
-            parsed.replace(
-                kernel.body_end,
-                kernel.body_end,
-                f" static ::cudalab::cudalab_kernel cudalab_enlisted_{kernel.name}_{kernel.line}"
-                f'({written}, "{kernel.name}"{bounds});',
-            )
-    called = {each.children[0] for each in parsed.root.of_kind("call", "launch")}
-    for node in parsed.root.of_kind("name"):  # instances of templates whose address is taken
-        tokens = parsed.tokens[node.first : node.last]
-        if node not in called and tokens[-1].text == ">" and short_name(node) in of.templates:
-            name = parsed.file.text[tokens[0].start : tokens[-1].end]
-            before = parsed.tokens[node.first - 1]
-            begin = before.start if before.text == "&" else tokens[0].start
-            written = parsed.file.text[begin : tokens[-1].end]
-            enlisted = f"::cudalab::cudalab_enlisted({written}, {quoted(' '.join(name.split()))})"
-            parsed.addresses.append(
-                Launch(
-                    edit=len(parsed.edits),
-                    kernel=" ".join(name.split()),
-                    name=short_name(node),
-                    position=begin,
-                )
-            )
-            parsed.replace(begin, tokens[-1].end, enlisted)
+_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
+
+
+def refusal(lacking: refusals.Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
+    """The error for a program that lacks a feature; it lists everything else that is missing."""
+    only = re.compile("|".join(each.names for each in refusals.MISSING if each.names))
+    for each in parsed:
+        _note_headers(each, lacking)
+        counts, seen = _unconditional(each.directives), set[str]()
+        for token in each.tokens:
+            if token.kind == "name" and token.text not in seen and counts(token.start):
+                seen.add(token.text)
+                if only.fullmatch(token.text):
+                    lacking.add_name(token.text, each.place(token.start))
+    return lacking.error()
+
+
+def _note_headers(parsed: Parsed, lacking: refusals.Lacking) -> None:
+    """Record NVIDIA's headers that a file includes and the device lacks."""
+    own = {start for start, _ in parsed.file.includes}
+    counts = _unconditional(parsed.directives)
+    for directive in parsed.directives:
+        header, at = _INCLUDE.match(directive.text), directive.start
+        if not header or not counts(at) or at + header.start(1) - 1 in own:
+            continue
+        if refusals.is_missing_header(header[1]):
+            lacking.add_header(header[1], parsed.place(at))
+
+
+def _note_clusters(parsed: Parsed, lacking: refusals.Lacking) -> None:
+    """Record `__cluster_dims__`, which compilers do not recognise as an attribute."""
+    counts = _unconditional(parsed.directives)
+    for token in parsed.tokens:
+        if token.text == "__cluster_dims__" and counts(token.start):
+            lacking.add_name(token.text, parsed.place(token.start))
+
+
+def _unconditional(directives: Sequence[Token]) -> Callable[[int], bool]:
+    """A function that tells whether a position lies under no condition of the preprocessor.
+
+    The others are left to the compiler. (An #ifndef is usually an include guard.)
+    """
+    begins, depths = [0], [0]
+    open_: list[bool] = []
+    for directive in directives:
+        condition = _CONDITION.match(directive.text)
+        if not condition:
+            continue
+        if condition[1] == "endif":
+            open_ = open_[:-1]
+        else:
+            open_.append(condition[1] != "ifndef")
+        begins.append(directive.start)
+        depths.append(sum(open_))
+    return lambda position: depths[bisect_right(begins, position) - 1] == 0

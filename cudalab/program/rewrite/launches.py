@@ -1,4 +1,4 @@
-"""Launches of kernels as calls of the runtime, for a host's compiler."""
+"""Kernels and their launches: the runtime knows the ones, and the others become calls of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,6 +92,33 @@ def qualified(files: Sequence[Parsed], single: set[str], templates: set[str]) ->
     }
 
 
+def enlist(parsed: Parsed, of: Known) -> None:
+    """Register the kernels with the runtime, which looks them up by address."""
+    for kernel in parsed.structure.kernels:
+        if kernel.body_end is not None and kernel.name in of.plain:
+            bounds = f", (unsigned)({kernel.bounds})" if kernel.bounds else ""
+            written = of.qualified.get(kernel.name, f"{kernel.scope}{kernel.name}")
+            parsed.replace(
+                kernel.body_end,
+                kernel.body_end,
+                f" static ::cudalab::cudalab_kernel cudalab_enlisted_{kernel.name}_{kernel.line}"
+                f'({written}, "{kernel.name}"{bounds});',
+            )
+    called = {each.children[0] for each in parsed.root.of_kind("call", "launch")}
+    for node in parsed.root.of_kind("name"):  # instances of templates whose address is taken
+        tokens, text = parsed.tokens[node.first : node.last], parsed.file.text
+        if node in called or tokens[-1].text != ">" or short_name(node) not in of.templates:
+            continue
+        before, end = parsed.tokens[node.first - 1], tokens[-1].end
+        begin = before.start if before.text == "&" else tokens[0].start
+        name = " ".join(text[tokens[0].start : end].split())
+        parsed.addresses.append(
+            Launch(edit=len(parsed.edits), kernel=name, name=short_name(node), position=begin)
+        )
+        enlisted = f"::cudalab::cudalab_enlisted({text[begin:end]}, {source.quoted(name)})"
+        parsed.replace(begin, end, enlisted)
+
+
 def rewrite(
     parsed: Parsed, root: scopes.Node, words: Words, of: Known, macro: macros.Macro | None = None
 ) -> None:
@@ -113,13 +140,10 @@ def rewrite(
         if "cudalab_any_call" in launch:
             parsed.launches.append(
                 Launch(
-                    edit=len(parsed.edits),
-                    kernel=written,
-                    name=short_name(kernel),
-                    position=begin,
-                    macro=macro.name if macro else "",
+                    edit=len(parsed.edits), kernel=written, name=short_name(kernel),
+                    position=begin, macro=macro.name if macro else "",
                 )
-            )
+            )  # fmt: skip
         config = tokens[node.at + 2].end
         parsed.replace(begin, config, f"{launch}, {name}, ::cudalab::cudalab_config(", newline)
         parsed.replace(tokens[node.last - 3].start, tokens[node.last - 1].end, "))")

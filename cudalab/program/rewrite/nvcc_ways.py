@@ -14,7 +14,7 @@ from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import OF_SAMPLES
 from cudalab.errors import KernelCompileError
 from cudalab.language import nvcc_rules, scopes, source, types
-from cudalab.language.tokens import Token
+from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
 from cudalab.program import refusals
 from cudalab.program.rewrite.parsed import Parsed
@@ -182,6 +182,31 @@ def _names(tokens: Sequence[Token]) -> Iterator[tuple[str, int]]:
     for i, token in enumerate(tokens):
         space = tokens[i - 2].text if i > 1 and tokens[i - 1].text == "::" else ""
         yield f"{space}::{token.text}" if space in ("thrust", "cub") else token.text, token.start
+
+
+def rewrite_references(files: Sequence[Parsed], *, tell: bool) -> None:
+    """Turn `texture<float, 2> image;` into our class of that name, with a note on the first."""
+    for parsed in files:
+        for token in _references(parsed.tokens):
+            parsed.replace(token.start, token.start, "::cudalab::")
+            if tell:
+                place = parsed.place(token.start)
+                note(f"{place}: nvcc 12 and later refuse texture references: use texture objects")
+            tell = False
+
+
+def _references(tokens: list[Token]) -> list[Token]:
+    """The names of the classes of references; none if the program has its own of that name."""
+    used = []
+    for i in range(len(tokens) - 1):
+        if tokens[i].text not in ("texture", "surface") or tokens[i + 1].text != "<":
+            continue
+        before = tokens[i - 1].text if i else ""
+        if before in ("struct", "class"):
+            return []
+        if before not in (".", "->", "::", ")", "]") and closing_angle(tokens, i + 1) is not None:
+            used.append(tokens[i])
+    return used
 
 
 def include_thrust(parsed: Parsed) -> None:

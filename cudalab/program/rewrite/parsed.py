@@ -27,12 +27,12 @@ class Launch:
 class Parsed(CudaFile):
     """A file, its words, and what it declares once its tree is read."""
 
-    def __init__(self, file: File) -> None:
-        """Find the words of a file."""
+    def __init__(self, file: File, lacking: refusals.Lacking | None = None) -> None:
+        """Find the words of a file. What only a GPU has goes to `lacking`."""
         super().__init__(file.text)
         self.file = file
         self.edits: list[Edit] = []
-        self.lacking = refusals.Lacking()  # what only a GPU has
+        self.lacking = refusals.Lacking() if lacking is None else lacking
         self.head = self.tail = ""  # directives that come first, and what follows the text
         self.launches: list[Launch] = []  # of kernel templates
         self.addresses: list[Launch] = []  # of their instances

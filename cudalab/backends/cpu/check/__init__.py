@@ -29,8 +29,14 @@ import numpy as np
 
 from cudalab.backends.base import Buffer, Dim, Kernel
 from cudalab.backends.cpu import kernel_runtime, kernels, layout, toolchain
-from cudalab.backends.cpu.check import module, rows
-from cudalab.backends.cpu.check.module import CheckBuffer, CheckKernel, CheckModule
+from cudalab.backends.cpu.check import rows
+from cudalab.backends.cpu.check.module import (
+    CheckBuffer,
+    CheckKernel,
+    CheckModule,
+    Progress,
+    load_runtime,
+)
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place, merge_findings
@@ -116,24 +122,15 @@ class CheckDevice(CpuDevice):
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
     ) -> CheckModule:
         """Compile both builds, or load them from the cache."""
-        fast = super().compile(source, defines, arch)
+        fast = super().compile(source, defines, arch).library
         checked = kernels.library(source, defines, observed=True)
         try:
-            return self._module(source, defines, fast.library, checked)
+            module = CheckModule(source, defines, fast, checked, self._load_checker())
         except OSError:  # a damaged cache entry: rebuild it and its runtime
             checked.unlink(missing_ok=True)
             kernel_runtime.check_runtime_library().unlink()
             checked = kernels.library(source, defines, observed=True)
-            return self._module(source, defines, fast.library, checked)
-
-    def _module(
-        self,
-        source: Source,
-        defines: Mapping[str, str | int],
-        fast: ctypes.CDLL,
-        checked: Path,
-    ) -> CheckModule:
-        module = CheckModule(source, defines, fast, checked, self._load_checker())
+            module = CheckModule(source, defines, fast, checked, self._load_checker())
         accesses: frozenset[LocalAccess] | None = frozenset()
         if self.local and sources.local_arrays(source.text):
             accesses = self.local(source, defines)
@@ -213,7 +210,7 @@ class CheckDevice(CpuDevice):
 
     def _load_checker(self) -> ctypes.CDLL:
         if self._checker is None:
-            self._checker = module.load_runtime()
+            self._checker = load_runtime()
         return self._checker
 
 
@@ -352,14 +349,12 @@ class _Launch:
                 self.checker.cudalab_check_wait,
                 self.checker.cudalab_check_stop,
                 self.checker.cudalab_check_error,
-                module.Progress(self.checker),
+                Progress(self.checker),
             )
         finally:
             device.spent_s += time.monotonic() - began
 
-    def _wait(
-        self, wait: Any, stop: Any, error: Any, progress: module.Progress | None = None
-    ) -> None:
+    def _wait(self, wait: Any, stop: Any, error: Any, progress: Progress | None = None) -> None:
         """Wait in short turns, and cancel a launch that takes too long.
 
         Under the instrument, which has one thread, the processor's time counts.
@@ -382,7 +377,7 @@ class _Launch:
         if state < 0:
             raise KernelError(error().decode(errors="replace"))
 
-    def _is_late(self, now: float, progress: module.Progress | None) -> bool:
+    def _is_late(self, now: float, progress: Progress | None) -> bool:
         limit = self.device.kill_after
         if limit is None:
             return False

@@ -13,7 +13,7 @@
 #include "check_atomics.h"
 #include "check_crashes.h"
 #include "check_hooks.h"
-#include "layout.h"
+#include "kernel_layout.h"
 
 namespace cudalab {
 
@@ -169,7 +169,7 @@ struct Options {
 EXPORT const unsigned* cudalab_layout(unsigned* count) {
     static Layout layout;
     if (layout.count == 0) {
-        layout.add_kernels();
+        add_kernels(layout);
         layout.add(&Site::return_address, &Site::file, &Site::line, &Site::flags,
                    &Site::branch_file, &Site::branch_line, &Site::floats, &Site::doubles,
                    &Site::function, &Site::head);

@@ -1,6 +1,7 @@
 // Runs grids in check mode, controlled by Python; takes the place of launch.cpp.
 
 #include "callers.h"
+#include "layout.h"
 #include "order.h"
 #include "sorted_map.h"
 
@@ -40,6 +41,19 @@ struct ObservedMemory {
     int line;
     unsigned region;
 };
+
+extern "C" const unsigned* cudalab_observe_layout(unsigned* count) {
+    static Layout layout;
+    if (layout.count == 0) {
+        typedef ObservedLaunch L;
+        layout.add(&L::kernel, &L::args, &L::grid, &L::block, &L::shared, &L::file, &L::line,
+                   &L::cooperative);
+        typedef ObservedMemory M;
+        layout.add(&M::begin, &M::bytes, &M::file, &M::line, &M::region);
+    }
+    *count = layout.count;
+    return layout.values;
+}
 
 typedef int (*Observer)(const ObservedLaunch* launch);
 typedef void (*Teller)(int what, const char* text);

@@ -3,6 +3,7 @@
 
 #include "order.h"
 
+#include "layout.h"
 #include "nodes.h"
 #include "tasks.h"
 
@@ -461,6 +462,19 @@ void pool_takes(const void* address, Place place, cudaStream_t stream) {
 }  // namespace cudalab
 
 using namespace cudalab;
+
+extern "C" const unsigned* cudalab_order_layout(unsigned* count) {
+    static Layout layout;
+    if (layout.count == 0) {
+        typedef Party P;
+        layout.add(&P::name, &P::file, &P::line, &P::place, &P::kind, &P::is_kernel, &P::stream,
+                   &P::stream_file, &P::stream_line, &P::stream_number);
+        typedef Unordered U;
+        layout.add(&U::problem, &U::earlier, &U::later, &U::file, &U::line, &U::region, &U::offset);
+    }
+    *count = layout.count;
+    return layout.values;
+}
 
 // `own_default`: the default stream is the thread's own.
 extern "C" void cudalab_order(Listener listener, int own_default) {

@@ -1,8 +1,6 @@
 // How structures lie in memory that Python reads and writes, too: layout.py compares its own.
 #pragma once
 
-#include "cudalab_cpu.h"
-
 namespace cudalab {
 
 struct Layout {
@@ -18,13 +16,6 @@ struct Layout {
         ((values[count++] = (char*)&(one->*members) - memory,
           values[count++] = sizeof(one->*members)),
          ...);
-    }
-    void add_kernels() {
-        add(&Kernel::name, &Kernel::thread, &Kernel::block, &Kernel::num_params,
-            &Kernel::param_sizes, &Kernel::arg_bytes, &Kernel::flat, &Kernel::loops,
-            &Kernel::by_whole_warps, &Kernel::alike);
-        add(&Symbol::address, &Symbol::bytes);
-        add(&Tally::barriers, &Tally::warp_barriers, &Tally::updates, &Tally::swaps, &Tally::asked);
     }
 };
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "kernel_calls.h"
-#include "layout.h"
+#include "kernel_layout.h"
 #include "loops.h"
 #include "pool.h"
 
@@ -120,7 +120,7 @@ EXPORT void cudalab_cancel() {
 
 EXPORT const unsigned* cudalab_layout(unsigned* count) {
     static Layout layout;
-    if (layout.count == 0) layout.add_kernels();
+    if (layout.count == 0) add_kernels(layout);
     *count = layout.count;
     return layout.values;
 }
