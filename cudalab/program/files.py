@@ -3,6 +3,7 @@
 A `Part` knows what its texts and options require of the host's compiler. A program in either mode
 begins with it.
 """
+# ruff: noqa: PLC0415 - a program that is cached must start at once
 
 import os
 import re
@@ -12,8 +13,9 @@ from functools import cached_property
 
 from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import PROGRAM, for_programs, with_users
+from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.errors import CudalabError
-from cudalab.program import refusals
+from cudalab.output.notes import note
 from cudalab.program.options import HostOptions, for_host
 
 _HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)
@@ -87,22 +89,29 @@ def is_for_host(files: Sequence[File], index: int) -> bool:
 
     C may include those of the runtime API.
     """
-    if files[index].is_cuda or not files[index].path.endswith(_FOR_HOST):
+    from cudalab.program import refusals
+
+    source = files[index]
+    if source.is_cuda or not source.path.endswith(_FOR_HOST):
         return False
-    reached = {index}
-    todo = [index]
-    while todo:
-        file = files[todo.pop()]
+    for file in (files[i] for i in included(files, index)):
         resolved = {start for start, _ in file.includes}
         for match in _INCLUDE.finditer(file.text):
-            if match.start(1) in resolved or (files[index].is_c and IN_C.fullmatch(match[2])):
+            if match.start(1) in resolved or (source.is_c and IN_C.fullmatch(match[2])):
                 continue
             if refusals.is_cuda_header(match[2]):
                 return False
-        new = set(file.includes.values()) - reached
+    return True
+
+
+def included(files: Sequence[File], index: int) -> set[int]:
+    """The indices of a file and of all that it includes."""
+    reached, todo = {index}, [index]
+    while todo:
+        new = set(files[todo.pop()].includes.values()) - reached
         reached |= new
         todo += new
-    return True
+    return reached
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +171,6 @@ class Part:
 
         If its text is `rewritten` in another folder, that file finds the headers beside the source.
         """
-        from cudalab.backends.cpu.toolchain import find_compiler  # noqa: PLC0415 - as said above
-
         path = self.files[index].path
         macros = [option for option in self.options if option.startswith("-D")]
         flags = [*with_users(PROGRAM), *self.host.compile, *self.host.folders, *macros]
@@ -182,9 +189,7 @@ def program_of(files: Sequence[File], sources: int, options: Sequence[str]) -> P
 
     Clang gets none: it may be installed without the library.
     """
-    from cudalab.backends.cpu.toolchain import find_compiler  # noqa: PLC0415 - as said above
-    from cudalab.language.source import blank_comments  # noqa: PLC0415
-    from cudalab.output.notes import note  # noqa: PLC0415
+    from cudalab.language.source import blank_comments
 
     part = Part(files=files, sources=sources, options=options)
     if any(option.startswith("-fopenmp") for option in part.host.compile):

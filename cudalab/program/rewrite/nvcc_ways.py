@@ -17,6 +17,7 @@ from cudalab.language import nvcc_rules, scopes, source, types
 from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
 from cudalab.program import refusals
+from cudalab.program.files import included
 from cudalab.program.rewrite.parsed import Parsed
 
 _SPACES = frozenset({"__device__", "__constant__", "__managed__"})
@@ -54,22 +55,14 @@ def _of_host(files: Sequence[Parsed]) -> Iterator[tuple[Parsed, int, str]]:
     """Functions and variables of the host in device code."""
     macros = {macro.name for each in files for macro in each.macros}
     read = [nvcc_rules.File(each, macros) for each in files]
-    seen = {i: _included(files, i) for i in range(len(files))}
+    each_file = [each.file for each in files]
+    # Another source has its own functions of these names.
+    seen = {i: included(each_file, i) for i in range(len(files))}
     for file, token, words in nvcc_rules.of_host(read, seen):
         if "leave out std::" in words:  # --expt-relaxed-constexpr may allow it
             continue
         if token.text in nvcc_rules.LIBRARY or not refusals.is_known(token.text):
             yield files[read.index(file)], token.start, words
-
-
-def _included(files: Sequence[Parsed], index: int) -> set[int]:
-    """A file, and those that it includes: another source has its own functions of these names."""
-    reached, todo = {index}, [index]
-    while todo:
-        new = set(files[todo.pop()].file.includes.values()) - reached
-        reached |= new
-        todo += new
-    return reached
 
 
 def _plain_calls(each: Parsed, kernels: Collection[str]) -> Iterator[Error]:
