@@ -17,7 +17,7 @@ import cudalab.checker.judge
 import cudalab.output.terminal
 import cudalab.runner  # noqa: F401
 from cudalab.backends.cpu import regions
-from cudalab.backends.cpu.toolchain import key
+from cudalab.backends.cpu.compiler.toolchain import key
 from cudalab.cli.app import cli, main
 
 regions.MISTAKES = ()  # they are failures here

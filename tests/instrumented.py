@@ -10,8 +10,8 @@ import pytest
 from lab_inputs import drawn
 
 from cudalab import labs, runner
-from cudalab.backends.cpu import flags, toolchain
 from cudalab.backends.cpu.check import CheckDevice
+from cudalab.backends.cpu.compiler import flags, toolchain
 from cudalab.labs import registry
 from cudalab.language import source
 

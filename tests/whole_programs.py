@@ -8,7 +8,7 @@ from pathlib import Path
 import command
 import pytest
 
-from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.program.rewrite import edited
 
 ROOT = Path(__file__).parents[1]

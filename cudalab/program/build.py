@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cudalab.backends import device_for, facts
-from cudalab.backends.cpu import cccl, flags, toolchain
+from cudalab.backends.cpu.compiler import flags, toolchain
 from cudalab.output.progress import stage
-from cudalab.program import runtime
+from cudalab.program import cccl, runtime
 from cudalab.program.files import File, Part, gather, program_of
 from cudalab.program.options import folders_of, libraries_of
 
@@ -89,8 +89,8 @@ def _graphics_cards() -> str:
 
 def build_with_nvcc(part: Part, to: Path) -> None:
     """Compile the unchanged files with nvcc."""
-    from cudalab.backends.cpu.commands import run_all
-    from cudalab.backends.cpu.pipeline import build
+    from cudalab.backends.cpu.compiler.commands import run_all
+    from cudalab.backends.cpu.compiler.pipeline import build
     from cudalab.backends.cuda.nvcc import find_nvcc, rejection
 
     nvcc, files, options = find_nvcc(), part.files, part.options

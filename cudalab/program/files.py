@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 
-from cudalab.backends.cpu import cccl
-from cudalab.backends.cpu.flags import PROGRAM, for_programs, with_users
-from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.cpu.compiler.flags import PROGRAM, for_programs, with_users
+from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.errors import CudalabError
 from cudalab.output.notes import note
+from cudalab.program import cccl
 from cudalab.program.options import HostOptions, for_host
 
 _HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)

@@ -4,11 +4,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cudalab.backends.cpu import cccl, flags
-from cudalab.backends.cpu.pipeline import RefusedError, Unit, Units, Written, build, compiled
-from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.cpu.compiler import flags
+from cudalab.backends.cpu.compiler.pipeline import (
+    RefusedError,
+    Unit,
+    Units,
+    Written,
+    build,
+    compiled,
+)
+from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.output.progress import stage
-from cudalab.program import messages, rewrite, runtime
+from cudalab.program import cccl, messages, rewrite, runtime
 from cudalab.program.files import IN_C, Part
 from cudalab.program.rewrite import loops
 from cudalab.program.rewrite.parsed import ONLY_LAUNCHED

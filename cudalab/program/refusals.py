@@ -15,9 +15,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from cudalab.backends.cpu import cccl
-from cudalab.backends.cpu.flags import RUNTIME, has_header
+from cudalab.backends.cpu.compiler.flags import RUNTIME, has_header
 from cudalab.errors import NoDeviceError
+from cudalab.program import cccl
 
 
 @dataclass(frozen=True)

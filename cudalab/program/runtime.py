@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import get_native_id
 
-from cudalab.backends.cpu import flags
-from cudalab.backends.cpu.toolchain import cached, find_compiler
+from cudalab.backends.cpu.compiler import flags
+from cudalab.backends.cpu.compiler.toolchain import cached, find_compiler
 from cudalab.output.progress import stage
 from cudalab.system.cache import explain_full_disk
 
@@ -116,7 +116,7 @@ class Runtime:
 
     def __init__(self, folder: Path, parts: Sequence[str], *more: str) -> None:
         """Start the compilers for the objects that are missing, with `more` flags."""
-        from cudalab.backends.cpu.commands import Compilers
+        from cudalab.backends.cpu.compiler.commands import Compilers
 
         folder.mkdir(exist_ok=True)
         self.folder, self.parts = folder, parts

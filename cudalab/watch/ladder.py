@@ -22,7 +22,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from cudalab import labs
-from cudalab.backends.cpu.toolchain import cached
+from cudalab.backends.cpu.compiler.toolchain import cached
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant

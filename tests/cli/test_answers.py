@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cudalab import program
-from cudalab.backends.cpu.flags import PART, PROGRAM, RUNTIME, check_flags, kernel_flags
+from cudalab.backends.cpu.compiler.flags import PART, PROGRAM, RUNTIME, check_flags, kernel_flags
 from cudalab.errors import KernelCompileError
 from cudalab.program.build import executable
 from tests.command import cudalab

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import command
 import pytest
 
-from cudalab.backends.cpu import toolchain
+from cudalab.backends.cpu.compiler import toolchain
 from cudalab.checker import doctor
 from cudalab.errors import NoDeviceError
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.backends.cpu.flags import for_runtime
-from cudalab.backends.cpu.toolchain import environment
+from cudalab.backends.cpu.compiler.flags import for_runtime
+from cudalab.backends.cpu.compiler.toolchain import environment
 from cudalab.program import runtime
 
 pytest.importorskip("ziglang", reason="the compiler of machines without one is an extra")

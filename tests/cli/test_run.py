@@ -9,7 +9,7 @@ import time
 import pytest
 from whole_programs import IS_EMULATED, MIXED, OWN, PROGRAMS, ROOT, SAMPLES, cudalab, natively, run
 
-from cudalab.backends.cpu.flags import RUNTIME
+from cudalab.backends.cpu.compiler.flags import RUNTIME
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from whole_programs import OWN, cudalab, run, with_lines
 
-from cudalab.backends.cpu import cccl, flags
+from cudalab.backends.cpu.compiler import flags
+from cudalab.program import cccl
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 

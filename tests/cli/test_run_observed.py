@@ -24,7 +24,7 @@ from whole_programs import (
     with_lines,
 )
 
-from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.cpu.compiler.toolchain import find_compiler
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 

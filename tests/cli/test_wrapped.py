@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command import cudalab
 
-from cudalab.backends.cpu import toolchain
+from cudalab.backends.cpu.compiler import toolchain
 from cudalab.microscope import sanitize
 
 pytestmark = pytest.mark.xdist_group("wrapped")  # one report for all

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from instrumented import COMPILERS, forget_compiler, profiled, use
 
-from cudalab.backends.cpu import commands
 from cudalab.backends.cpu.check import CheckDevice, spread
 from cudalab.backends.cpu.check.rows import FINDINGS
-from cudalab.backends.cpu.toolchain import run
+from cudalab.backends.cpu.compiler import commands
+from cudalab.backends.cpu.compiler.toolchain import run
 from cudalab.backends.trace import Finding, Place, Thread, merge_findings
 from cudalab.checker.submit.program import copy_runtime
 from cudalab.language import source

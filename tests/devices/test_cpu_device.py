@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab.backends.cpu import toolchain
+from cudalab.backends.cpu.compiler import toolchain
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.checker.submit.program import copy_runtime
 from cudalab.errors import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudalab.backends.cpu import commands, toolchain
+from cudalab.backends.cpu.compiler import commands, toolchain
 from cudalab.errors import NoDeviceError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cudalab
-from cudalab.backends.cpu import toolchain
+from cudalab.backends.cpu.compiler import toolchain
 
 PACKAGE = Path(cudalab.__file__).parent
 DECIDING = ("language", "program", "backends/cpu")

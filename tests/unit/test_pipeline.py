@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cudalab.backends.cpu.pipeline import RefusedError, Written, build, compiled
-from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.cpu.compiler.pipeline import RefusedError, Written, build, compiled
+from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.language.local_variables import EVERYWHERE
 
 LINE = ("a.cu", 7)

@@ -3,9 +3,9 @@
 import pytest
 from whole_programs import rewrite
 
-from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, tokenize
+from cudalab.program import cccl
 from cudalab.program.files import File, gather
 from cudalab.program.observed.build import inlined
 from cudalab.program.rewrite.parsed import Parsed, read

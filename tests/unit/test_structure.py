@@ -11,7 +11,7 @@ import pytest
 
 import cudalab
 from cudalab import backends, labs
-from cudalab.backends.cpu import flags
+from cudalab.backends.cpu.compiler import flags
 from cudalab.language.source import HEADERS
 from cudalab.program import runtime
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from cudalab.backends import HOST, base, limits, trace
-from cudalab.backends.cpu import kernel_runtime, kernels, layout, toolchain
+from cudalab.backends.cpu import kernel_runtime, kernels, layout
+from cudalab.backends.cpu.compiler import toolchain
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelCompileError, KernelError
 from cudalab.formats import Payload, as_bytes

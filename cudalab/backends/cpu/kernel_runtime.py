@@ -10,8 +10,8 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from cudalab.backends.cpu import flags
-from cudalab.backends.cpu.toolchain import cached, find_compiler, key, run
+from cudalab.backends.cpu.compiler import flags
+from cudalab.backends.cpu.compiler.toolchain import cached, find_compiler, key, run
 from cudalab.errors import CudalabError, NoDeviceError, ToolchainError
 from cudalab.output.progress import stage
 from cudalab.system.cache import disk_full, place_of
@@ -19,8 +19,9 @@ from cudalab.system.cache import disk_full, place_of
 _HEADER = flags.RUNTIME / "kernels" / "cudalab_cpu.h"
 # What a plain run from the cache needs nothing of.
 _IMPORTED_LATE = (
-    "backends.cpu.assembly", "backends.cpu.pipeline", "backends.cpu.regions", "language.nvcc_rules",
-)  # fmt: skip
+    *("backends.cpu.assembly", "backends.cpu.compiler.pipeline", "backends.cpu.regions"),
+    "language.nvcc_rules",
+)
 
 
 def look_up() -> None:
@@ -78,7 +79,7 @@ def _runtime(
     own = flags.with_users(own)
     library = cached("cpu", stem, *own, suffix=".so")
     if not (library.exists() or (library := place_of(library)).exists()):
-        from cudalab.backends.cpu.pipeline import build  # noqa: PLC0415 - mostly it is cached
+        from cudalab.backends.cpu.compiler.pipeline import build  # noqa: PLC0415 - mostly it is cached
 
         def make(folder: Path) -> Path:
             made, compiler = folder / "library.so", find_compiler()

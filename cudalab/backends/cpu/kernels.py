@@ -13,9 +13,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.backends.cpu import flags
+from cudalab.backends.cpu.compiler import flags
+from cudalab.backends.cpu.compiler.toolchain import cached, find_compiler, run
 from cudalab.backends.cpu.kernel_runtime import check_runtime_library, runtime_library, searched
-from cudalab.backends.cpu.toolchain import cached, find_compiler, run
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language.source import Source, blank_comments, is_own, quoted, with_defines
 from cudalab.output.progress import stage
@@ -24,7 +24,7 @@ from cudalab.system.cache import disk_full, place_of
 if TYPE_CHECKING:
     from collections import Counter
 
-    from cudalab.backends.cpu import pipeline
+    from cudalab.backends.cpu.compiler import pipeline
     from cudalab.backends.cpu.regions import Place
 
 _LINE = re.compile(r'^#line (?P<line>\d+) "(?P<file>[^"]+)"$', re.MULTILINE)
@@ -83,7 +83,7 @@ def library(
     made_of = (text, *kernels, *flags.with_users(flags.KERNEL), runtime, *words)
     library = cached("cpu", stem, *made_of, suffix=".so")
     if not (library.exists() or (library := place_of(library)).exists()):
-        from cudalab.backends.cpu import pipeline
+        from cudalab.backends.cpu.compiler import pipeline
 
         def make(folder: Path) -> Path:
             made, name = folder / "library.so", "0.cpp" if observed else "source.cpp"
@@ -106,7 +106,7 @@ def library(
 
 def _compile(parts: Parts, label: str, units: pipeline.Units, *, loops: bool) -> None:
     """Compile a kernel file, with a GPU's conversions and shifts if it is to be exact."""
-    from cudalab.backends.cpu import pipeline
+    from cudalab.backends.cpu.compiler import pipeline
 
     try:
         pipeline.compiled(_writer(parts, units, loops=loops), units)
@@ -123,7 +123,7 @@ def _compile(parts: Parts, label: str, units: pipeline.Units, *, loops: bool) ->
 
 def _writer(parts: Parts, units: pipeline.Units, *, loops: bool) -> pipeline.Write:
     """What writes the text of a kernel file for the compiler."""
-    from cudalab.backends.cpu.pipeline import Written
+    from cudalab.backends.cpu.compiler.pipeline import Written
 
     @cache
     def expanded(text: str) -> str:

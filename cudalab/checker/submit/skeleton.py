@@ -16,7 +16,7 @@ from textwrap import dedent, wrap
 from typing import Any
 
 from cudalab.backends.base import C_TYPES
-from cudalab.backends.cpu.flags import RUNTIME, for_kernels
+from cudalab.backends.cpu.compiler.flags import RUNTIME, for_kernels
 from cudalab.checker.cases import case_for
 from cudalab.errors import CudalabError
 from cudalab.formats import save

@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from cudalab.backends.cpu import flags
-from cudalab.backends.cpu.toolchain import cached, find_compiler, run
+from cudalab.backends.cpu.compiler import flags
+from cudalab.backends.cpu.compiler.toolchain import cached, find_compiler, run
 from cudalab.checker.submit import foreign
 from cudalab.checker.verdicts import Why
 from cudalab.language.source import blank_comments

@@ -36,8 +36,8 @@ import numpy as np
 from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.backends.cpu import kernel_runtime
+from cudalab.backends.cpu.compiler.flags import QUICK
 from cudalab.backends.cpu.device import LOOPS
-from cudalab.backends.cpu.flags import QUICK
 from cudalab.checker.submit import confine, reports, tasks
 from cudalab.errors import CudalabError
 from cudalab.labs import registry

@@ -10,14 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from cudalab.backends.cpu import cccl, flags, kernel_runtime
-from cudalab.backends.cpu.pipeline import RefusedError, Unit, Units, Written, build, compiled
-from cudalab.backends.cpu.toolchain import cached, find_compiler, run
+from cudalab.backends.cpu import kernel_runtime
+from cudalab.backends.cpu.compiler import flags
+from cudalab.backends.cpu.compiler.pipeline import (
+    RefusedError,
+    Unit,
+    Units,
+    Written,
+    build,
+    compiled,
+)
+from cudalab.backends.cpu.compiler.toolchain import cached, find_compiler, run
 from cudalab.backends.trace import Place
 from cudalab.errors import CudalabError
 from cudalab.language import source
 from cudalab.output.progress import stage
-from cudalab.program import messages, rewrite, runtime
+from cudalab.program import cccl, messages, rewrite, runtime
 from cudalab.program.files import File, Part
 from cudalab.program.options import for_host
 from cudalab.program.rewrite.parsed import ONLY_LAUNCHED, Parsed

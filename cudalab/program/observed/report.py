@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.backends.trace import Looks
 from cudalab.microscope import local_arrays, sanitize
 from cudalab.microscope.annotate import number, share, show

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from cudalab.backends.cpu.flags import stops_at_zero
+from cudalab.backends.cpu.compiler.flags import stops_at_zero
 from cudalab.errors import NoDeviceError
 from cudalab.language import exact, local_variables, lockstep, macros, shared
 from cudalab.language.scopes import BASIC, Node, Scope

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from cudalab.backends.cpu import flags, kernels, toolchain
+from cudalab.backends.cpu import kernels
+from cudalab.backends.cpu.compiler import flags, toolchain
 from cudalab.backends.cpu.regions import Loops, Place, loops, parts, syntax, unit
 from cudalab.backends.cpu.regions.words import read
 from cudalab.language.tokens import Token, spaced, split

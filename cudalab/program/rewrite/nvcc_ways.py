@@ -10,13 +10,12 @@ texts, and asks when it runs where it is.
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from cudalab.backends.cpu import cccl
-from cudalab.backends.cpu.flags import OF_SAMPLES
+from cudalab.backends.cpu.compiler.flags import OF_SAMPLES
 from cudalab.errors import KernelCompileError
 from cudalab.language import nvcc_rules, scopes, source, types
 from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
-from cudalab.program import refusals
+from cudalab.program import cccl, refusals
 from cudalab.program.files import included
 from cudalab.program.rewrite.parsed import Parsed
 

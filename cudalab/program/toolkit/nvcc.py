@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cudalab.backends.cpu.toolchain import find_compiler, run
+from cudalab.backends.cpu.compiler.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, UsageError
 from cudalab.output.notes import note
 from cudalab.program import plain

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.backends.base import Buffer, Dim, Kernel
-from cudalab.backends.cpu import kernel_runtime, kernels, layout, toolchain
+from cudalab.backends.cpu import kernel_runtime, kernels, layout
 from cudalab.backends.cpu.check import rows
 from cudalab.backends.cpu.check.module import (
     CheckBuffer,
@@ -37,6 +37,7 @@ from cudalab.backends.cpu.check.module import (
     Progress,
     load_runtime,
 )
+from cudalab.backends.cpu.compiler import toolchain
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place, merge_findings

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cudalab.backends.cpu import toolchain
-from cudalab.backends.cpu.commands import Command, compile_all
+from cudalab.backends.cpu.compiler import toolchain
+from cudalab.backends.cpu.compiler.commands import Command, compile_all
 from cudalab.backends.cpu.regions import Place, blamed, places_in
 from cudalab.language import source
 from cudalab.language.local_variables import EVERYWHERE

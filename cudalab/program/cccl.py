@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from cudalab.backends.cpu import toolchain
-from cudalab.backends.cpu.flags import RUNTIME
+from cudalab.backends.cpu.compiler import toolchain
+from cudalab.backends.cpu.compiler.flags import RUNTIME
 from cudalab.errors import install_command
 
 OURS = RUNTIME / "optional" / "cccl"  # found before NVIDIA's

@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
-from cudalab.backends.cpu.toolchain import environment, find_compiler
+from cudalab.backends.cpu.compiler.toolchain import environment, find_compiler
 from cudalab.errors import NoDeviceError
 from cudalab.system.cache import cache_dir
 from cudalab.system.machine import usable_cores

@@ -7,10 +7,10 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-from cudalab.backends.cpu.toolchain import find_compiler
+from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.errors import NoDeviceError, install_command
 
-RUNTIME = Path(__file__).parent / "runtime"
+RUNTIME = Path(__file__).parents[1] / "runtime"
 CUDA_RUNTIME = RUNTIME / "include" / "cuda_runtime.h"
 OF_SAMPLES = RUNTIME / "optional" / "samples" / "include"  # headers that NVIDIA's samples share
 

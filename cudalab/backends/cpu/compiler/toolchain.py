@@ -229,7 +229,7 @@ def environment() -> dict[str, str]:
 
 # What is cached ----------------------------------------------------------------------------------
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - read at each start
+PACKAGE = os.path.abspath(f"{__file__}/../../../..")  # noqa: PTH100 - read at each start
 # Folders of which every source takes part in turning CUDA into what a processor runs.
 _DECIDING = ("language", "program", "backends/cpu")
 _LEFT_OUT = ("__pycache__",)
