@@ -64,23 +64,23 @@ class _Plain:
     def __init__(self, part: Part, folder: Path, header: Path, more: Sequence[str]) -> None:
         self.part, self.folder, self.more = part, folder, more
         self.ways = loops.Ways()
-        compile_it, read = find_compiler(), ["-include", str(folder / "macros")]
-        own = [*compile_it.compile, *flags.with_users(flags.PROGRAM), *part.flags]
-        self.command = [*own, *(() if compile_it.is_clang else flags.GCC_PROGRAM)]
+        compiler, macros = find_compiler(), ["-include", str(folder / "macros")]
+        own = [*compiler.compile, *flags.with_users(flags.PROGRAM), *part.flags]
+        self.command = [*own, *(() if compiler.is_clang else flags.GCC_PROGRAM)]
         self.command += ["-I", str(header), *flags.for_programs(), *cccl.flags(part.texts)]
-        self.command += ["-include", runtime.PRECOMPILED, *read]
-        self.by = loops.Preprocessor([*own, *read], self.command, folder / "read", part.host.macros)
+        self.command += ["-include", runtime.PRECOMPILED, *macros]
+        self.preprocessor = loops.Preprocessor(
+            [*own, *macros], self.command, folder / "read", part.host.macros
+        )
 
     def write(self, refused: Counter[tuple[str, int]], of_loops: Mapping[str, str]) -> Written:
         """Write all files; the loops of kernels follow the text of their source."""
         part, names = self.part, self.part.names
         parsed = rewrite.edited(part.files, names, refused=refused, whole_tiles=not refused)
         plain = [each.rewritten(ONLY_LAUNCHED) for each in parsed]
-        self.ways = loops.add(parsed, names, part.for_device, self.by, of_loops)
-        if not self.ways.any_loops:
-            return Written(plain, [each.rewritten(ONLY_LAUNCHED) for each in parsed])
+        self.ways = loops.add(parsed, names, part.for_device, self.preprocessor, of_loops)
         texts = [each.rewritten(ONLY_LAUNCHED) for each in parsed]
-        return Written(plain, texts, self.ways.places)
+        return Written(plain, texts, self.ways.places if self.ways.any_loops else {})
 
     def unit(self, i: int) -> Unit:
         """How a source is compiled; one of the host's may be compiled as it is."""

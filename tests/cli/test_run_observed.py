@@ -252,6 +252,14 @@ def test_a_program_without_kernels_is_not_called_clean(tmp_path):
     assert b"silent: no kernel was launched, so nothing was observed" in done.stderr
 
 
+def test_a_library_that_is_missing_is_named(tmp_path):
+    path = tmp_path / "links.cu"
+    path.write_text("int main() { return 0; }\n")
+    done = run([path], "cpu", "--sanitize", "-lno_such_library")
+    assert done.returncode == 125
+    assert b"error: no library no_such_library: neither" in done.stderr
+
+
 def test_an_instrument_that_does_not_start_is_no_verdict(monkeypatch):
     from cudalab.errors import CudalabError  # noqa: PLC0415 - of this test alone
     from cudalab.program.observed import run as instrument  # noqa: PLC0415 - as above

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.backends.cpu.assembly import with_hooks
+from cudalab.backends.cpu.assembly.hooks import with_hooks
 
 PROGRAM = Path(__file__).parents[1] / "kernels" / "objects.cpp"
 # A digit for each byte of the objects: how often it was accessed. There is padding behind 2 and

@@ -187,10 +187,11 @@ class _Observed:
             own = flags.check_flags(more)
             command = [*find_compiler().compile, *own, *kernel_runtime.searched(own)]
             commands += [command] * len(part.for_device)
-        label = self.program[0].files[0].label
+        files = [file for part in self.program for file in part.files]
+        label = files[0].label
         words = [word for command in commands for word in (*command, "")]
-        stem = f"{Path(label).stem}-check"
-        place = cached("cpu", stem, *self.first, "", *words, checker, *objects, suffix=".so")
+        made_of = (*self.first, "", *words, checker, *objects)
+        place = cached("cpu", f"{Path(label).stem}-check", *made_of, suffix=".so")
 
         def make(folder: Path) -> Path:
             names = [f"{i}.cpp" for i in range(len(commands))]
@@ -199,7 +200,6 @@ class _Observed:
             try:
                 compiled(self.write, units)
             except RefusedError as error:
-                files = [file for part in self.program for file in part.files]
                 raise messages.explain(error.messages, files) from None
             made = folder / "library.so"
             done = find_compiler().link(made, [*units.objects, *objects, checker], shared=True)

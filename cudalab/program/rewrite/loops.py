@@ -137,7 +137,7 @@ def add(
     files: Sequence[Parsed],
     names: Sequence[str],
     sources: Iterable[int],
-    by: Preprocessor,
+    preprocessor: Preprocessor,
     refused: Mapping[str, str] = MappingProxyType({}),
 ) -> Ways:
     """Add the loops of the kernels to the sources, as edits; return how each kernel runs.
@@ -154,7 +154,7 @@ def add(
     often = {name for name, count in places.items() if count > MOST_INSTANCES}
     written: dict[int, Loops] = {}
     for i in sources:
-        text = by.text(names[i], texts, conditions)
+        text = preprocessor.text(names[i], texts, conditions)
         if text is None:
             ways.refuse("its file cannot be preprocessed")
             return ways
@@ -176,7 +176,7 @@ def add(
     ways.any_loops = bool(done - often)
     ways.places = _places(files, written.values(), often)
     if ways.any_loops or any(each.alike for each in written.values()):
-        lines = [*(each.text for each in _directives(files)), *by.options.splitlines()]
+        lines = [*(each.text for each in _directives(files)), *preprocessor.options.splitlines()]
         own = {match[1] for line in lines if (match := _DEFINE.match(line))}
         _weave(files, written, own, often)
     return ways
