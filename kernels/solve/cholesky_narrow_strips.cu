@@ -17,8 +17,8 @@
 // UPDATE_THREADS        = 384     # of subtract_below
 // SHARED_BYTES          = 196704  # STAGES * 2 * TILE * 2 * 64 + 2 * STAGES * 8
 // DIAGONAL_THREADS      = 512     # of factor_diagonal
-// BELOW_THREADS         = 256     # of eliminate_below
-// BELOW_ROWS            = 64      # of a block of it
+// BELOW_THREADS         = 128     # of eliminate_below
+// BELOW_ROWS            = 32      # of a block of it
 // ///
 //
 // `cholesky_tensor_cores` with narrower strips: a triangle of 128 columns, which one block factors

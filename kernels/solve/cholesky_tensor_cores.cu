@@ -28,7 +28,7 @@
 //   find_diagonal_scales, load_symmetric   A with rows and columns scaled alike, diagonal 1 to 4
 //   factor_diagonal  L and U of a strip's own rows and columns, in one block's shared memory
 //   eliminate_below  the strip's columns of L in all rows below, and its rows of U: the same
-//                    transposed, times D
+//                    transposed, times D, by products with inverted triangles
 //   split_strip      both as two scaled fp16 parts each
 //   subtract_products   the next strip's own rows and columns minus their product, so that
 //                       factor_diagonal can begin with them, while
@@ -46,6 +46,8 @@
 //
 // Macros from outside: T (float), PANEL, BLOCK, TILE, BK, STAGES, SPLIT_THREADS, UPDATE_THREADS,
 // SHARED_BYTES, DIAGONAL_THREADS, BELOW_THREADS, BELOW_ROWS.
+#include "common/thread/async_copy.cuh"
+#include "common/warp/tf32_product.cuh"
 #include "solve/parts/reciprocal.cuh"
 #include "solve/parts/residual.cuh"
 #include "solve/parts/right_hand_side.cuh"
@@ -56,12 +58,14 @@
 constexpr unsigned FULL = 0xffffffffu;
 constexpr unsigned GROUP = BLOCK / TILE;  // tile rows of a strip
 constexpr unsigned DIAGONAL_WARPS = DIAGONAL_THREADS / 32;
-constexpr unsigned CORNER_WARP = BLOCK / PANEL;  // the first one that has no rows below a triangle
+constexpr unsigned STEPS = 8;  // of a phase of factor_diagonal
 constexpr unsigned TILES_OF_STRIP = BLOCK / PANEL * (BLOCK / PANEL + 1) / 2;
+constexpr unsigned LEFT_ROWS = BLOCK + 8;  // with padding, so that products meet no bank conflicts
 
-static_assert(CORNER_WARP < DIAGONAL_WARPS, "a thread for each row, and warps that are left");
-static_assert((TILES_OF_STRIP * PANEL + BLOCK) * PANEL * sizeof(T) <= SHARED_BYTES, "all tiles");
-static_assert(BELOW_THREADS == 256 && BELOW_ROWS == 64, "16 x 16 threads with 4 rows, 2 columns");
+static_assert(BLOCK / PANEL < DIAGONAL_WARPS, "a warp for each 32 rows, and warps that are left");
+static_assert(BELOW_THREADS == 4 * BELOW_ROWS && BELOW_THREADS % 128 == 0 && BELOW_THREADS <= 256,
+              "a warp for 16 rows and 16 columns of a panel; whole pieces of a tile");
+static_assert(BELOW_THREADS / 32 >= BLOCK / PANEL, "a warp for each of a strip's triangles");
 static_assert(BLOCK % TILE == 0 && BAND % GROUP == 0, "strips and bands are whole tile rows");
 
 // One thread per row of the matrix to factorize: the power of two whose square brings the diagonal
@@ -90,84 +94,95 @@ extern "C" __global__ void load_symmetric(const T* a, const T* scales, T* work, 
     }
 }
 
-// The steps of a panel's triangle, in a warp: a lane for each row, whose element of a column is the
-// pivot times the multiplier in L. `tile` keeps these elements, which are U transposed; `lower`
-// gets L, column by column, and `inverses` those of the pivots. Returns the lane's own pivot.
-__device__ inline T factor_corner(T (&tile)[PANEL][PANEL], T (&lower)[PANEL][PANEL + 4],
-                                  T (&inverses)[PANEL]) {
+// Where a tile's row k has an element, so that products meet no bank conflicts. Four neighbours
+// stay neighbours.
+__device__ inline unsigned place_of(unsigned k, unsigned at) {
+    return at ^ k % 4 * 8;
+}
+
+// A barrier of the block's first warps.
+__device__ inline void meet_warps(unsigned warps) {
+    asm volatile("barrier.sync 1, %0;" ::"r"(32 * warps) : "memory");
+}
+
+// STEPS steps of a panel's triangle from `first` on, in a warp: a lane for each row, whose element
+// of a column is the pivot times the multiplier in L. `tile` gets these elements, which are U
+// transposed, `lower` gets L, both column by column, and `inverses` those of the pivots. `pivot` is
+// that of the first step, and then that of the step after the last; `own` becomes the lane's own.
+//
+// A step waits for the pivot of the one before, so each lane computes the next pivot for itself,
+// from elements that are there already. By symmetry, a column has the pivot's row, too. What is
+// right of the diagonal means nothing, and no lane asks for it.
+__device__ __forceinline__ void factor_columns(T (&row)[PANEL], T& pivot, T& own,
+                                               T (&tile)[PANEL][PANEL],
+                                               T (&lower)[PANEL][PANEL + 4], T (&inverses)[PANEL],
+                                               unsigned first) {
     const unsigned lane = threadIdx.x % 32;
-    T row[PANEL], own = 0;
 #pragma unroll
-    for (unsigned k = 0; k < PANEL; ++k) row[k] = tile[k][lane];
-#pragma unroll
-    for (unsigned k = 0; k < PANEL; ++k) {
-        const T pivot = __shfl_sync(FULL, row[k], k), inverse = reciprocal(pivot);
-        const T multiplier = row[k] * inverse;
+    for (unsigned k = first; k < first + STEPS; ++k) {
+        const T inverse = reciprocal(pivot), multiplier = row[k] * inverse;
+        tile[k][place_of(k, lane)] = row[k];
+        lower[k][lane] = multiplier;
         if (lane == k) {
             own = pivot;
             inverses[k] = inverse;
         }
-        lower[k][lane] = multiplier;
-        tile[k][lane] = row[k];
-        // By symmetry, column k has the pivot's row, too. What is right of the diagonal means
-        // nothing, and no lane asks for it. The next pivot does not wait for shared memory.
-        if (k + 1 < PANEL) row[k + 1] -= multiplier * __shfl_sync(FULL, row[k], k + 1);
+        // The next two columns do not wait for shared memory.
+        if (k + 1 < PANEL) {
+            const T across = __shfl_sync(FULL, row[k], k + 1);
+            pivot = __shfl_sync(FULL, row[k + 1], k + 1) - across * inverse * across;
+            row[k + 1] -= multiplier * across;
+        }
+        if (k + 2 < PANEL) row[k + 2] -= multiplier * __shfl_sync(FULL, row[k], k + 2);
         __syncwarp();  // the column is complete
 #pragma unroll
-        for (unsigned i = (k + 2) / 4; i < PANEL / 4; ++i) {
-            const Four across = reinterpret_cast<const Four*>(tile[k])[i];
+        for (unsigned i = (k + 3) / 4; i < PANEL / 4; ++i) {
+            const T* piece = tile[k] + place_of(k, 4 * i);
+            const Four across = *reinterpret_cast<const Four*>(piece);
 #pragma unroll
             for (unsigned j = 0; j < 4; ++j)
-                if (4 * i + j > k + 1) row[4 * i + j] -= multiplier * across.v[j];
+                if (4 * i + j > k + 2) row[4 * i + j] -= multiplier * across.v[j];
         }
     }
-    return own;
 }
 
-// A warp subtracts (32 rows of L from row0 on) x (32 columns of U) from a tile; a lane has 8 rows
-// and 4 columns.
-__device__ inline void subtract_tile(T (&tile)[PANEL][PANEL], const T (*left)[BLOCK], unsigned row0,
-                                     const T (&right)[PANEL][PANEL]) {
-    const unsigned lane = threadIdx.x % 32, row = lane % 4 * 8, column = lane / 4 * 4;
-    T acc[4][8] = {};
-#pragma unroll 8
-    for (unsigned k = 0; k < PANEL; ++k) {
-        const Four low = *reinterpret_cast<const Four*>(left[k] + row0 + row);
-        const Four high = *reinterpret_cast<const Four*>(left[k] + row0 + row + 4);
-        const Four u = *reinterpret_cast<const Four*>(right[k] + column);
+// A warp subtracts (rows of L) x (columns of U) from 16 ROWS rows and 16 columns of a tile. `left`
+// has the rows of the tile.
+template <unsigned ROWS>
+__device__ inline void subtract_part(T (&tile)[PANEL][PANEL], const T (*left)[LEFT_ROWS],
+                                     const T (&right)[PANEL][PANEL], unsigned row0,
+                                     unsigned column0) {
+    T product[ROWS][2][4];
+    multiply_tf32<ROWS, PANEL>(
+        product, [&](unsigned row, unsigned k) { return left[k][row0 + row]; },
+        [&](unsigned k, unsigned column) { return right[k][place_of(k, column0 + column)]; });
 #pragma unroll
-        for (unsigned j = 0; j < 4; ++j)
+    for (unsigned m = 0; m < ROWS; ++m)
+#pragma unroll
+        for (unsigned h = 0; h < 2; ++h)
 #pragma unroll
             for (unsigned i = 0; i < 4; ++i) {
-                acc[j][i] += low.v[i] * u.v[j];
-                acc[j][4 + i] += high.v[i] * u.v[j];
+                const unsigned column = column0 + 8 * h + column_of_product(i);
+                const unsigned row = row0 + 16 * m + row_of_product(i);
+                tile[column][place_of(column, row)] -= product[m][h][i];
             }
-    }
-#pragma unroll
-    for (unsigned j = 0; j < 4; ++j)
-#pragma unroll
-        for (unsigned half = 0; half < 2; ++half) {
-            Four* place = reinterpret_cast<Four*>(tile[column + j] + row + 4 * half);
-            Four element = *place;
-#pragma unroll
-            for (unsigned i = 0; i < 4; ++i) element.v[i] -= acc[j][4 * half + i];
-            *place = element;
-        }
 }
 
 // One block: L and U of the strip's own rows, in shared memory, as the tiles of U's columns: 32
-// columns of A on and below the diagonal, [column][row]. Panel by panel, one warp factors the
-// triangle, a thread for each row below computes that row, and warps update the tiles right of the
-// panel; of these the first warp takes the next triangle's, and goes on to factor it meanwhile.
+// columns of A on and below the diagonal, [column][row]. A panel takes five phases. In the first
+// four, a warp factors a quarter of the triangle, a row per lane; in the last four, a warp for each
+// 32 rows below goes the quarter's steps. In the first phase, the other warps finish the tiles that
+// these rows are in, and in the last four, what is left to do for the panel before.
 // status[0]: 0, or the number (from 1) of the first column whose pivot, times the sign of A's first
 // element, is not above `threshold`, negative if the pivot is not finite; status[1]: that pivot.
 extern "C" __global__ void __launch_bounds__(DIAGONAL_THREADS, 1) factor_diagonal(
     T* lu, double* status, double threshold, unsigned ld, unsigned start, unsigned strip_end) {
     extern __shared__ __align__(1024) uint4 ring[];
-    __shared__ __align__(16) T corner[PANEL][PANEL + 4];  // L of a panel's triangle
-    __shared__ T inverses[PANEL];
+    __shared__ T inverses[PANEL];  // of the pivots
+    // L of a panel and of the one before, the triangle and the rows below, [column][row].
+    __shared__ __align__(16) T corners[2][PANEL][PANEL + 4];
     auto tiles = reinterpret_cast<T(*)[PANEL][PANEL]>(ring);
-    auto left = reinterpret_cast<T(*)[BLOCK]>(tiles + TILES_OF_STRIP);  // L of a panel, [column]
+    auto lefts = reinterpret_cast<T(*)[PANEL][LEFT_ROWS]>(tiles + TILES_OF_STRIP);
     auto tile_at = [](unsigned i, unsigned j) { return i * (i + 1) / 2 + j; };
     const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
     const unsigned panels = (strip_end - start) / PANEL;
@@ -178,96 +193,186 @@ extern "C" __global__ void __launch_bounds__(DIAGONAL_THREADS, 1) factor_diagona
         for (unsigned e = t; e < (i + 1) * PANEL * PANEL / 4; e += DIAGONAL_THREADS) {
             const unsigned k = e / (PANEL / 4), four = e % (PANEL / 4);
             const T* line = origin + (size_t)k * ld + i * PANEL;
-            reinterpret_cast<Four*>(tiles[tile_at(i, k / PANEL)][k % PANEL])[four] =
-                reinterpret_cast<const Four*>(line)[four];
+            T* target = tiles[tile_at(i, k / PANEL)][k % PANEL];
+            copy_async_16(target + place_of(k, 4 * four), line + 4 * four);
         }
+    commit_copies();
+    wait_for_copies<0>();
     __syncthreads();  // all tiles are there
 
-    const T sign = lu[0] < 0 ? (T)-1 : (T)1;
-    auto factor = [&](unsigned p) {
-        const T own = factor_corner(tiles[tile_at(p, p)], corner, inverses);
-        const bool finite = own - own == 0;
-        const unsigned bad = __ballot_sync(FULL, !(finite && sign * own > threshold));
-        if (bad && lane == __ffs(bad) - 1 && status[0] == 0) {
-            const double number = (double)start + p * PANEL + lane + 1;
-            status[0] = finite ? number : -number;
-            status[1] = own;
+    // Subtracts a panel's product from half of a tile's columns.
+    auto subtract_half = [&](unsigned p, unsigned i, unsigned j, unsigned half) {
+        auto left = reinterpret_cast<const T(*)[LEFT_ROWS]>(lefts[p % 2][0] + i * PANEL);
+        subtract_part<2>(tiles[tile_at(i, j)], left, tiles[tile_at(j, p)], 0, 16 * half);
+    };
+    // Writes a panel's L of 32 rows below the triangle.
+    auto write_rows = [&](unsigned p, unsigned i) {
+        const auto& left = lefts[p % 2];
+        const unsigned row = i * PANEL + lane;
+        Four* line = reinterpret_cast<Four*>(origin + (size_t)row * ld + p * PANEL);
+#pragma unroll
+        for (unsigned four = 0; four < PANEL / 4; ++four) {
+            Four piece;
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j) piece.v[j] = left[4 * four + j][row];
+            line[four] = piece;
         }
     };
-    if (warp == 0) factor(0);
-    for (unsigned p = 0; p < panels; ++p) {
-        __syncthreads();  // the triangle is factored, and the tiles below it are updated
-        T* panel = origin + (size_t)p * PANEL * ld + p * PANEL;
-        const unsigned row = PANEL + t;  // of the panel
-        if (row < (panels - p) * PANEL) {
-            auto& tile = tiles[tile_at(p + row / PANEL, p)];
-            __align__(16) T x[PANEL];
-#pragma unroll
-            for (unsigned k = 0; k < PANEL; ++k) x[k] = tile[k][lane];
-            __syncwarp();  // or the compiler reads all of L before
-            solve_upper(corner, x);
-            __syncwarp();
-#pragma unroll
-            for (unsigned k = 0; k < PANEL; ++k) {
-                tile[k][lane] = x[k];
-                x[k] *= inverses[k];
-                left[k][p * PANEL + row] = x[k];
+    // Writes L and U of a panel's triangle.
+    auto write_triangle = [&](unsigned p) {
+        const auto& tile = tiles[tile_at(p, p)];
+        const auto& corner = corners[p % 2];
+        T* panel = origin + (size_t)p * PANEL * (ld + 1) + lane;
+#pragma unroll 8
+        for (unsigned k = 0; k < PANEL; ++k)
+            panel[(size_t)k * ld] = lane < k ? corner[lane][k] : tile[k][place_of(k, lane)];
+    };
+    // What is left to do for a panel when the next one's tiles are updated, by `warps` warps.
+    auto finish = [&](unsigned p, unsigned turn, unsigned warps) {
+        const unsigned below = panels - p - 1;  // tiles
+        const unsigned halves = below > 0 ? below * (below - 1) : 0;
+        for (unsigned job = turn; job < halves + below + 1; job += warps) {
+            if (job < halves) {
+                unsigned i = 0, j = job / 2;
+                while (j > i) j -= ++i;
+                subtract_half(p, p + 2 + i, p + 2 + j, job % 2);
+            } else if (job < halves + below) {
+                write_rows(p, p + 1 + job - halves);
+            } else {
+                write_triangle(p);
             }
-#pragma unroll
-            for (unsigned i = 0; i < PANEL / 4; ++i)
-                reinterpret_cast<Four*>(panel + (size_t)row * ld)[i] =
-                    reinterpret_cast<Four*>(x)[i];
-        } else if (warp >= CORNER_WARP) {
-            auto& tile = tiles[tile_at(p, p)];
-            for (unsigned k = warp - CORNER_WARP; k < PANEL; k += DIAGONAL_WARPS - CORNER_WARP)
-                panel[(size_t)k * ld + lane] = lane < k ? corner[lane][k] : tile[k][lane];
         }
-        __syncthreads();  // the panel is complete
+    };
 
-        unsigned turn = 0;  // of the warps, with tiles
-        for (unsigned i = p + 1; i < panels; ++i)
-            for (unsigned j = p + 1; j <= i; ++j, ++turn) {
-                // The first one for the first warp, the others for the others.
-                const unsigned owner = turn ? 1 + (turn - 1) % (DIAGONAL_WARPS - 1) : 0;
-                if (warp != owner) continue;
-                subtract_tile(tiles[tile_at(i, j)], left, i * PANEL, tiles[tile_at(j, p)]);
-            }
-        if (warp == 0 && p + 1 < panels) {
-            __syncwarp();  // the triangle's tile is updated
-            factor(p + 1);
+    const T sign = lu[0] < 0 ? (T)-1 : (T)1;
+    for (unsigned p = 0; p < panels; ++p) {
+        const unsigned rows = panels - p;  // warps with rows of the panel
+        auto& triangle = tiles[tile_at(p, p)];
+        auto& corner = corners[p % 2];
+        __align__(16) T x[PANEL];  // the thread's row
+        T pivot = 0, own = 0;
+        if (warp == 0) {
+#pragma unroll
+            for (unsigned k = 0; k < PANEL; ++k) x[k] = triangle[k][place_of(k, lane)];
+            pivot = __shfl_sync(FULL, x[0], 0);
+            factor_columns(x, pivot, own, triangle, corner, inverses, 0);
+        } else if (p > 0) {
+            for (unsigned job = warp - 1; job < 2 * (rows - 1); job += DIAGONAL_WARPS - 1)
+                subtract_half(p - 1, p + 1 + job / 2, p, job % 2);
         }
+        __syncthreads();  // the first quarter is factored, and the panel's tiles are updated
+        if (warp < rows) {
+            auto& tile = tiles[tile_at(p + warp, p)];
+            auto& left = lefts[p % 2];
+            if (warp > 0) {
+#pragma unroll
+                for (unsigned k = 0; k < PANEL; ++k) x[k] = tile[k][place_of(k, lane)];
+            }
+#pragma unroll
+            for (unsigned first = 0; first < PANEL; first += STEPS) {
+                if (warp == 0) {
+                    if (first + STEPS < PANEL)
+                        factor_columns(x, pivot, own, triangle, corner, inverses, first + STEPS);
+                } else {
+                    solve_upper(corner, x, first, STEPS);
+#pragma unroll
+                    for (unsigned k = first; k < first + STEPS; ++k) {
+                        tile[k][place_of(k, lane)] = x[k];
+                        left[k][p * PANEL + t] = x[k] * inverses[k];
+                    }
+                }
+                if (first + STEPS < PANEL) meet_warps(rows);  // the next quarter is factored
+            }
+        } else if (p > 0) {
+            finish(p - 1, warp - rows, DIAGONAL_WARPS - rows);
+        }
+        __syncthreads();  // the panel is complete, and so is the one before
+        if (warp == 0) {
+            const bool finite = own - own == 0;
+            const unsigned bad = __ballot_sync(FULL, !(finite && sign * own > threshold));
+            if (bad && lane == __ffs(bad) - 1 && status[0] == 0) {
+                const double number = (double)start + p * PANEL + lane + 1;
+                status[0] = finite ? number : -number;
+                status[1] = own;
+            }
+        }
+        if (p + 1 == panels) break;
+        if (warp < 4) {  // a quarter of the next triangle each
+            auto left = reinterpret_cast<const T(*)[LEFT_ROWS]>(lefts[p % 2][0] + (p + 1) * PANEL);
+            subtract_part<1>(tiles[tile_at(p + 1, p + 1)], left, tiles[tile_at(p + 1, p)],
+                             warp / 2 * 16, warp % 2 * 16);
+        }
+        __syncthreads();  // the next triangle is updated
     }
+    finish(panels - 1, warp, DIAGONAL_WARPS);
     // What is above the diagonal's triangles.
     for (unsigned i = 1; i < panels; ++i)
         for (unsigned e = t; e < i * PANEL * PANEL / 4; e += DIAGONAL_THREADS) {
             const unsigned k = e / (PANEL / 4), four = e % (PANEL / 4);
             T* line = origin + (size_t)k * ld + i * PANEL;
-            reinterpret_cast<Four*>(line)[four] =
-                reinterpret_cast<Four*>(tiles[tile_at(i, k / PANEL)][k % PANEL])[four];
+            const T* source = tiles[tile_at(i, k / PANEL)][k % PANEL] + place_of(k, 4 * four);
+            reinterpret_cast<Four*>(line)[four] = *reinterpret_cast<const Four*>(source);
         }
 }
 
+// The inverse of a panel's unit triangle, swizzled, in its place, by a warp: a lane for each row.
+__device__ inline void invert_unit(T (&triangle)[PANEL][PANEL]) {
+    const unsigned lane = threadIdx.x % 32;
+    __align__(16) T x[PANEL];
+#pragma unroll
+    for (unsigned k = 0; k < PANEL; ++k) x[k] = k == lane ? (T)1 : (T)0;
+#pragma unroll
+    for (unsigned k = 0; k < PANEL; k += STEPS) {
+        __syncwarp();  // or the compiler reads the whole triangle before
+        solve_upper(triangle, x, k, STEPS);
+    }
+    __syncwarp();  // all lanes have read the triangle
+#pragma unroll
+    for (unsigned i = 0; i < PANEL / 4; ++i)
+        *reinterpret_cast<Four*>(triangle[lane] + place_of(lane, 4 * i)) =
+            reinterpret_cast<Four*>(x)[i];
+}
+
 // Eliminates BELOW_ROWS rows per block below a strip: their columns of L, and the same as columns
-// of U. Panel by panel, all threads subtract the product of what is known of L with the strip's
-// triangle, and then a thread for each row substitutes. The triangle comes in tiles of 32 rows and
-// columns, each on its way while the one before is used.
+// of U. Panel by panel, the product of what is known of L with the strip's triangle is subtracted,
+// and a product with the inverse of the panel's own triangle takes the place of a substitution. The
+// triangle comes in tiles of 32 rows and columns, each on its way while the one before is used.
 extern "C" __global__ void __launch_bounds__(BELOW_THREADS, 2) eliminate_below(T* lu, unsigned ld,
                                                                                unsigned start) {
     extern __shared__ __align__(1024) uint4 ring[];
     __shared__ __align__(16) T right[2][PANEL][PANEL];
-    auto left = reinterpret_cast<T(*)[BELOW_ROWS + 4]>(ring);  // A, then L, [column][row]
-    const unsigned t = threadIdx.x, tx = t % 16, ty = t / 16;
+    __shared__ __align__(16) T own[BLOCK / PANEL][PANEL][PANEL];  // D^-1 U of the panels, inverted
+    __shared__ T inverses[BLOCK];                                 // of the pivots
+    auto left = reinterpret_cast<T(*)[BELOW_ROWS + 8]>(ring);     // A, then L, [column][row]
+    const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
     const unsigned row0 = start + BLOCK + blockIdx.x * BELOW_ROWS;
     T* rows = lu + (size_t)row0 * ld + start;
+    const T* strip = lu + (size_t)start * ld + start;
 
-    Four next;
+    constexpr unsigned FOURS = PANEL / 4, EACH = PANEL * FOURS / BELOW_THREADS;  // of a tile
+    Four next[EACH];
     auto fetch = [&](unsigned p, unsigned q) {
-        const T* line = lu + (size_t)(start + q * PANEL + t / 8) * ld + start + p * PANEL;
-        if (p * PANEL < BLOCK) next = reinterpret_cast<const Four*>(line)[t % 8];
+        if (p * PANEL >= BLOCK) return;
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i) {
+            const unsigned k = q * PANEL + i * (BELOW_THREADS / FOURS) + t / FOURS;
+            next[i] = reinterpret_cast<const Four*>(strip + (size_t)k * ld + p * PANEL)[t % FOURS];
+        }
     };
-    fetch(0, 0);
+    fetch(1, 0);
+    const T* triangle = strip + (size_t)warp * PANEL * (ld + 1);
+    T pivots[FOURS];
+    Four lines[FOURS];
+    if (warp < BLOCK / PANEL) {
+#pragma unroll
+        for (unsigned i = 0; i < FOURS; ++i) {
+            const unsigned k = 4 * i + lane / FOURS;
+            pivots[i] = triangle[(size_t)k * ld + k];
+            lines[i] = reinterpret_cast<const Four*>(triangle + (size_t)k * ld)[lane % FOURS];
+        }
+    }
     // A warp reads 64 bytes of 8 rows each.
-#pragma unroll 4
+#pragma unroll 8
     for (unsigned e = t; e < BELOW_ROWS * BLOCK / 4; e += BELOW_THREADS) {
         const unsigned row = e / 32 % (BELOW_ROWS / 8) * 8 + e % 8;
         const unsigned four = e / (BELOW_ROWS * 4) * 4 + e % 32 / 8;
@@ -275,66 +380,78 @@ extern "C" __global__ void __launch_bounds__(BELOW_THREADS, 2) eliminate_below(T
 #pragma unroll
         for (unsigned j = 0; j < 4; ++j) left[4 * four + j][row] = line.v[j];
     }
+    if (warp < BLOCK / PANEL) {
+#pragma unroll
+        for (unsigned i = 0; i < FOURS; ++i) {
+            const unsigned k = 4 * i + lane / FOURS;
+            const T inverse = reciprocal(pivots[i]);
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j) lines[i].v[j] *= inverse;
+            reinterpret_cast<Four*>(own[warp][k])[lane % FOURS] = lines[i];
+            if (lane % FOURS == 0) inverses[warp * PANEL + k] = inverse;
+        }
+        __syncwarp();  // the triangle is complete
+        invert_unit(own[warp]);
+    }
 
+    // A warp has 16 rows and 16 columns of a panel.
+    const unsigned row1 = warp / 2 * 16, column1 = warp % 2 * 16;
+    T product[1][2][4];
+    auto multiply = [&](unsigned q, const T(&u)[PANEL][PANEL]) {
+        multiply_tf32<1, PANEL>(
+            product, [&](unsigned row, unsigned k) { return left[q * PANEL + k][row1 + row]; },
+            [&](unsigned k, unsigned column) { return u[k][place_of(k, column1 + column)]; });
+    };
     unsigned set = 0;
     for (unsigned p = 0; p < BLOCK / PANEL; ++p) {
-        T acc[2][4] = {};
-        for (unsigned q = 0; q <= p; ++q) {
+        T sum[2][4] = {};
+        for (unsigned q = 0; q < p; ++q) {
             set ^= 1;
-            reinterpret_cast<Four*>(right[set][t / 8])[t % 8] = next;
+#pragma unroll
+            for (unsigned i = 0; i < EACH; ++i) {
+                const unsigned k = i * (BELOW_THREADS / FOURS) + t / FOURS;
+                *reinterpret_cast<Four*>(right[set][k] + place_of(k, t % FOURS * 4)) = next[i];
+            }
             // The tile is complete, and so is L left of the panel. The other set was read before.
             __syncthreads();
-            if (q < p) {
+            if (q + 1 < p)
                 fetch(p, q + 1);
-#pragma unroll 8
-                for (unsigned k = 0; k < PANEL; ++k) {
-                    const Four l = *reinterpret_cast<const Four*>(left[q * PANEL + k] + 4 * ty);
-                    const T u0 = right[set][k][2 * tx], u1 = right[set][k][2 * tx + 1];
-#pragma unroll
-                    for (unsigned i = 0; i < 4; ++i) {
-                        acc[0][i] += l.v[i] * u0;
-                        acc[1][i] += l.v[i] * u1;
-                    }
-                }
-            } else {
+            else
                 fetch(p + 1, 0);
-            }
+            multiply(q, right[set]);
+#pragma unroll
+            for (unsigned h = 0; h < 2; ++h)
+#pragma unroll
+                for (unsigned i = 0; i < 4; ++i) sum[h][i] += product[0][h][i];
         }
         if (p > 0) {
 #pragma unroll
-            for (unsigned j = 0; j < 2; ++j) {
-                Four* place = reinterpret_cast<Four*>(left[p * PANEL + 2 * tx + j] + 4 * ty);
-                Four element = *place;
+            for (unsigned h = 0; h < 2; ++h)
 #pragma unroll
-                for (unsigned i = 0; i < 4; ++i) element.v[i] -= acc[j][i];
-                *place = element;
-            }
-            __syncthreads();  // the panel's columns are complete
-        }
-        if (t < BELOW_ROWS) {
-            T(*column)[BELOW_ROWS + 4] = left + p * PANEL;
-            T* above = lu + (size_t)(start + p * PANEL) * ld + row0 + t;  // U's column
-            __align__(16) T x[PANEL];
-#pragma unroll
-            for (unsigned k = 0; k < PANEL; ++k) x[k] = column[k][t];
-#pragma unroll
-            for (unsigned k = 0; k < PANEL; ++k) {
-                if (k % 8 == 0) __syncwarp();  // or the compiler reads the whole triangle before
-                *above = x[k];
-                above += ld;
-                x[k] *= reciprocal(right[set][k][k]);
-                column[k][t] = x[k];
-#pragma unroll
-                for (unsigned i = (k + 1) / 4; i < PANEL / 4; ++i) {
-                    const Four u = reinterpret_cast<const Four*>(right[set][k])[i];
-#pragma unroll
-                    for (unsigned j = 0; j < 4; ++j)
-                        if (4 * i + j > k) x[4 * i + j] -= x[k] * u.v[j];
+                for (unsigned i = 0; i < 4; ++i) {
+                    const unsigned column = p * PANEL + column1 + 8 * h + column_of_product(i);
+                    left[column][row1 + row_of_product(i)] -= sum[h][i];
                 }
-            }
-            Four* line = reinterpret_cast<Four*>(rows + (size_t)t * ld + p * PANEL);
+        }
+        __syncthreads();  // the panel's columns are complete, and so are the inverses
+        multiply(p, own[p]);
+        __syncthreads();  // all have read the panel's columns
 #pragma unroll
-            for (unsigned i = 0; i < PANEL / 4; ++i) line[i] = reinterpret_cast<Four*>(x)[i];
+        for (unsigned h = 0; h < 2; ++h) {
+            const unsigned column = p * PANEL + column1 + 8 * h + column_of_product(0);
+            const T by0 = inverses[column], by1 = inverses[column + 1];
+#pragma unroll
+            for (unsigned i = 0; i < 4; i += 2) {
+                const unsigned row = row1 + row_of_product(i);
+                const T u0 = product[0][h][i], u1 = product[0][h][i + 1];
+                T* above = lu + (size_t)(start + column) * ld + row0 + row;  // U's columns
+                above[0] = u0;
+                above[ld] = u1;
+                left[column][row] = u0 * by0;
+                left[column + 1][row] = u1 * by1;
+                T* line = rows + (size_t)row * ld + column;
+                *reinterpret_cast<float2*>(line) = make_float2(u0 * by0, u1 * by1);
+            }
         }
     }
 }

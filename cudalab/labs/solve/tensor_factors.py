@@ -154,9 +154,11 @@ class CholeskyFactors(StripFactors):
 
     def factor_diagonal(self, first: int) -> None:
         """Compute L and U of the strip's own rows, with the pivots as they come."""
+        panels = self.strip // PANEL
+        tiles, padded_rows = panels * (panels + 1) // 2, self.strip + 8
         launch(
             self.job, "factor_diagonal", 1, self.diagonal_threads,
-            self.products.shared_bytes,
+            (tiles * PANEL + 2 * padded_rows) * PANEL * 4,
             lu=self.work, status=self.status, threshold=self.threshold, ld=self.ld, start=first,
             strip_end=min(first + self.strip, self.padded),
         )  # fmt: skip
@@ -166,7 +168,7 @@ class CholeskyFactors(StripFactors):
         rows = self.below_rows
         launch(
             self.job, "eliminate_below", blocks_for(rest, rows), self.below_threads,
-            self.strip * (rows + 4) * 4, lu=self.work, ld=self.ld, start=first,
+            self.strip * (rows + 8) * 4, lu=self.work, ld=self.ld, start=first,
         )  # fmt: skip
 
     def subtract_below(self, first: int, tiles: int, count: int) -> None:

@@ -2,11 +2,13 @@
 #pragma once
 #include "solve/parts/four.cuh"
 
-// Turns a column of the panel's rows into one of U. factors: the panel's triangles, column by
-// column.
-__device__ inline void solve_upper(const T (&factors)[PANEL][PANEL + 4], T (&u)[PANEL]) {
+// Turns a column of the panel's rows into one of U, or goes `steps` steps of that, from `first` on.
+// factors: the panel's triangles, column by column; those of later steps need not be there.
+template <unsigned WIDTH>
+__device__ __forceinline__ void solve_upper(const T (&factors)[PANEL][WIDTH], T (&u)[PANEL],
+                                            unsigned first = 0, unsigned steps = PANEL) {
 #pragma unroll
-    for (unsigned k = 0; k < PANEL - 1; ++k)
+    for (unsigned k = first; k < first + steps; ++k)
 #pragma unroll
         for (unsigned i = (k + 1) / 4; i < PANEL / 4; ++i) {
             const Four l = reinterpret_cast<const Four*>(factors[k])[i];
