@@ -47,13 +47,14 @@
 // Macros from outside: T (float), PANEL, BLOCK, TILE, BK, STAGES, SPLIT_THREADS, UPDATE_THREADS,
 // SHARED_BYTES, DIAGONAL_THREADS, BELOW_THREADS, BELOW_ROWS.
 #include "common/thread/async_copy.cuh"
-#include "common/warp/tf32_product.cuh"
+#include "solve/parts/meet_warps.cuh"
 #include "solve/parts/reciprocal.cuh"
 #include "solve/parts/residual.cuh"
 #include "solve/parts/right_hand_side.cuh"
 #include "solve/parts/solve_upper.cuh"
 #include "solve/parts/substitute_chain.cuh"
 #include "solve/parts/subtract_products.cuh"
+#include "solve/parts/tf32_product.cuh"
 
 constexpr unsigned FULL = 0xffffffffu;
 constexpr unsigned GROUP = BLOCK / TILE;  // tile rows of a strip
@@ -98,11 +99,6 @@ extern "C" __global__ void load_symmetric(const T* a, const T* scales, T* work, 
 // stay neighbours.
 __device__ inline unsigned place_of(unsigned k, unsigned at) {
     return at ^ k % 4 * 8;
-}
-
-// A barrier of the block's first warps.
-__device__ inline void meet_warps(unsigned warps) {
-    asm volatile("barrier.sync 1, %0;" ::"r"(32 * warps) : "memory");
 }
 
 // STEPS steps of a panel's triangle from `first` on, in a warp: a lane for each row, whose element

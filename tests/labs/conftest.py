@@ -25,6 +25,7 @@ def fibers(request):
 def tensor_cores(device, tmp_path, monkeypatch):
     """Tensor cores and the copy engine, written out on the CPU device."""
     if device.name == "cpu":
-        written_out(tmp_path, monkeypatch, "wgmma.cuh", "fp16.cuh", "bf16.cuh", "bulk_copy.cuh")
+        headers = ("wgmma.cuh", "fp16.cuh", "bf16.cuh", "bulk_copy.cuh", "tf32_product.cuh")
+        written_out(tmp_path, monkeypatch, *headers, "meet_warps.cuh")
     elif "sm_90a" not in device.features:
         pytest.skip("needs compute capability 9.0")
