@@ -26,7 +26,7 @@ SMALL_N = 64  # up to this order it is not worth looking for an iteration
 TENSOR_CORES_N = 1024  # from this order on LU factors are faster if tensor cores update the matrix
 LOOK_AHEAD_N = 4096  # and from here on, if the next strip is eliminated beside the update
 CHOLESKY_N = 512  # from this order on Cholesky factors are faster than LU factors
-WIDE_STRIPS_N = 6144  # and from here on, if their strips are wide
+WIDE_STRIPS_N = 7168  # and from here on, if their strips are wide
 
 
 class Solve(Lab):
@@ -158,7 +158,7 @@ class Solve(Lab):
         "conjugate_gradient_scaled": "dominant and symmetric",
         "richardson_coalesced": "--alpha",
         "cholesky_narrow_strips": "maybe definite, from 512",
-        "cholesky_tensor_cores": "maybe definite, from 6144",
+        "cholesky_tensor_cores": "maybe definite, from 7168",
         "lu_tensor_cores": "others from 1024 on",
         "lu_look_ahead": "others from 4096 on",
     }
