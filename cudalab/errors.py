@@ -35,6 +35,12 @@ class ExitCode(IntEnum):
     RUN_FAILED = 125, "`run` could not start the program; otherwise the program's own status"
     INTERRUPTED = 130, "interrupted (Ctrl-C)"
 
+    @classmethod
+    def of_all(cls, codes: Iterable[int]) -> int:
+        """The status of several pieces of work: a wrong answer first, then a failure."""
+        codes = set(codes)
+        return cls.WRONG_ANSWER if cls.WRONG_ANSWER in codes else max(codes, default=cls.OK)
+
 
 class CudalabError(Exception):
     """A failure with a `message` (what, where, expected and got) and a `hint` (what to do next)."""

@@ -314,9 +314,3 @@ class _Entries:
             return "checking"
         ms, row = min(timed, key=lambda one: one[0])
         return f"{len(row.samples)} rounds, best {row.name} {ms:.4g} ms"
-
-
-def exit_code(codes: set[int]) -> int:
-    """The exit code of the run: a wrong answer first, then a failure, then success."""
-    wrong = int(ExitCode.WRONG_ANSWER)
-    return wrong if wrong in codes else max(codes, default=0)

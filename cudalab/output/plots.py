@@ -182,15 +182,16 @@ def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
         )
     places = sorted({x for line in chart.lines for x in line.x})
     if len(places) <= MAX_TICKS:
-        powers = [n >= 4096 and n & (n - 1) == 0 for n in map(int, places)]
-        texts = [
-            f"$2^{{{int(n).bit_length() - 1}}}$" if power else f"{int(n):,}"
-            for n, power in zip(places, powers, strict=True)
-        ]
-        axes.set_xticks(places, texts)
+        axes.set_xticks(places, [_size_text(x) for x in places])
         axes.set_xticks([], minor=True)
     axes.grid(which="major", linewidth=0.4, alpha=0.6)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)
+
+
+def _size_text(x: float) -> str:
+    """A size as text; large powers of two are written as powers."""
+    n = int(x)
+    return f"$2^{{{n.bit_length() - 1}}}$" if n >= 4096 and n & (n - 1) == 0 else f"{n:,}"
 
 
 def _draw_ladder(axes: Any, chart: Ladder) -> None:

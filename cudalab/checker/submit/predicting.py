@@ -5,6 +5,7 @@
 
 import json
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from cudalab.backends import DEVICES, host_features
@@ -26,18 +27,22 @@ def remarks(submission: Kernel, case: Case, gpu: gpus.Gpu, reference: str | None
     size = lab.teaching.bench_size(case, _kind())
     if variant is None:
         return []
-    text = submission.predicted(lab.words(case), gpus.text(gpu), TIMING_LIMITS)
-    try:  # the submission has run in the process that wrote it
-        (prediction,) = records.read(ladder.Predictions, json.loads(text)).predictions
-        (ours,) = prediction.rungs
-    except (ValueError, CudalabError):
-        return []
+    ours = _read(submission.predicted(lab.words(case), gpus.text(gpu), TIMING_LIMITS))
     with tempfile.TemporaryDirectory() as name:
         data = Generated(lab, case, lab.distributions[0], 0, folder=Path(name))
         (theirs,) = ladder.predict(lab, variant, case, size, data, [gpu])
-    if ours.compiled != theirs.compiled:
+    if ours is None or ours.compiled != theirs.compiled:
         return []
     return sentences(ours, theirs, gpu, size)
+
+
+def _read(data: bytes) -> ladder.Rung | None:
+    """The only rung of the prediction in JSON; the submission has run in its process."""
+    with suppress(ValueError, CudalabError):
+        (prediction,) = records.read(ladder.Predictions, json.loads(data)).predictions
+        (rung,) = prediction.rungs
+        return rung
+    return None
 
 
 def sentences(ours: ladder.Rung, theirs: ladder.Rung, gpu: gpus.Gpu, size: Size) -> list[str]:

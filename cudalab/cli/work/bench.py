@@ -123,7 +123,7 @@ def run(
         measured.exit_codes.add(verdicts(before, measured.document, demand, show))
     files.finish(measured.document)
     measured.exit_codes.add(files.draw(measured.document))
-    return suite.exit_code(measured.exit_codes)
+    return ExitCode.of_all(measured.exit_codes)
 
 
 def request(names: tuple[str, ...], **options: Any) -> choice.Request:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cudalab.backends import choose_device, facts
-from cudalab.bench import suite
 from cudalab.bench.candidates import opened_alone
 from cudalab.cli import params
 from cudalab.cli.documents import ExerciseRow, Exercises, ExerciseTime
+from cudalab.errors import ExitCode
 from cudalab.explain import exercises as course
 from cudalab.labs.inputs import Size
 from cudalab.output import live, terminal
@@ -38,7 +38,7 @@ def exercises(
         name = course.device_name(opened)
     if not params.write_json(json_path, _document(results, device, name, seed)):
         terminal.grid(course.grid(results, device, name))
-    return suite.exit_code(course.exit_codes(results))
+    return ExitCode.of_all(course.exit_codes(results))
 
 
 def _document(results: Sequence[course.Result], device: str, name: str, seed: int) -> Exercises:

@@ -9,7 +9,7 @@ from typing import Any
 from cudalab import labs
 from cudalab.backends import able_devices, facts
 from cudalab.backends.cpu.check import CheckDevice
-from cudalab.bench import choice, suite
+from cudalab.bench import choice
 from cudalab.cli import params
 from cudalab.cli.failures import report_errors, within
 from cudalab.errors import ExitCode, UsageError
@@ -107,7 +107,7 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
         save(options.html_path, page(profiles))
     remarks = of_profile(profiles[0])
     params.write_remarks(remarks, "profile", sarif=options.sarif, github=options.github)
-    return suite.exit_code({variant.exit_code for one in profiles for variant in one.variants})
+    return ExitCode.of_all(variant.exit_code for one in profiles for variant in one.variants)
 
 
 def count(subject: Subject, options: ProfileOptions) -> list[Profile]:

@@ -104,7 +104,7 @@ def measure(
     assert document is not None
     if params.is_stdout(json_path):
         save(Path("-"), as_json(document))
-    return document, suite.exit_code(codes)
+    return document, ExitCode.of_all(codes)
 
 
 def requests(
