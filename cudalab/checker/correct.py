@@ -254,43 +254,34 @@ class Tests:
                 _fail(result, Why.WRONG, "another error than that of the input")
                 result.details += [f"expected: {expected}", f"got:      {attempt.says}"]
         elif not refused:
-            _fail(
-                result,
-                Why.ACCEPTED_BAD_INPUT,
-                "exit status 0 although the input ends too early: check what fread returns",
-            )
+            says = "exit status 0 although the input ends too early: check what fread returns"
+            _fail(result, Why.ACCEPTED_BAD_INPUT, says)
         elif attempt.outcome.stdout_bytes:
-            _fail(
-                result,
-                Why.ACCEPTED_BAD_INPUT,
-                f"{attempt.outcome.stdout_bytes:,} bytes on stdout before the error: "
-                "write nothing until everything is computed",
-            )
+            before = f"{attempt.outcome.stdout_bytes:,} bytes on stdout before the error"
+            says = f"{before}: write nothing until everything is computed"
+            _fail(result, Why.ACCEPTED_BAD_INPUT, says)
 
     def limits(self, test: cases.Test, path: Path) -> Limits:
         """The limits of a run on the input in `path`."""
         limits = self.settings.limits
         input_bytes, elements = path.stat().st_size, test.elements
-        output_bytes = max(
-            limits.output_bytes,
-            8 * input_bytes + OUTPUT_SLACK,
-            # An input may be no more than a header that announces a long answer.
-            4 * elements + OUTPUT_SLACK,
-        )
+        # An input may be no more than a header that announces a long answer.
+        output_bytes = max(8 * input_bytes, 4 * elements) + OUTPUT_SLACK
         # A kernel's box holds copies of two inputs, and the answer of each run.
         own_bytes = 2 * input_bytes + (RUNS + 1) * max(input_bytes, 8 * elements)
-        limits = replace(
-            limits, output_bytes=output_bytes, disk_bytes=limits.disk_bytes + own_bytes
-        )
-        if test.seconds is None:
-            limits = replace(limits, seconds=limits.seconds * max(LEAST_TIME, 0.5**self._late))
+        seconds, cpu_seconds = test.seconds, limits.cpu_seconds
+        if seconds is None:
+            seconds = limits.seconds * max(LEAST_TIME, 0.5**self._late)
         else:
-            limits = replace(
-                limits,
-                seconds=test.seconds,
-                cpu_seconds=max(limits.cpu_seconds, 4 * test.seconds),
-            )
-        return replace(limits, memory_bytes=test.memory_bytes or limits.memory_bytes)
+            cpu_seconds = max(cpu_seconds, 4 * seconds)
+        return replace(
+            limits,
+            seconds=seconds,
+            cpu_seconds=cpu_seconds,
+            output_bytes=max(limits.output_bytes, output_bytes),
+            disk_bytes=limits.disk_bytes + own_bytes,
+            memory_bytes=test.memory_bytes or limits.memory_bytes,
+        )
 
     def _on_time(self, test: cases.Test, attempt: Attempt, limits: Limits) -> list[str]:
         """Count a test that has not ended in time; a line if those before have cost it time."""

@@ -61,26 +61,23 @@ def rows() -> Iterator[Row]:
     yield _compiler()
     yield _sandbox()
     for check in why.checks():
-        yield Row(
-            part="GPU",
-            name=check.name,
-            ok=not check.cure,
-            needed=False,
-            message=check.message,
-            cure=check.cure,
-        )
+        yield _row("GPU", check.name, check.message, check.cure)
+
+
+def _row(part: str, name: str, message: str, cure: str, *, needed: bool = False) -> Row:
+    """A row, which is right if there is nothing to mend."""
+    return Row(part=part, name=name, ok=not cure, needed=needed, message=message, cure=cure)
 
 
 def _versions() -> Iterator[Row]:
     packages = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
     python = f"Python {platform.python_version()} ({sys.executable})"
     message = f"cudalab {__version__}, {python}, {packages}"
-    yield Row(part="machine", name="versions", ok=True, needed=True, message=message)
+    yield _row("machine", "versions", message, "", needed=True)
     words = f"{platform.system()} {platform.release()}, {machine.processor_name()}"
-    linux = sys.platform == "linux"
-    cure = "" if linux else "use Linux: elsewhere cudalab is untested"
     message = f"{words}, {machine.usable_cores()} usable cores"
-    yield Row(part="machine", name="system", ok=linux, needed=True, message=message, cure=cure)
+    cure = "" if sys.platform == "linux" else "use Linux: elsewhere cudalab is untested"
+    yield _row("machine", "system", message, cure, needed=True)
 
 
 def _version(name: str) -> str:
@@ -93,28 +90,22 @@ def _version(name: str) -> str:
 def _room() -> Iterator[Row]:
     """Free memory, the cache and free space, where compilers write."""
     free = machine.available_memory()
-    yield Row(
-        part="machine",
-        name="memory",
-        ok=free >= MIN_FREE_BYTES,
-        needed=False,
-        message=f"{free / GIB:.1f} GiB free of {machine.total_memory() / GIB:.1f}",
-        cure="" if free >= MIN_FREE_BYTES else "ps aux --sort=-rss | head  # what has it?",
-    )
+    message = f"{free / GIB:.1f} GiB free of {machine.total_memory() / GIB:.1f}"
+    cure = "" if free >= MIN_FREE_BYTES else "ps aux --sort=-rss | head  # what has it?"
+    yield _row("machine", "memory", message, cure)
     folder = cache.cache_dir("cpu")
     usual = folder.is_relative_to(cache.base_dir())
     message = f"{folder}" if usual else f"{cache.base_dir()} cannot be written to; for now {folder}"
     cure = "" if usual else "export XDG_CACHE_HOME=DIR  # a folder that you can write to"
-    yield Row(part="machine", name="cache", ok=usual, needed=False, message=message, cure=cure)
+    yield _row("machine", "cache", message, cure)
     for name, place, variable in (
         ("disk of the cache", folder, "XDG_CACHE_HOME"),
         ("disk of TMPDIR", Path(tempfile.gettempdir()), "TMPDIR"),
     ):
         space = shutil.disk_usage(place).free
-        ok = space >= MIN_FREE_BYTES
-        cure = "" if ok else f"export {variable}=DIR  # where there is more space"
-        message = f"{space / GIB:.1f} GiB free in {place}"
-        yield Row(part="machine", name=name, ok=ok, needed=False, message=message, cure=cure)
+        scarce = space < MIN_FREE_BYTES
+        cure = f"export {variable}=DIR  # where there is more space" if scarce else ""
+        yield _row("machine", name, f"{space / GIB:.1f} GiB free in {place}", cure)
 
 
 def _compiler() -> Row:
@@ -127,31 +118,19 @@ def _compiler() -> Row:
             device.synchronize()
             right = device.to_host(out).tolist() == [1, 1, 1, 1]
     except CudalabError as error:
-        lines = error.message.splitlines()
-        cure = error.hint or "sudo apt install g++"
-        return Row(
-            part="CPU device", name="compiler", ok=False, needed=True, message=lines[0], cure=cure
-        )
-    version = device.info().compiler.partition(": ")[2]
-    message = f"{version}: a kernel was compiled, and {'computed' if right else 'is wrong'}"
-    return Row(
-        part="CPU device", name="compiler", ok=right, needed=True, message=message,
-        cure="" if right else "sudo apt install --reinstall g++",
-    )  # fmt: skip
+        message, cure = error.message.splitlines()[0], error.hint or "sudo apt install g++"
+    else:
+        version = device.info().compiler.partition(": ")[2]
+        message = f"{version}: a kernel was compiled, and {'computed' if right else 'is wrong'}"
+        cure = "" if right else "sudo apt install --reinstall g++"
+    return _row("CPU device", "compiler", message, cure, needed=True)
 
 
 def _sandbox() -> Row:
     """The sandbox for submissions, or why there is none."""
     chosen = sandbox.choose()
-    ok = chosen.kind != "none"
-    return Row(
-        part="checker",
-        name="sandbox",
-        ok=ok,
-        needed=False,
-        message=f"{chosen.kind}: {chosen.words.removesuffix(sandbox.SEE_DOCTOR)}",
-        cure="" if ok else _sandbox_cure(),
-    )
+    message = f"{chosen.kind}: {chosen.words.removesuffix(sandbox.SEE_DOCTOR)}"
+    return _row("checker", "sandbox", message, _sandbox_cure() if chosen.kind == "none" else "")
 
 
 def _sandbox_cure() -> str:

@@ -211,6 +211,7 @@ def _last_lines(report: Report) -> list[str]:
 
 _SMALLER = "Try the smallest input that fails, by the commands that the report shows."
 _LIMIT = "The sandbox ends what exceeds it, so that other submissions are judged, too."
+_LOOP = "Look for a loop that does not end, and for work that each thread does for all."
 _GRADER = (
     "Nothing is known of the submission: the fault is the grader's or the machine's.",
     "Judge it again; if it happens again, show the message to whoever runs the grader.",
@@ -239,14 +240,8 @@ _HELP = {
         "The lab launches its kernels itself: their names and parameters are agreed upon.",
         "Compare with the file that `cudalab new` writes for the lab.",
     ),
-    Why.TIME: (
-        _LIMIT,
-        "Look for a loop that does not end, and for work that each thread does for all.",
-    ),
-    Why.CPU: (
-        _LIMIT,
-        "Look for a loop that does not end, and for work that each thread does for all.",
-    ),
+    Why.TIME: (_LIMIT, _LOOP),
+    Why.CPU: (_LIMIT, _LOOP),
     Why.MEMORY: (_LIMIT, "Allocate what the input needs, once, and free it."),
     Why.OUTPUT: (_LIMIT, "Write the answer alone, and take out what prints from a loop."),
     Why.PROCESSES: (_LIMIT, "Start no processes, and no thread for each item."),

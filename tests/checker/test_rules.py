@@ -76,17 +76,31 @@ def test_rules_stand_in_the_file_of_tests_and_options_replace_them(tmp_path):
 def judged(monkeypatch):
     """Judges a right kernel in which the sanitizer finds something, by given rules."""
 
-    def check(**rules):
+    def check(*, timing=False, **rules):
         found = Stage("sanitize", Status.FAILED, says="1 finding", why=Why.SANITIZER)
         monkeypatch.setattr(judge.stages, "sanitize_kernel", lambda *_, **__: found)
         lab = labs.get("reduce")
         submission = own_kernel(lab, registry.find(lab, "serial"), "cpu")
         tests = (Test("one", 300, "uniform", points=4.0),)
         plan = Plan(tests, rules=Rules(**rules))
-        settings = Settings(seed=1, timing=False)
+        settings = Settings(seed=1, timing=timing)
         return judge.check(lab, submission, plan, sandbox.choose("none"), settings)
 
     return check
+
+
+def test_nothing_is_timed_in_which_a_race_was_found(judged, monkeypatch):
+    timed = Stage("time", Status.PASSED)
+    monkeypatch.setattr(judge.speed, "measure", lambda *_: (None, timed))
+    before = [("compile", Status.PASSED), ("correct", Status.PASSED)]
+
+    def stages_of(report):
+        return [(stage.name, stage.status) for stage in report.stages]
+
+    found = [("sanitize", Status.FAILED), ("time", Status.SKIPPED)]
+    assert stages_of(judged(timing=True)) == [*before, *found]
+    warned = [("sanitize", Status.PASSED), ("time", Status.PASSED)]
+    assert stages_of(judged(timing=True, races="warning")) == [*before, *warned]
 
 
 def test_what_a_race_costs(judged, monkeypatch):

@@ -72,14 +72,19 @@ def gradescope(course: Course) -> Iterator[tuple[str, bytes]]:
     yield "autograder.zip", zipped([*files.items(), *course.files()])
 
 
+def _carried(course: Course) -> Iterator[tuple[str, bytes]]:
+    """cudalab, the packages that it needs, and the instructor's files."""
+    yield "cudalab.zip", zipped(package())
+    yield "requirements.txt", _requirements()
+    yield from course.files()
+
+
 def actions(course: Course) -> Iterator[tuple[str, bytes]]:
     """A workflow of GitHub Actions for the repository that students' ones are copied from."""
     folder = ".github/cudalab"
     command = shlex.join(course.command(f"{folder}/{TESTS}"))
     yield ".github/workflows/check.yml", _text("actions.yml", COMMAND=command).encode()
-    yield f"{folder}/cudalab.zip", zipped(package())
-    yield f"{folder}/requirements.txt", _requirements()
-    for name, data in course.files():
+    for name, data in _carried(course):
         yield f"{folder}/{name}", data
 
 
@@ -87,9 +92,7 @@ def classroom50(course: Course) -> Iterator[tuple[str, bytes]]:
     """An autograder for the teacher's repository: CLASSROOM/autograders/ASSIGNMENT/."""
     text = _text("autograder.txt", LAB=course.lab.name, COMMAND=_words(course))
     yield "autograder.py", text.encode()
-    yield "cudalab.zip", zipped(package())
-    yield "requirements.txt", _requirements()
-    yield from course.files()
+    yield from _carried(course)
 
 
 def _words(course: Course) -> str:
@@ -149,9 +152,7 @@ def otter(course: Course) -> Iterator[tuple[str, bytes]]:
     )
     yield f"tests/{course.lab.name}.py", text.encode()
     yield "upload.py", OTTERS_OWN
-    yield "cudalab.zip", zipped(package())
-    yield "requirements.txt", _requirements()
-    yield from course.files()
+    yield from _carried(course)
 
 
 def _case(number: int, name: str, kind: str, points: float, *, hidden: bool = False) -> str:
