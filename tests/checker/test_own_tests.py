@@ -65,6 +65,16 @@ def test_own_tests(tmp_path):
     assert plan.source == "tests.toml"
 
 
+def test_what_a_test_says_itself_takes_the_place_of_the_defaults(tmp_path):
+    path = tmp_path / "tests.toml"
+    path.write_text("[defaults]\npoints = 3\nn = 5\n[[test]]\npoints = 2\n[[test]]\nn = 7\n")
+    tests = cases.load(path, labs.get("reduce"), {}).tests
+    assert [(test.name, test.size, test.points) for test in tests] == [
+        ("n = 5", 5, 2),
+        ("n = 7", 7, 3),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -92,6 +102,7 @@ def test_own_tests(tmp_path):
         ("[[test]]\nn = 1\nseconds = 0", "seconds must be more than 0"),
         ("[[test]]\nn = 1\nseed = 1.5", "seed must be a whole number, got 1.5"),
         ("[[test]]\nn = 1\npoints = nan", "points must be 0 or more, got nan"),
+        ("[[test]]\nn = 1\npoints = inf", "points must be 0 or more, got inf"),
         ("[[test]]\nn = 1\nmemory = 0", "memory must be 1 byte or more"),
         ("defaults = 3\n[[test]]\nn = 1", "[defaults]: must be a table"),
         ("test = [3]", "test 1: must be a table"),
