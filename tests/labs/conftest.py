@@ -11,7 +11,7 @@ WITH_LOOPS = ("test_variants", "test_huge")
 @pytest.fixture(autouse=True)
 def fibers(request):
     """Kernels with fibers, which compile in half of the time, where both ways are not the point."""
-    uses = "device" in request.fixturenames and request.module.__name__ not in WITH_LOOPS
+    uses = "device" in request.fixturenames and request.path.stem not in WITH_LOOPS
     device = request.getfixturevalue("device") if uses else None
     loops = getattr(device, "loops", None)
     if loops:

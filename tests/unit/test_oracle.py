@@ -37,7 +37,7 @@ def test_each_planted_fault_still_applies(fault):
 
 @with_gcc
 def test_a_planted_fault_is_found():
-    fault = next(each for each in FAULTS if each.name == "a wide shift left wraps")
+    fault = next(each for each in FAULTS if each.name == "structured bindings are copies")
     assert hunt(fault, ["loops"], limit=60).seed
 
 

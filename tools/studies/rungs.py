@@ -245,7 +245,7 @@ def in_figures(ms: float | None) -> str:
 
 def lines_of(rung: Variant) -> tuple[int, int]:
     """The number of lines of the variant's file, and of all the files that it is made of."""
-    lines = _lines_by_file(rung)
+    lines = _lines_by_file(rung.path)
     return lines[rung.path.resolve()], sum(lines.values())
 
 
@@ -255,7 +255,7 @@ def built_on(rung: Variant) -> Variant | None:
     It stands before it in its ladder; or it is shorter and stands in another ladder of its lab; or,
     for the first rung of a lab, it is shorter and of another lab.
     """
-    own, whole = _lines_by_file(rung), lines_of(rung)[1]
+    own, whole = _lines_by_file(rung.path), lines_of(rung)[1]
     lab = registry.variants(labs.get(rung.lab))
     others = [each for each in labs.names() if each != rung.lab]
     candidates = [
@@ -272,7 +272,7 @@ def built_on(rung: Variant) -> Variant | None:
         ]
 
     def in_common(one: Variant) -> float:
-        lines = _lines_by_file(one)
+        lines = _lines_by_file(one.path)
         return sum(lines[file] for file in own.keys() & lines) / sum((own | lines).values())
 
     best = max(candidates, key=in_common, default=None)
@@ -286,10 +286,7 @@ def added_lines(rung: Variant) -> int:
 
 
 @cache
-def _lines_of_file(path: Path) -> int:
-    return len(path.read_text("utf-8").splitlines())
-
-
-def _lines_by_file(rung: Variant) -> dict[Path, int]:
-    files = source.load(rung.path, rung.label).files
-    return {file.resolve(): _lines_of_file(file) for file in files}
+def _lines_by_file(path: Path) -> dict[Path, int]:
+    """The number of lines of a variant's file, and of each file that it includes."""
+    files = source.load(path, path.name).files
+    return {file.resolve(): len(file.read_text("utf-8").splitlines()) for file in files}
