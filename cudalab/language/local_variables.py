@@ -4,8 +4,7 @@
 lives as long as before, and every access to it is one by a reference, which has a hook.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 
 from cudalab.language.expressions import ASSIGNMENTS
@@ -51,173 +50,156 @@ def edits(
 
     if EVERYWHERE in refused:
         return [], set(refused)
-    return list(_edits(file.bodies, file.words, file.text, is_refused)), blamed
-
-
-def _edits(
-    bodies: Sequence[Node], words: Words, text: str, refused: Callable[[int], bool]
-) -> Iterator[Edit]:
-    done = set[int]()  # tokens
+    words, done, made = file.words, set[int](), list[Edit]()
     changing = {
         function.text
-        for function in bodies
+        for function in file.bodies
         if any("&" in words.texts[each.first : each.last] for each in function.parameters)
     }
-    for body in bodies:
-        names, shown = set[str](), _addressed(words, body, changing)
-        for node in _declarations(words, body, refused):
+    for body in file.bodies:
+        made += _Function(words, file.text, body, changing).edits(is_refused, done)
+    return made, blamed
+
+
+class _Function:
+    """A function whose variables get zones."""
+
+    def __init__(self, words: Words, text: str, body: Node, changing: Collection[str]) -> None:
+        """The functions that are `changing` take references."""
+        self.words, self.texts, self.tokens = words, words.texts, words.tokens
+        self.text, self.body = text, body
+        self.shown = frozenset(self._addressed(changing))
+
+    def edits(self, refused: Callable[[int], bool], done: set[int]) -> Iterator[Edit]:
+        """The edits, but where the compiler has refused some, or they are `done` at a token."""
+        names, given = set[str](), self._given_to_runtime()
+        for node in self.body.of_kind("declaration"):
+            is_given = not given.isdisjoint(each.name for each in node.names)
+            tokens = self.tokens[node.first : node.last]
+            if is_given or not self._is_plain(node) or True in {refused(t.start) for t in tokens}:
+                continue
             names |= {each.name for each in node.names}
             if node.first not in done:
-                yield from _Declaration(
-                    words=words, text=text, body=body, node=node, shown=shown
-                ).edits()
+                yield from _Declaration(self, node).edits()
             done.add(node.first)
-        for i, edit in (*_parameters(words, text, body, shown), *_called(words, body, names)):
-            if i not in done and not refused(words.tokens[i].start):
+        for i, edit in (*self._parameters(), *self._called(names)):
+            if i not in done and not refused(self.tokens[i].start):
                 yield edit
             done.add(i)
 
-
-def _declarations(words: Words, body: Node, refused: Callable[[int], bool]) -> Iterator[Node]:
-    """The declarations of plain variables that no function of CUDA's runtime sets unseen."""
-    given = _given_to_runtime(words, body)
-    for node in body.of_kind("declaration"):
-        if _is_plain(node, words) and given.isdisjoint(each.name for each in node.names):
-            places = words.tokens[node.first : node.last]
-            if True not in {refused(each.start) for each in places}:
-                yield node
-
-
-# What functions do with variables -----------------------------------------------------------------
-
-
-def _addressed(words: Words, body: Node, changing: Collection[str]) -> frozenset[str]:
-    """The names whose address is taken: behind a `&` that is no operator of two values.
-
-    A reference is an address, too, and so is an argument of the functions that are `changing`.
-    """
-    texts, kinds = words.texts, words.kinds
-    shown = set[str]()
-    for i in range(body.first + 1, body.last - 3):
-        if texts[i] == "&" and kinds[i + 1] == "name":
-            if texts[i - 1] in _BEFORE_ADDRESS or texts[i - 1] == "return":
-                shown.add(texts[i + 1])
-            elif texts[i + 2] == "=" and kinds[i + 3] == "name":
-                shown.add(texts[i + 3])
-        elif texts[i] in changing and texts[i + 1] == "(":
-            end = words.behind(i + 1, body.last)
-            shown.update(texts[k] for k in range(i + 2, end) if texts[k - 1] in ("(", ","))
-    return frozenset(shown)
-
-
-def _given_to_runtime(words: Words, body: Node) -> set[str]:
-    """The names whose address a function of CUDA's runtime takes, which sets them unseen."""
-    texts = words.texts
-    return {
-        texts[k + 1]
-        for i in range(body.first, body.last - 1)
-        if texts[i].startswith("cuda") and texts[i + 1] == "("
-        for k in range(i + 2, words.behind(i + 1, body.last) - 1)
-        if texts[k] == "&"
-    }
-
-
-def _parameters(
-    words: Words, text: str, body: Node, shown: frozenset[str]
-) -> Iterator[tuple[int, Edit]]:
-    """The edits for what a function takes by value, each with its first token.
-
-    Of a parameter whose address is `shown`, a copy lies between zones, with the same name.
-    """
-    block = next((each for each in body.children if each.kind == "block"), None)
-    of_function = words.texts[body.first : block.first] if block else []
-    if block is None or "constexpr" in of_function:
-        return
-    begin, end = words.tokens[block.first].end, words.tokens[block.last - 1].start
-    for each in body.parameters:
-        written = words.texts[each.first : each.last]
-        is_class, is_scalar = each.type.kind == "class", each.type.kind in _SCALARS
-        if not (is_class or is_scalar) or not each.names or set("&[(=<") & set(written):
-            continue
-        name = each.names[0].name
-        call = f' {_NAMESPACE}cudalab_given("{name}", {name});' if is_class else ""
-        if name in shown and written[-1] == name:
-            kind = text[words.tokens[each.first].start : words.tokens[each.last - 1].start]
-            call += (
-                f" auto& cudalab_{name} = {name}; {{ {kind}(&&{name}) = {_NAMESPACE}"
-                f'LocalValue<{kind}>("{name}", cudalab_{name}).value;'
-            ).replace("\n", " ")
-            yield each.first + 1, (end, end, "}")
-        if call:
-            yield each.first, (begin, begin, call)
-
-
-def _called(words: Words, body: Node, names: Collection[str]) -> Iterator[tuple[int, Edit]]:
-    """The edits of names of functions and of arguments, each with its first token.
-
-    Lanes hand on variables of these `names`, or parts of them, though some have none of a value:
-    which of the lanes has given one decides whether `old = __shfl_sync(mask, old, 0)` is right.
-    What functions of the C library set is to be seen.
-    """
-    texts, tokens = words.texts, words.tokens
-    for i in range(body.first, body.last - 1):
-        if texts[i] in _SETTERS and texts[i + 1] == "(" and texts[i - 1] not in (".", "->", "::"):
-            yield i, (tokens[i].start, tokens[i].end, f"{_NAMESPACE}cudalab_{texts[i]}")
-        if "shfl" not in texts[i] or texts[i + 1] not in ("(", "<"):
-            continue
-        first = texts.index("(", i) + 1
-        for argument in split(tokens[first : words.behind(first - 1, body.last) - 1]):
-            read = list(_read(words, range(first, first + len(argument)), names, body.last))
-            first += len(argument) + 1
-            if len(read) == 1:  # reads of several might come behind all that is said of them
-                k, last = read[0]
-                yield k, (tokens[k].start, tokens[k].start, f"{_NAMESPACE}cudalab_as_it_is(")
-                yield last, (tokens[last].start, tokens[last].start, ")")
-
-
-def _read(
-    words: Words, argument: range, names: Collection[str], end: int
-) -> Iterator[tuple[int, int]]:
-    """Where variables of these names, or parts of them, are read in an argument."""
-    texts, behind = words.texts, argument.start
-    for k in argument:
-        if k < behind or texts[k] not in names or texts[k - 1] in (".", "->", "::"):
-            continue
-        behind = k + 1  # or behind a part of the variable, such as `best.sums[k]`
-        while texts[behind] in (".", "["):
-            behind = behind + 2 if texts[behind] == "." else words.behind(behind, end)
-        if texts[k - 1] in ("&", "++", "--") or texts[behind] in _CHANGES:
-            continue
-        yield k, behind
-
-
-# Declarations -------------------------------------------------------------------------------------
-
-
-def _is_plain(node: Node, words: Words) -> bool:
-    """Whether a declaration is a statement by itself, of plain variables."""
-    texts, scope = words.texts, node.scope
-    if scope is None or scope.kind != "block":
-        return False
-    for each in node.children:  # a class must have a name, and nothing before it
-        if each.kind == "class" and (
-            not each.text or each.first > node.first or each.last < node.at
-        ):
+    def _is_plain(self, node: Node) -> bool:
+        """Whether a declaration is a statement by itself, of plain variables."""
+        texts, scope = self.texts, node.scope
+        if scope is None or scope.kind != "block":
             return False
-    if texts[node.first - 1] not in _BEFORE_STATEMENT or texts[node.last - 1] != ";":
-        return False
-    return _OTHERS.isdisjoint(texts[node.first : node.at])
+        for each in node.children:  # a class must have a name, and nothing before it
+            if each.kind == "class" and (
+                not each.text or each.first > node.first or each.last < node.at
+            ):
+                return False
+        if texts[node.first - 1] not in _BEFORE_STATEMENT or texts[node.last - 1] != ";":
+            return False
+        return _OTHERS.isdisjoint(texts[node.first : node.at])
+
+    # What is done with variables ------------------------------------------------------------------
+
+    def _addressed(self, changing: Collection[str]) -> Iterator[str]:
+        """The names whose address is taken: behind a `&` that is no operator of two values.
+
+        A reference is an address, too, and so is an argument of the functions that are `changing`.
+        """
+        texts, kinds, last = self.texts, self.words.kinds, self.body.last
+        for i in range(self.body.first + 1, last - 3):
+            if texts[i] == "&" and kinds[i + 1] == "name":
+                if texts[i - 1] in _BEFORE_ADDRESS or texts[i - 1] == "return":
+                    yield texts[i + 1]
+                elif texts[i + 2] == "=" and kinds[i + 3] == "name":
+                    yield texts[i + 3]
+            elif texts[i] in changing and texts[i + 1] == "(":
+                inside = range(i + 2, self.words.behind(i + 1, last))
+                yield from (texts[k] for k in inside if texts[k - 1] in ("(", ","))
+
+    def _given_to_runtime(self) -> set[str]:
+        """The names whose address a function of CUDA's runtime takes, which sets them unseen."""
+        texts, last = self.texts, self.body.last
+        return {
+            texts[k + 1]
+            for i in range(self.body.first, last - 1)
+            if texts[i].startswith("cuda") and texts[i + 1] == "("
+            for k in range(i + 2, self.words.behind(i + 1, last) - 1)
+            if texts[k] == "&"
+        }
+
+    def _parameters(self) -> Iterator[tuple[int, Edit]]:
+        """The edits for what the function takes by value, each with its first token.
+
+        Of a parameter whose address is `shown`, a copy lies between zones, with the same name.
+        """
+        body, tokens = self.body, self.tokens
+        block = next((each for each in body.children if each.kind == "block"), None)
+        if block is None or "constexpr" in self.texts[body.first : block.first]:
+            return
+        begin, end = tokens[block.first].end, tokens[block.last - 1].start
+        for each in body.parameters:
+            written = self.texts[each.first : each.last]
+            is_class, is_scalar = each.type.kind == "class", each.type.kind in _SCALARS
+            if not (is_class or is_scalar) or not each.names or set("&[(=<") & set(written):
+                continue
+            name = each.names[0].name
+            call = f' {_NAMESPACE}cudalab_given("{name}", {name});' if is_class else ""
+            if name in self.shown and written[-1] == name:
+                kind = self.text[tokens[each.first].start : tokens[each.last - 1].start]
+                call += (
+                    f" auto& cudalab_{name} = {name}; {{ {kind}(&&{name}) = {_NAMESPACE}"
+                    f'LocalValue<{kind}>("{name}", cudalab_{name}).value;'
+                ).replace("\n", " ")
+                yield each.first + 1, (end, end, "}")
+            if call:
+                yield each.first, (begin, begin, call)
+
+    def _called(self, names: Collection[str]) -> Iterator[tuple[int, Edit]]:
+        """The edits of names of functions and of arguments, each with its first token.
+
+        Lanes hand on variables of these `names`, or parts of them, though some have none of a
+        value: which of the lanes has given one decides whether `old = __shfl_sync(mask, old, 0)` is
+        right. What functions of the C library set is to be seen.
+        """
+        texts, tokens, body = self.texts, self.tokens, self.body
+        for i in range(body.first, body.last - 1):
+            is_own = texts[i - 1] not in (".", "->", "::")
+            if texts[i] in _SETTERS and texts[i + 1] == "(" and is_own:
+                yield i, (tokens[i].start, tokens[i].end, f"{_NAMESPACE}cudalab_{texts[i]}")
+            if "shfl" not in texts[i] or texts[i + 1] not in ("(", "<"):
+                continue
+            first = texts.index("(", i) + 1
+            for argument in split(tokens[first : self.words.behind(first - 1, body.last) - 1]):
+                read = list(self._read(range(first, first + len(argument)), names))
+                first += len(argument) + 1
+                if len(read) == 1:  # reads of several might come behind all that is said of them
+                    k, last = read[0]
+                    yield k, (tokens[k].start, tokens[k].start, f"{_NAMESPACE}cudalab_as_it_is(")
+                    yield last, (tokens[last].start, tokens[last].start, ")")
+
+    def _read(self, argument: range, names: Collection[str]) -> Iterator[tuple[int, int]]:
+        """Where variables of these names, or parts of them, are read in an argument."""
+        texts, behind = self.texts, argument.start
+        for k in argument:
+            if k < behind or texts[k] not in names or texts[k - 1] in (".", "->", "::"):
+                continue
+            behind = k + 1  # or behind a part of the variable, such as `best.sums[k]`
+            while texts[behind] in (".", "["):
+                is_member = texts[behind] == "."
+                behind = behind + 2 if is_member else self.words.behind(behind, self.body.last)
+            if texts[k - 1] not in ("&", "++", "--") and texts[behind] not in _CHANGES:
+                yield k, behind
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Declaration:
-    """A declaration in a function, some of whose variables' names are `shown` to others."""
+    """A declaration in a function."""
 
-    words: Words
-    text: str
-    body: Node
-    node: Node
-    shown: frozenset[str]
+    def __init__(self, function: _Function, node: Node) -> None:
+        self.function, self.node = function, node
+        self.words, self.text, self.body = function.words, function.text, function.body
 
     def edits(self) -> Iterator[Edit]:
         """The edits for its variables; a class that it defines becomes a declaration before it."""
@@ -304,10 +286,10 @@ class _Declaration:
         if is_array:
             return array, "}.value"
         if type_.kind in _SCALARS or "*" in texts[each.first : each.name]:
-            is_taken = name in self.shown and not (sign == "=" and texts[begin + 1] == "{")
+            is_taken = name in self.function.shown and not (sign == "=" and texts[begin + 1] == "{")
             value = f'{_NAMESPACE}LocalValue<{kind}>("{name}", '
             return (value, ").value") if is_taken else ("", "")
-        if type_.kind != "class" and name not in self.shown:
+        if type_.kind != "class" and name not in self.function.shown:
             return "", ""
         if sign == "(":
             return f'{_NAMESPACE}LocalObject<{kind}{align}>("{name}", ', ").value"
@@ -362,4 +344,4 @@ class _Declaration:
             return texts[begin + 1] != "]"
         uses = pairwise(texts[self.node.last : self.body.last])
         is_group = any("group" in word or "tile" in word for word in texts[begin : each.last])
-        return name in self.shown or (not is_group and (name, ".") in uses)
+        return name in self.function.shown or (not is_group and (name, ".") in uses)
