@@ -142,9 +142,9 @@ def test_variables_that_a_statement_declares(text, expected):
             "",
             (
                 "bool cudalab_chosen_1 = n; if (cudalab_chosen_1) { "
-                "bool cudalab_chosen_2 = n > 2; if (!cudalab_chosen_2) { "
-                "cudalab_chosen_2 = __any_sync(~0u, n); } cudalab_chosen_1 = (cudalab_chosen_2); } "
-                "if (cudalab_chosen_1) { n = 1; }"
+                "bool cudalab_chosen_2 = n > 2; if (!cudalab_chosen_2) "
+                "cudalab_chosen_2 = __any_sync(~0u, n); cudalab_chosen_1 = (cudalab_chosen_2); } "
+                "if (cudalab_chosen_1) n = 1;"
             ),
         ),
         (
@@ -304,9 +304,7 @@ def test_counters_that_mean_something_elsewhere_stay(body):
 def test_a_choice_between_calls_becomes_a_branch():
     body = "const int x = n ? __shfl_sync(~0u, n, 0) : 2;"
     made = after(branched, body).partition(" if ")[2]
-    expected = (
-        "if (n) { cudalab_chosen_1 = __shfl_sync(~0u, n, 0); } else { cudalab_chosen_1 = 2; }"
-    )
+    expected = "if (n) cudalab_chosen_1 = __shfl_sync(~0u, n, 0); else cudalab_chosen_1 = 2;"
     assert made == f"{in_words(expected)[3:]} {in_words('const int x = cudalab_chosen_1;')}"
 
 

@@ -28,7 +28,7 @@ def found(body):
     unit = Unit(read(FILE.replace("BODY", body)), "", PASSES.normalize, is_program=True)
     kernel = unit.kernels()[0]
     places = unit.places(kernel)
-    changes = [each for s in unit.normalized(kernel) for each in places.of(s.own).changes]
+    changes = [each for s in unit.normalized(kernel) for each in places.of(s.words).changes]
     return tuple({each.name for each in changes if each.is_plain is kind} for kind in (True, False))
 
 

@@ -69,7 +69,7 @@ class Facts:
             name for statement in self.statements for name in self._find_pointed(statement)
         }.union(*self.handed_over.values())
         every = list(syntax.walk(self.statements))
-        own = (each.own if each.kind in ("simple", "other") else each.condition for each in every)
+        own = (each.words if each.kind in ("simple", "other") else each.condition for each in every)
         heads = (words for each in every for words in (each.first, each.step))
         # The variables that are changed anywhere but in the head of a `for` loop, and all that are.
         self.changed_inside = set[str]().union(*map(self._changes, own))
@@ -163,9 +163,9 @@ class Facts:
         It only declares and changes variables that serve the whole block.
         """
         if statement.kind == "simple":
-            if statement.own[0].text in OUTER or has_lambda(statement.own):
+            if statement.words[0].text in OUTER or has_lambda(statement.words):
                 return False
-            return self._begins_once(statement.own[:-1])
+            return self._begins_once(statement.words[:-1])
         if statement.kind == "other" or self.is_cut(statement):
             return False
         if statement.kind != "block" and not self.is_scalar_value(statement.condition):
@@ -269,9 +269,9 @@ class Facts:
             for part in statement.parts:
                 self._find_loose(part)
         elif statement.kind == "simple":
-            declares = statement.declared or has_lambda(statement.own)
-            if declares or self.scalar_change(statement.own) is None:
-                self.loose |= self._changes(statement.own)
+            declares = statement.declared or has_lambda(statement.words)
+            if declares or self.scalar_change(statement.words) is None:
+                self.loose |= self._changes(statement.words)
         elif not self.is_cut(statement) or statement.kind == "other":
             if not self.is_done_once(statement):
                 pieces = (words for each in statement.walk() for words in each.pieces)

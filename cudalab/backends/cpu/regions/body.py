@@ -174,9 +174,9 @@ def _has_early_returns(facts: Facts) -> bool:
 
 def _returns(facts: Facts, statement: Statement, control: Level) -> bool:
     if statement.kind == "simple":
-        return statement.own[0].text == "return" and control > Level.BLOCK
+        return statement.words[0].text == "return" and control > Level.BLOCK
     if statement.kind == "other":
-        return "return" in texts(statement.own)
+        return "return" in texts(statement.words)
     level = max(control, facts.levels.of(statement.condition))
     is_loop = statement.kind in ("for", "while", "do")
     if is_loop and not facts.unit.is_collective(statement.words):

@@ -14,7 +14,7 @@ from cudalab.backends.cpu.regions.gathering import is_among_own, split_by
 from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.parallel_regions import in_region, keep_local
 from cudalab.backends.cpu.regions.parts import Loop, Part, Piece
-from cudalab.backends.cpu.regions.syntax import Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import Statement, locals_of, simple
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls
@@ -61,7 +61,7 @@ def _branch(body: Body, statement: Statement, *, last: bool) -> None:
     words, then = statement.condition, statement.parts
     level = body.levels.of(words)
     if statement.kind == "if constexpr" or body.facts.is_scalar_value(words):
-        body.writer.add(statement.own[: 3 if "constexpr" in statement.kind else 2], words, ")")
+        body.writer.add(statement.head, words, ")")
     elif _is_read_once(body, words):
         body.writer.add("if (", _read(body, words), ")")
     elif level == Level.BLOCK:
@@ -84,7 +84,7 @@ def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
         after = _after(body.facts.statements, statement)
         meeting = [each for each in after or () if body.unit.is_collective(each.words)]
         is_last = after is not None and not meeting
-        at_barrier = bool(meeting) and meeting[0].own[0].text == "__syncthreads"
+        at_barrier = bool(meeting) and meeting[0].words[0].text == "__syncthreads"
         names_all = not _ALL_LANES.isdisjoint(texts(statement.words))
         alone = is_last or (at_barrier and not names_all)
     _refuse(body, statement, Level.WARP if alone else level, "branch")
@@ -210,7 +210,7 @@ def _loop(body: Body, loop: Statement) -> None:
         if several := orders.jammed(loop, body.facts, body.strides):
             _jammed(body, several)
             return
-        body.writer.add(loop.own[:2], loop.first, ";", loop.condition, ";", loop.step, ") {")
+        body.writer.add(loop.head, loop.first, ";", loop.condition, ";", loop.step, ") {")
         _end_without_threads(body)
         body.loops.append(Loop())
         _block(body, loop.parts[0])
@@ -271,12 +271,12 @@ def _begin(body: Body, first: Words) -> None:
             keep_local(body, local)
         body.flush()
     else:
-        body.statements([Statement("simple", [*first, semicolon])])
+        body.statements([simple([*first, semicolon])])
 
 
 def _step(body: Body, step: Words) -> None:
     for part in split(step):
-        body.statements([Statement("simple", [*part, part[-1]._replace(text=";", kind="sign")])])
+        body.statements([simple([*part, part[-1]._replace(text=";", kind="sign")])])
 
 
 def _end_without_threads(body: Body) -> None:
@@ -314,7 +314,7 @@ def _agreed_loop(body: Body, loop: Statement) -> None:
 
 
 def _continues(loop: Statement) -> bool:
-    return any(each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk())
+    return any(each.kind == "simple" and each.words[0].text == "continue" for each in loop.walk())
 
 
 def _ends_with(body: Body, loop: Statement) -> bool:

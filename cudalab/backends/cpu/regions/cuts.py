@@ -8,7 +8,7 @@ from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.orders import leads_to_rounds, steps_of
 from cudalab.backends.cpu.regions.parts import OUTER, Part, by_itself, in_lambda
-from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, walk
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, simple, walk
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
@@ -114,7 +114,7 @@ def _pieces(body: Body, statement: Statement) -> list[Part]:
     pieces, rest = hoisted(body, words)
     if len(rest) > 2:
         kind = "step" if calls(rest, STEPS) else "plain"
-        pieces.append(Part(kind, Statement("simple", rest)))
+        pieces.append(Part(kind, simple(rest)))
     return pieces
 
 
@@ -124,8 +124,8 @@ def _apart(body: Body, statement: Statement) -> list[Statement]:
     These are the statements for `a, meet(), b;`, whose parts are evaluated in turn. Variables are
     declared apart if some belong to the block and others to a thread.
     """
-    words, declared, end = statement.own[:-1], statement.declared, statement.own[-1]
-    if statement.kind != "simple" or statement.own[0].text in OUTER:
+    words, declared, end = statement.words[:-1], statement.declared, statement.words[-1]
+    if statement.kind != "simple" or statement.words[0].text in OUTER:
         return []
     meets = body.unit.is_collective(words)
     if not declared and meets and words[0].text != "return":
@@ -136,7 +136,7 @@ def _apart(body: Body, statement: Statement) -> list[Statement]:
         parts = [[*each.align, *by_itself(each)] for each in declared]
     else:
         parts = []
-    return [Statement("simple", [*part, end]) for part in parts] if len(parts) > 1 else []
+    return [simple([*part, end]) for part in parts] if len(parts) > 1 else []
 
 
 def _must_be_cut(body: Body, statement: Statement) -> bool:
@@ -189,7 +189,7 @@ def hoisted(body: Body, words: Words) -> tuple[list[Part], Words]:
         if not locals_of(words) and _follows_comma(words, at):
             raise NotCoveredError(f"{name.place}: {name.text} behind a comma")
         result = f"cudalab_r_{body.number()}"
-        pieces.append(Part("call", Statement("simple", words[at:end]), words[at:end], result))
+        pieces.append(Part("call", simple(words[at:end]), words[at:end], result))
         value = result if body.unit.has_value(name.text) else "((void)0)"
         words = [*words[:at], name._replace(text=value), *words[end:]]
     return pieces, words

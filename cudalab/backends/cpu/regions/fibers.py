@@ -159,7 +159,7 @@ def _refuse_polling(unit: Unit, function: Function, loop: Statement) -> None:
         for words in each.pieces:
             left -= {after.text for word, after in pairwise(words) if word.text == "&"}
     if reads and left == names:
-        raise NotCoveredError(f"{loop.own[0].place}: a loop that waits for other threads")
+        raise NotCoveredError(f"{loop.words[0].place}: a loop that waits for other threads")
 
 
 def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:

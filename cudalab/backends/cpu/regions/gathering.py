@@ -19,7 +19,7 @@ becomes
 from collections.abc import Collection, Iterator
 
 from cudalab.backends.cpu.regions import syntax
-from cudalab.backends.cpu.regions.syntax import Function, Statement
+from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Function, Statement
 from cudalab.backends.cpu.regions.uniformity import Levels
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text
@@ -29,7 +29,6 @@ PLACE = "__cg_here"
 _SEVERAL = "lanes that may come together in several places"
 _SKIPPED = "a loop in which not all lanes come together"
 _BEFORE = "what lanes do before they come together"
-_LOOPS = frozenset({"for", "while", "do"})
 _LEAVING = frozenset({"break", "continue", "return"})
 
 
@@ -43,7 +42,7 @@ def refuse_gathering(unit: Unit, reached: list[Function]) -> None:
         loops += sum(
             bool(calls(statement.words, unit.gathering | {PLACE}))
             for statement in syntax.walk(syntax.statements(function.body))
-            if statement.kind in _LOOPS and found
+            if statement.kind in LOOPS and found
         )
     if loops > 1:
         raise NotCoveredError(f"{reached[0].head[0].place}: {_SEVERAL}")
@@ -51,57 +50,49 @@ def refuse_gathering(unit: Unit, reached: list[Function]) -> None:
 
 def gathered(unit: Unit, function: Function) -> list[Statement]:
     """The statements, with loops that first find out which lanes come to a gathering."""
-    return [_Gathered(unit.gathering).of(statement) for statement in function.statements]
+    edits = _gathered(function.statements, unit.gathering | {PLACE})
+    return syntax.edited(function.statements, edits)
 
 
-class _Gathered:
-    def __init__(self, gathering: set[str]) -> None:
-        self.names = gathering | {PLACE}
+def _gathered(statements: list[Statement], names: set[str]) -> Iterator[Edit]:
+    for each in statements:
+        if each.kind in LOOPS and calls(each.words, names):
+            yield from _of_loop(each, names)
+        else:
+            yield from _gathered(each.parts, names)
 
-    def of(self, statement: Statement) -> Statement:
-        """The replacement for a statement."""
-        if statement.kind in ("simple", "other") or not calls(statement.words, self.names):
-            return statement
-        if statement.kind in _LOOPS:
-            return self._loop(statement)
-        return Statement(
-            statement.kind,
-            statement.own,
-            statement.condition,
-            parts=[self.of(part) for part in statement.parts],
-        )
 
-    def _loop(self, loop: Statement) -> Statement:
-        place = loop.own[0]
-        head = calls([*loop.first, *loop.condition, *loop.step], self.names)
-        if head or _LEAVING & set(texts(loop.parts[0].words)):
-            raise NotCoveredError(f"{place.place}: {_SKIPPED}")
-        inside = loop.parts[0].inside
-        at = next((i for i, each in enumerate(inside) if calls(each.words, self.names)), None)
-        if at is None or inside[at].kind == "simple":
-            return loop
-        branch, before, after = inside[at], inside[:at], inside[at + 1 :]
-        head = calls(branch.condition, self.names)
-        parts = branch.parts[0].inside if branch.kind == "if" and not branch.parts[1:] else []
-        plain = any(each.kind == "simple" and calls(each.words, self.names) for each in parts)
-        if head or not plain or loop.kind == "do" or any(syntax.variables(after)):
-            raise NotCoveredError(f"{place.place}: {_SKIPPED}")
-        declared, assigned = [*_apart(before)], of_text(place, "")
-        hoisted: Words = []
-        for type_and_name, assignment in declared:
-            hoisted += type_and_name
-            assigned += assignment
-        rest = [word for each in after for word in each.words]
-        turn = of_text(place, loop.step, ";") if loop.step else []
-        first = of_text(place, loop.first, ";") if loop.first else []
-        look = of_text(place, "{", assigned, "if (", branch.condition, _FOUND, rest, "}")
-        made = of_text(
-            place, "{", first, hoisted, "bool cudalab_gathers ; do { cudalab_gathers = false ;"
-        )
-        made += of_text(place, "for ( ;", loop.condition, ";", loop.step, ")", look)
-        made += of_text(place, "if ( cudalab_gathers ) {", branch.parts[0].words, rest, turn, "}")
-        made += of_text(place, "} while ( cudalab_gathers ) ; }")
-        return syntax.statements(made)[0]
+def _of_loop(loop: Statement, names: set[str]) -> Iterator[Edit]:
+    place = loop.words[0]
+    head = calls([*loop.first, *loop.condition, *loop.step], names)
+    if head or _LEAVING & set(texts(loop.parts[0].words)):
+        raise NotCoveredError(f"{place.place}: {_SKIPPED}")
+    inside = loop.parts[0].inside
+    at = next((i for i, each in enumerate(inside) if calls(each.words, names)), None)
+    if at is None or inside[at].kind == "simple":
+        return
+    branch, before, after = inside[at], inside[:at], inside[at + 1 :]
+    head = calls(branch.condition, names)
+    parts = branch.parts[0].inside if branch.kind == "if" and not branch.parts[1:] else []
+    plain = any(each.kind == "simple" and calls(each.words, names) for each in parts)
+    if head or not plain or loop.kind == "do" or any(syntax.variables(after)):
+        raise NotCoveredError(f"{place.place}: {_SKIPPED}")
+    declared, assigned = [*_apart(before)], of_text(place, "")
+    hoisted: Words = []
+    for type_and_name, assignment in declared:
+        hoisted += type_and_name
+        assigned += assignment
+    rest = [word for each in after for word in each.words]
+    turn = of_text(place, loop.step, ";") if loop.step else []
+    first = of_text(place, loop.first, ";") if loop.first else []
+    look = of_text(place, "{", assigned, "if (", branch.condition, _FOUND, rest, "}")
+    made = of_text(
+        place, "{", first, hoisted, "bool cudalab_gathers ; do { cudalab_gathers = false ;"
+    )
+    made += of_text(place, "for ( ;", loop.condition, ";", loop.step, ")", look)
+    made += of_text(place, "if ( cudalab_gathers ) {", branch.parts[0].words, rest, turn, "}")
+    made += of_text(place, "} while ( cudalab_gathers ) ; }")
+    yield loop.start, loop.end, made
 
 
 _FOUND = ") { cudalab_gathers = true ; break ; }"
@@ -110,7 +101,7 @@ _FOUND = ") { cudalab_gathers = true ; break ; }"
 def _apart(before: list[Statement]) -> Iterator[tuple[Words, Words]]:
     """Declarations without their values, and the assignments of those values."""
     for statement in before:
-        declared = syntax.locals_of(statement.own) if statement.kind == "simple" else []
+        declared = statement.declared if statement.kind == "simple" else []
         if not declared:
             raise NotCoveredError(f"{statement.words[0].place}: {_BEFORE}")
         for local in declared:

@@ -13,7 +13,7 @@ from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.normal_forms import with_own_counters
 from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import Function, Statement
+from cudalab.backends.cpu.regions.syntax import LOOPS, Function, Statement, edited
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text
@@ -26,7 +26,7 @@ ONE_BY_ONE = "one_by_one"  # in the name of a function that runs threads one aft
 LEAVING = "leaving"  # in that of one for blocks of which threads leave
 LONG = 64  # rounds that the compiler does not unroll
 
-_LOOPS = frozenset({"for", "while", "do"})
+_LOOPS = frozenset(LOOPS)
 _LEAVING = frozenset({"break", "continue", "return"})
 
 
@@ -81,11 +81,15 @@ def arguments(function: Function, *first: str) -> str:
 def returning_early(statements: list[Statement]) -> list[Statement]:
     """The statements with an early return instead of the branch that extends to their end."""
     last = statements[-1]
-    place = last.own[0]
-    opposite = of_text(place, "! (", last.condition, ")")
-    leave = Statement("simple", of_text(place, "return ;"))
-    guard = Statement("if", last.own, opposite, parts=[leave])
-    return [*statements[:-1], guard, *last.parts[0].inside]
+    place, (start, end), inside = last.words[0], last.of_condition, last.parts[0].within
+    return edited(
+        statements,
+        [
+            (start, start, of_text(place, "! (")),
+            (end, inside[0], of_text(place, ") ) return ;")),
+            (inside[1], last.end, []),
+        ],
+    )
 
 
 class _Kernel:
@@ -228,7 +232,7 @@ def _only_looks(unit: Unit, statement: Statement) -> bool:
     plain = is_pure(unit, words) and not unit.is_collective(words)
     if is_guard(statement):
         return plain and not CHANGING & set(texts(statement.condition))
-    is_shared = statement.own[0].text in ("__shared__", "extern")
+    is_shared = statement.words[0].text in ("__shared__", "extern")
     changes = sum(word in CHANGING for word in texts(words))
     return is_shared or (
         plain

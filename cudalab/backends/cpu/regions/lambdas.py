@@ -4,49 +4,42 @@ Such a lambda is one object of the block, which is called for a thread: `f` is h
 region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 from cudalab.backends.cpu.regions.parts import Piece
-from cudalab.backends.cpu.regions.syntax import Function, Local, Statement, parameter_of, statements
+from cudalab.backends.cpu.regions.syntax import (
+    Edit,
+    Function,
+    Local,
+    Statement,
+    ahead,
+    edited,
+    parameter_of,
+    statements,
+    walk,
+)
 from cudalab.backends.cpu.regions.unit import Unit
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, of_text
 from cudalab.language.tokens import split, texts
 
 
 def named(unit: Unit, function: Function) -> list[Statement]:
     """The statements, in which each lambda for a function with barriers has a name."""
-    names = (f"cudalab_lambda_{number}" for number in range(1, 1000))
-    return [
-        each
-        for statement in function.statements
-        for each in _named(statement, unit.collective, names)
-    ]
+    own, number = function.statements, 1
+    while edits := _first_named(own, unit.collective, f"cudalab_lambda_{number}"):
+        own, number = edited(own, edits), number + 1
+    return own
 
 
-def _named(statement: Statement, meeting: set[str], names: Iterator[str]) -> list[Statement]:
-    if statement.kind == "block":
-        inside = [each for part in statement.parts for each in _named(part, meeting, names)]
-        return [Statement("block", statement.own, parts=inside)]
-    if statement.kind != "simple":
-        parts = []
-        for part in statement.parts:
-            inside = _named(part, meeting, names)
-            braces = [part.words[0]._replace(text=text, kind="sign") for text in ("{", "}")]
-            parts.append(
-                inside[0] if len(inside) == 1 else Statement("block", braces, parts=inside)
-            )
-        return [replace(statement, parts=parts)]
-    before, words = [], statement.own
-    while (lambda_ := _argument(words, meeting)) is not None:
-        start, end = lambda_
-        name, place = next(names), words[start]
-        head = [place._replace(text=text, kind="name") for text in ("const", "auto", name)]
-        head.append(place._replace(text="=", kind="sign"))
-        semicolon = place._replace(text=";", kind="sign")
-        before.append(Statement("simple", [*head, *words[start:end], semicolon]))
-        words = [*words[:start], head[2], *words[end:]]
-    return [*before, Statement("simple", words)] if before else [statement]
+def _first_named(own: list[Statement], meeting: set[str], name: str) -> list[Edit]:
+    """The edits that give the first such lambda a name; none if there is none."""
+    for statement in (each for each in walk(own) if each.kind == "simple"):
+        if (lambda_ := _argument(statement.words, meeting)) is not None:
+            start, end = lambda_
+            place, whole = statement.words[start], statement.words[start:end]
+            named_ = place._replace(text=name, kind="name")
+            declared = of_text(place, "const auto", [named_], "=", whole, ";")
+            span = statement.start + start, statement.start + end
+            return [*ahead(statement, declared), (*span, [named_])]
+    return []
 
 
 def _argument(words: Words, meeting: set[str]) -> tuple[int, int] | None:

@@ -1,15 +1,30 @@
 """The normal forms of functions: passes that leave fewer cases to those that follow."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 
 from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
-from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
+from cudalab.backends.cpu.regions.syntax import (
+    LOOPS,
+    Edit,
+    Function,
+    Local,
+    Parameter,
+    Statement,
+    ahead,
+    behind,
+)
 from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text
+from cudalab.backends.cpu.regions.words import (
+    CHANGING,
+    NotCoveredError,
+    Words,
+    at_place,
+    calls,
+    of_text,
+)
 from cudalab.language.scopes import BASIC, Node
-from cudalab.language.tokens import Token, closing_angle, closure, has_lambda, set_of, split, texts
+from cudalab.language.tokens import closing_angle, closure, has_lambda, set_of, split, texts
 
 
 def own_counters(unit: Unit, function: Function) -> list[Statement]:
@@ -28,7 +43,13 @@ def with_own_counters(
     statements: list[Statement], kept: frozenset[str] | set[str] = frozenset()
 ) -> list[Statement]:
     """The statements with `for (int i = 0; …)`, but for the counters that are `kept`."""
-    result: list[Statement] = []
+    while edits := [*_counters_declared(statements, kept)]:
+        statements = syntax.edited(statements, edits)
+    return statements
+
+
+def _counters_declared(statements: list[Statement], kept: Collection[str]) -> Iterator[Edit]:
+    """The edits by which loops declare their counters, of the first declaration with some."""
     for at, each in enumerate(statements):
         after = statements[at + 1 :]
         counters = {
@@ -42,11 +63,14 @@ def with_own_counters(
         }
         if counters:
             others = [local for local in each.declared if local.name not in counters]
-            declaring = [_declaring(counters, one) for one in after]
-            rest = [Statement("simple", [*by_itself(one), each.own[-1]]) for one in others]
-            return [*result, *rest, *with_own_counters(declaring, kept)]
-        result.append(replace(each, parts=with_own_counters(each.parts, kept)))
-    return result
+            rest = [word for one in others for word in (*by_itself(one), each.words[-1])]
+            yield each.start, each.end, rest
+            for one in after:
+                yield from _declaring(counters, one)
+            return
+        if inside := [*_counters_declared(each.parts, kept)]:
+            yield from inside
+            return
 
 
 def _is_set_by_loops(name: str, statements: list[Statement]) -> bool:
@@ -56,7 +80,7 @@ def _is_set_by_loops(name: str, statements: list[Statement]) -> bool:
         or _counter_of(each) == name
         or (
             bool(each.parts)
-            and not any(name in texts(words) for words in (each.own, *each.pieces))
+            and not any(name in texts(words) for words in each.pieces)
             and _is_set_by_loops(name, each.parts)
         )
         for each in statements
@@ -70,41 +94,36 @@ def _counter_of(loop: Statement) -> str:
     return words[0] if sets else ""
 
 
-def _declaring(counters: dict[str, Words], statement: Statement) -> Statement:
-    """A statement whose loops declare the counters that they first set."""
-    name, first = _counter_of(statement), statement.first
+def _declaring(counters: dict[str, Words], statement: Statement) -> Iterator[Edit]:
+    """The edits by which the loops in a statement declare the counters that they first set."""
+    name, at = _counter_of(statement), statement.opening + 1
     if name in counters:
-        place = first[0]
-        spec = [place._replace(text=word.text, kind=word.kind) for word in counters[name]]
-        first = [*spec, *first]
+        place = statement.first[0]
+        yield at, at, at_place(place, counters[name])
         counters = {other: words for other, words in counters.items() if other != name}
-    parts = [_declaring(counters, part) for part in statement.parts]
-    return replace(statement, first=first, parts=parts)
+    for part in statement.parts:
+        yield from _declaring(counters, part)
 
 
 def renamed(_: Unit, function: Function) -> list[Statement]:
     """The function's statements, with further variables of the same name renamed."""
-    names: dict[str, str] = {}
     taken = {parameter.name for parameter in function.parameters}
-    return [_renamed(statement, names, taken) for statement in function.statements]
+    edits = _renamed(function.statements, {}, taken)
+    return syntax.edited(function.statements, edits)
 
 
-def _renamed(statement: Statement, names: dict[str, str], taken: set[str]) -> Statement:
-    """The statement with the new names; its declarations are added to `names`."""
-    if statement.kind in ("simple", "other"):
-        _declare(statement.own, names, taken)
-        return Statement(statement.kind, _words(statement.own, names))
-    names, is_block = dict(names), statement.kind == "block"
-    _declare(statement.first, names, taken)
-    return replace(
-        statement,
-        condition=_words(statement.condition, names),
-        first=_words(statement.first, names),
-        step=_words(statement.step, names),
-        parts=[
-            _renamed(part, names if is_block else dict(names), taken) for part in statement.parts
-        ],
-    )
+def _renamed(statements: list[Statement], names: dict[str, str], taken: set[str]) -> Iterator[Edit]:
+    """The edits for some statements; the new names of what they declare are added to `names`."""
+    for each in statements:
+        if each.kind in ("simple", "other"):
+            _declare(each.words, names, taken)
+            yield from _names(each, each.start, each.end, names)
+            continue
+        inside = dict(names)
+        _declare(each.first, inside, taken)
+        yield from _names(each, each.opening, each.closing, inside)
+        for part in each.parts:
+            yield from _renamed([part], inside if each.kind == "block" else dict(inside), taken)
 
 
 def _declare(words: Words, names: dict[str, str], taken: set[str]) -> None:
@@ -117,14 +136,12 @@ def _declare(words: Words, names: dict[str, str], taken: set[str]) -> None:
         names[local.name] = new
 
 
-def _words(words: Words, names: dict[str, str]) -> Words:
-    result: Words = []
-    for word in words:
-        before = result[-1].text if result else ""
-        new = names.get(word.text) if word.kind == "name" else None
-        plain = new is None or before in (".", "->", "::")
-        result.append(word if plain else word._replace(text=new or ""))
-    return result
+def _names(of: Statement, start: int, end: int, names: dict[str, str]) -> Iterator[Edit]:
+    for i in range(start, end):
+        word = of.text[i]
+        new = names.get(word.text, word.text) if word.kind == "name" else word.text
+        if new != word.text and of.text[i - 1].text not in (".", "->", "::"):
+            yield i, i + 1, [word._replace(text=new)]
 
 
 def counted_first(unit: Unit, function: Function) -> list[Statement]:
@@ -138,24 +155,14 @@ def counted_first(unit: Unit, function: Function) -> list[Statement]:
         return function.statements
     counting = _Counting(function)
 
-    def within(statements: list[Statement], *, in_loop: bool) -> list[Statement]:
-        return [each for statement in statements for each in of(statement, in_loop=in_loop)]
+    def within(statements: list[Statement], *, in_loop: bool) -> Iterator[Edit]:
+        """The edits; `in_loop`: threads meet in a loop around the statements."""
+        for each in statements:
+            if in_loop or unit.is_collective(each.words):
+                yield from within(each.parts, in_loop=in_loop or each.kind in LOOPS)
+                yield from counting.first(each)
 
-    def of(statement: Statement, *, in_loop: bool) -> list[Statement]:
-        """The replacement for a statement; `in_loop`: threads meet in a loop around it."""
-        if not (in_loop or unit.is_collective(statement.words)):
-            return [statement]
-        in_loop |= statement.kind in ("for", "while", "do")
-        parts = []
-        for part in statement.parts:
-            inside = within(part.inside, in_loop=in_loop)
-            if part.kind == "block":
-                parts.append(replace(part, parts=inside))
-            else:
-                parts.append(inside[0] if len(inside) == 1 else _block(part.words[0], inside))
-        return counting.first(replace(statement, parts=parts))
-
-    return within(function.statements, in_loop=False)
+    return syntax.edited(function.statements, within(function.statements, in_loop=False))
 
 
 class _Counting:
@@ -168,34 +175,32 @@ class _Counting:
         self.kinds = {name: kind for name, kind in kinds.items() if _is_of_number(kind)}
         self.count = 0
 
-    def first(self, statement: Statement) -> list[Statement]:
-        """A branch or a loop that counts before it looks at its condition."""
-        words, place = statement.condition, statement.own[0]
-        change = self._change(words)
-        is_do = statement.kind == "do"
-        if change is None or (is_do and "continue" in texts(statement.words)):
-            return [statement]
-        value, declared = words[change.children[0].first], list[Statement]()
-        counts = of_text(place, words[change.first : change.last], ";")
+    def first(self, statement: Statement) -> list[Edit]:
+        """The edits by which a branch or a loop counts before it looks at its condition."""
+        words, place = statement.condition, statement.words[0]
+        change, is_do = self._change(words), statement.kind == "do"
+        if (
+            change is None
+            or (is_do and "continue" in texts(statement.words))
+            or "constexpr" in statement.kind
+        ):
+            return []
+        value, declared = words[change.children[0].first], of_text(place, "")
+        counted = of_text(place, words[change.first : change.last], ";")
         if change.text.startswith("_"):  # it counts behind the value
             self.count += 1
-            name, kind = value, self.kinds[value.text]
+            name = value
             value = place._replace(text=f"cudalab_before_{self.count}", kind="name")
-            kind = [place._replace(text=word.text, kind=word.kind) for word in kind]
-            declared = syntax.statements(of_text(place, kind, [value], ";"))
-            counts = of_text(place, [value], "=", [name], ";", counts)
-        counted = syntax.statements(counts)
+            declared = of_text(place, at_place(place, self.kinds[name.text]), [value], ";")
+            counted = of_text(place, [value], "=", [name], ";", counted)
         condition = [*words[: change.first], value, *words[change.last :]]
-        if statement.kind == "if":
-            return [*declared, *counted, replace(statement, condition=condition)]
-        inside = statement.parts[0].inside
+        if statement.kind in ("for", "while"):
+            leave = of_text(place, declared, counted, "if ( ! (", condition, ") ) break ;")
+            return _looked_at_inside(statement, leave)
+        looked = (*statement.of_condition, condition)
         if is_do:
-            body = _block(place, [*inside, *counted])
-            return [*declared, replace(statement, condition=condition, parts=[body])]
-        leave = syntax.statements(of_text(place, "if ( ! (", condition, ") ) break ;"))
-        body = _block(place, [*declared, *counted, *leave, *inside])
-        always = of_text(place, "true") if statement.kind == "while" else []
-        return [replace(statement, condition=always, parts=[body])]
+            return [*ahead(statement, declared), *behind(statement.parts[0], counted), looked]
+        return [*ahead(statement, [*declared, *counted]), looked]
 
     def _change(self, condition: Words) -> Node | None:
         """The count, if nothing else is changed by what a condition always computes."""
@@ -225,10 +230,22 @@ def _is_of_number(kind: Words) -> bool:
     return all(word in BASIC or word.endswith("_t") for word in texts(kind))
 
 
+def _looked_at_inside(loop: Statement, leave: Words) -> list[Edit]:
+    """The edits for a loop whose rounds begin with leaving it, instead of having a condition."""
+    always = of_text(loop.words[0], "true" if loop.kind == "while" else "")
+    body = loop.parts[0]
+    edits = [(body.within[0], body.within[0], leave)]
+    if body.kind != "block":
+        edits = ahead(body, leave)
+    return [(*loop.of_condition, always), *edits]
+
+
 def branched(unit: Unit, function: Function) -> list[Statement]:
     """The statements, with branches around conditional calls in which threads meet."""
-    branches = _Branches(unit.meeting)
-    return [each for statement in function.statements for each in branches.of(statement)]
+    branches, statements = _Branches(unit.meeting), function.statements
+    while edits := branches.first_in(statements):
+        statements = syntax.edited(statements, edits)
+    return statements
 
 
 class _Branches:
@@ -236,51 +253,40 @@ class _Branches:
         self.meeting = meeting
         self.count = 0
 
-    def of(self, statement: Statement) -> list[Statement]:
-        """The replacement for a statement."""
-        if statement.kind == "other" or not calls(statement.words, self.meeting):
-            return [statement]
-        if statement.kind == "simple":
-            before, own = self._taken_out(statement.own)
-            return [*before, Statement("simple", own)]
-        if statement.kind == "block":
-            return [self._block(statement)]
-        before, condition = [], statement.condition
-        bodies = [self._block(part) for part in statement.parts]
-        if statement.kind == "if":
-            before, condition = self._taken_out(condition)
-        elif statement.kind in ("for", "while") and self._choice(condition):
-            inside, rest = self._taken_out(condition)
-            place = statement.own[0]
-            leave = syntax.statements(of_text(place, "if ( ! (", rest, ") ) break ;"))
-            bodies = [_block(place, [*inside, *leave, *bodies[0].inside])]
-            condition = of_text(place, "true") if statement.kind == "while" else []
-        return [*before, replace(statement, condition=condition, parts=bodies)]
+    def first_in(self, statements: list[Statement]) -> list[Edit]:
+        """The edits for the first choice of whether a call is made; none if there is none."""
+        for each in statements:
+            meets = each.kind != "other" and calls(each.words, self.meeting)
+            if meets and (edits := self.first_in(each.parts) or self._of(each)):
+                return edits
+        return []
 
-    def _block(self, body: Statement) -> Statement:
-        return _block(body.words[0], [each for part in body.inside for each in self.of(part)])
-
-    def _taken_out(self, words: Words) -> tuple[list[Statement], Words]:
-        """The branches that make the conditional calls, and the words with their results."""
-        before: list[Statement] = []
-        while choice := self._choice(words):
-            self.count += 1
-            start, at, end = choice.first, choice.at, choice.last
-            name, place = f"cudalab_chosen_{self.count}", words[start]
-            whole, condition, rest = words[start:end], words[start:at], words[at + 1 : end]
-            if choice.kind == "conditional":
-                colon = choice.children[1].last
-                kind = type_of_value(whole)  # one word: it calls nothing
-                made = [place._replace(text=kind, kind="name"), *of_text(place, f"{name} ;")]
-                made += of_text(place, "if (", condition, f") {name} =", words[at + 1 : colon], ";")
-                made += of_text(place, f"else {name} =", words[colon + 1 : end], ";")
-            else:
-                sign = "!" if choice.text == "||" else ""
-                made = of_text(place, f"bool {name} =", condition, ";")
-                made += of_text(place, f"if ( {sign} {name} ) {name} =", rest, ";")
-            before += [each for statement in syntax.statements(made) for each in self.of(statement)]
-            words = [*words[:start], place._replace(text=name, kind="name"), *words[end:]]
-        return before, words
+    def _of(self, statement: Statement) -> list[Edit]:
+        """The edits for a choice in a statement itself."""
+        start, words = statement.start, statement.words
+        if statement.kind != "simple":
+            (start, _), words = statement.of_condition, statement.condition
+        if statement.kind in ("do", "if constexpr") or not (choice := self._choice(words)):
+            return []
+        if statement.kind in ("for", "while"):
+            leave = of_text(statement.words[0], "if ( ! (", words, ") ) break ;")
+            return _looked_at_inside(statement, leave)
+        self.count += 1
+        first, at, end = choice.first, choice.at, choice.last
+        name, place = f"cudalab_chosen_{self.count}", words[first]
+        whole, condition, rest = words[first:end], words[first:at], words[at + 1 : end]
+        if choice.kind == "conditional":
+            colon = choice.children[1].last
+            kind = type_of_value(whole)  # one word: it calls nothing
+            made = [place._replace(text=kind, kind="name"), *of_text(place, f"{name} ;")]
+            made += of_text(place, "if (", condition, f") {name} =", words[at + 1 : colon], ";")
+            made += of_text(place, f"else {name} =", words[colon + 1 : end], ";")
+        else:
+            sign = "!" if choice.text == "||" else ""
+            made = of_text(place, f"bool {name} =", condition, ";")
+            made += of_text(place, f"if ( {sign} {name} ) {name} =", rest, ";")
+        chosen = [place._replace(text=name, kind="name")]
+        return [*ahead(statement, made), (start + first, start + end, chosen)]
 
     def _choice(self, words: Words) -> Node | None:
         """The outermost expression that decides whether a call is made."""
@@ -295,10 +301,6 @@ class _Branches:
             if not in_lambda(words, call.name) and (choice := next(around, None)):
                 return choice
         return None
-
-
-def _block(place: Token, parts: list[Statement]) -> Statement:
-    return Statement("block", of_text(place, "{ }"), parts=parts)
 
 
 _NUMBERS = set_of(
@@ -357,5 +359,5 @@ def _constant_in(statement: Statement) -> Words:
     """What a statement itself requires to be a constant."""
     if statement.kind == "if constexpr":
         return statement.condition
-    is_constant = statement.kind == "other" or statement.own[0].text in _CONSTANT
-    return statement.own if is_constant else []
+    is_constant = statement.kind == "other" or statement.words[0].text in _CONSTANT
+    return statement.words if is_constant else []

@@ -18,14 +18,21 @@ The first two are for programs' kernels with barriers, the third for those that 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.in_step import COMPUTING, LONG
 from cudalab.backends.cpu.regions.parts import OUTER, Piece
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, walk
+from cudalab.backends.cpu.regions.syntax import (
+    Edit,
+    Local,
+    Statement,
+    edited,
+    statements,
+    walk,
+)
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import CHANGING, Words, close, of_text
 from cudalab.language.tokens import called, names_in, set_of, spaced, split, texts
@@ -115,7 +122,7 @@ def _changed(loop: Statement) -> list[Words]:
     """The parts before the operator of statements in a loop that change something."""
     parts = []
     for each in loop.parts[0].walk():
-        words = each.own if each.kind == "simple" and not locals_of(each.own) else []
+        words = each.words if each.kind == "simple" and not each.declared else []
         at = next((i for i, word in enumerate(words) if word.text in CHANGING), None)
         if at is not None and "[" not in texts(words[:at]):
             parts.append(words[: at + 2])
@@ -141,31 +148,38 @@ class Rounds:
     @property
     def ends_together(self) -> bool:
         """Whether all threads do the same number of rounds."""
-        leaves = any(each.own[0].text == "break" for each in self.loop.walk())
+        leaves = any(each.words[0].text == "break" for each in self.loop.walk())
         return self._is_same(self.loop.condition) and not leaves
 
     def body(self, leave: str, go_on: str) -> Statement:
         """A round of one thread; what it does for `break`, and the label of `continue`."""
         ways = {"break": leave, "continue": f"goto {go_on}"}
-        return _leaving(self.loop.parts[0], ways)
+        place, inside = self.loop.words[0], self.loop.parts[0].inside
+        words = (each.words for each in inside)
+        [body] = statements(of_text(place, "{", *words, "}"))
+        jumps = (each for each in body.walk() if each.kind == "simple")
+        edits = [
+            (each.start, each.end, of_text(each.words[0], f"{{ {way} ; }}"))
+            for each in jumps
+            if (way := ways.get(each.words[0].text))
+        ]
+        return edited([body], edits)[0]
 
     def without_same(self, body: Statement, prefix: str) -> tuple[Statement, list[Words]]:
         """A round in which the elements that all threads read have names; and these elements.
 
         The compiler has no vector instruction that reads such an element only if a thread needs it.
         """
-        read: list[Words] = []
-        parts = []
-        certain = True  # that each thread comes here
+        read, edits = list[Words](), list[Edit]()
         for part in body.inside:
-            parts.append(part)
-            if certain and part.kind == "simple":
-                parts[-1] = replace(part, own=self._named(part.own, prefix, read))
-            elif certain and part.kind == "if":
+            if part.kind == "simple":
+                edits.append((part.start, part.end, self._named(part.words, prefix, read)))
+            elif part.kind == "if":
                 condition = self._named(part.condition, prefix, read)
-                parts[-1] = replace(part, condition=condition)
-            certain &= "goto" not in texts(part.words)
-        return Statement("block", of_text(self.loop.own[0], "{ }"), parts=parts), read
+                edits.append((*part.of_condition, condition))
+            if "goto" in texts(part.words):  # not each thread comes to what follows
+                break
+        return edited([body], edits)[0], read
 
     def _named(self, words: Words, prefix: str, read: list[Words]) -> Words:
         """The words with names for the elements that are `read` before the first condition."""
@@ -242,14 +256,14 @@ def _leaves(statement: Statement) -> bool:
         return "return" in texts(statement.words)
     if statement.parts:
         return any(map(_leaves, statement.parts))
-    return bool(_LEAVING & set(texts(statement.own)))
+    return bool(_LEAVING & set(texts(statement.words)))
 
 
 def _follow(loop: Statement, facts: Facts, strides: Strides) -> None:
     """Assume that values which grow alike in all threads keep their distance."""
     begun = {local.name: local.initializer for local in facts.locals}
     for each in loop.walk():
-        words = each.own if each.kind == "simple" else []
+        words = each.words if each.kind == "simple" else []
         if texts(words[:5]) == [*INTO]:
             words = [words[5], *words[7:]]
         grows = texts(words[1:2]) == ["+="] and words[0].text in begun
@@ -289,13 +303,6 @@ def _changes_own(
         name in own and is_plain and not through and texts(words[1:2]) != ["."]
         for name, through, words, is_plain in changes
     )
-
-
-def _leaving(statement: Statement, ways: dict[str, str]) -> Statement:
-    """A statement with `break` and `continue` replaced."""
-    if statement.kind == "simple" and (way := ways.get(statement.own[0].text)):
-        return Statement("simple", of_text(statement.own[0], f"{{ {way} ; }}"))
-    return replace(statement, parts=[_leaving(part, ways) for part in statement.parts])
 
 
 # Jammed -------------------------------------------------------------------------------------------
@@ -340,8 +347,8 @@ def jammed(loop: Statement, facts: Facts, strides: Strides) -> Jammed | None:
         return None
     if not all(  # which changes nothing that the whole block has
         each.kind == "simple"
-        and each.own[0].text not in OUTER
-        and facts.scalar_change(each.own) is None
+        and each.words[0].text not in OUTER
+        and facts.scalar_change(each.words) is None
         for each in body.inside
     ):
         return None

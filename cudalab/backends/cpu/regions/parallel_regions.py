@@ -6,7 +6,7 @@ Their variables live in the block, or in context arrays with one for each thread
 from cudalab.backends.cpu.regions import lambdas, parts
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.parts import OUTER, Home, Loop, Part, Piece
-from cudalab.backends.cpu.regions.syntax import TYPES, Local, Statement, locals_of
+from cudalab.backends.cpu.regions.syntax import LOOPS, TYPES, Local, Statement, locals_of
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words
 from cudalab.language.tokens import has_lambda, spaced, split, texts
 
@@ -34,10 +34,9 @@ def plain(body: Body, part: Part) -> None:
             return
         if words[0].text in ("return", "break", "continue") and _at_once(body, words, last=last):
             return
-        declared = locals_of(words)
-        if declared:
-            for local in declared:
-                declare(body, local, part.used)
+        for local in statement.declared:
+            declare(body, local, part.used)
+        if statement.declared:
             return
     body.region.add(in_region(body, statement, depth=0, last=last), of=words)
 
@@ -71,40 +70,25 @@ def _returned(body: Body, words: Words) -> list[Piece]:
     return [*kept, *body.unit.handing_over(words[1:-1]), ";"]
 
 
-def in_region(  # noqa: PLR0911 - a form of statement each
-    body: Body, statement: Statement, depth: int, *, last: bool
-) -> list[Piece]:
+def in_region(body: Body, statement: Statement, depth: int, *, last: bool) -> list[Piece]:
     """The text of a statement for one thread; `depth`: of loops inside the region."""
-    own = statement.own
+    words = statement.words
     if statement.kind == "block":
         parts = [in_region(body, part, depth, last=False) for part in statement.parts]
         return ["{", *(piece for pieces in parts for piece in pieces), "}"]
     if statement.kind == "simple":
-        return _simple(body, own, depth, last=last)
+        return _simple(body, words, depth, last=last)
     if statement.kind == "other":
-        if "return" in texts(own) and not has_lambda(own):
-            raise NotCoveredError(f"{own[0].place}: a return in a switch or a loop over a range")
-        return [*body.unit.handing_over(own)]
-    if statement.kind.startswith("if"):
-        head = [*own[: -1 if statement.parts[1:] else None]]
-        opening = len(head) - 1
-        pieces: list[Piece] = [
-            *head[:opening],
-            *body.unit.handing_over(statement.condition),
-            head[-1],
-        ]
-        pieces += ["{", *in_region(body, statement.parts[0], depth, last=False), "}"]
-        for part in statement.parts[1:]:
-            pieces += [own[-1], "{", *in_region(body, part, depth, last=False), "}"]
-        return pieces
-    inside = ["{", *in_region(body, statement.parts[0], depth + 1, last=False), "}"]
-    if statement.kind == "do":
-        condition = body.unit.handing_over(statement.condition)
-        return [own[0], *inside, *own[1:3], *condition, *own[3:]]
-    if statement.kind == "while":
-        return [*own[:2], *body.unit.handing_over(statement.condition), own[2], *inside]
-    head = [*own[:2], *statement.first, own[2], *statement.condition, own[3], *statement.step]
-    return [*body.unit.handing_over(head), own[4], *inside]
+        if "return" in texts(words) and not has_lambda(words):
+            raise NotCoveredError(f"{words[0].place}: a return in a switch or a loop over a range")
+        return [*body.unit.handing_over(words)]
+    pieces, at = list[Piece](), statement.start
+    for part in statement.parts:
+        pieces += body.unit.handing_over(statement.text[at : part.start])
+        inside = in_region(body, part, depth + (statement.kind in LOOPS), last=False)
+        pieces += ["{", *inside, "}"]
+        at = part.end
+    return [*pieces, *body.unit.handing_over(statement.text[at : statement.end])]
 
 
 def _simple(body: Body, words: Words, depth: int, *, last: bool) -> list[Piece]:

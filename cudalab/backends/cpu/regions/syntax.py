@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 
-from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, close
+from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, close, of_text
 from cudalab.language.scopes import BASIC, Name, Node, Scope
 from cudalab.language.specifiers import CLASS_KEYS
 from cudalab.language.tokens import ATTRIBUTES, Token, closing_angle, names_in, spaced, split, texts
@@ -22,26 +22,55 @@ _NOT_TYPED = frozenset(
     | {"__inline__", "__inline"}  # as g++ and NVIDIA's examples have it, too
     | {"constexpr", "__global__"}
 )
+LOOPS = ("for", "while", "do")
+_CONTROLLING = ("if", *LOOPS)
 _ALIGNING = frozenset({"__align__", "alignas"})
 DEFAULT_BOUND = "1024"
 
 
 @dataclass(eq=False)
 class Statement:
-    """A statement and the statements in it."""
+    """A statement of a function's tree: where it stands among the words, and what is in it."""
 
     kind: str  # simple, block, if, if constexpr, for, while, do; other: only moved as a whole
-    own: Words  # a simple statement's words; else its words without those of what follows
-    condition: Words = field(default_factory=list)
+    text: Words  # the words of the function, of which it is those from `start` up to `end`
+    start: int
+    end: int
     _: KW_ONLY
+    opening: int = 0  # of the bracket around its condition, or around the head of a `for` loop
+    closing: int = 0
+    condition: Words = field(default_factory=list)
     first: Words = field(default_factory=list)  # of a for loop, as is `step`
     step: Words = field(default_factory=list)
     parts: list[Statement] = field(default_factory=list)  # of a block; then, else; a loop's body
+    alone: bool = False  # a part that stands in no block
+
+    @cached_property
+    def words(self) -> Words:
+        """All words of the statement, in the order of the text."""
+        return self.text[self.start : self.end]
+
+    @property
+    def head(self) -> Words:
+        """A branch or a loop up to its bracket."""
+        return self.text[self.start : self.opening + 1]
+
+    @property
+    def of_condition(self) -> tuple[int, int]:
+        """Where the condition stands among the words."""
+        at = self.opening + 1 + (len(self.first) + 1) * (self.kind == "for")
+        return at, at + len(self.condition)
+
+    @property
+    def within(self) -> tuple[int, int]:
+        """Where what is inside a block stands, or the statement."""
+        braces = self.kind == "block"
+        return self.start + braces, self.end - braces
 
     @cached_property
     def declared(self) -> Sequence[Local]:
         """The variables that it declares itself, a `for` loop in its first part."""
-        return locals_of(self.own if self.kind == "simple" else self.first)
+        return locals_of(self.words if self.kind == "simple" else self.first)
 
     @property
     def inside(self) -> list[Statement]:
@@ -49,35 +78,47 @@ class Statement:
         return self.parts if self.kind == "block" else [self]
 
     @property
-    def words(self) -> Words:
-        """All words of the statement, in the order of the text."""
-        if self.kind in ("simple", "other"):
-            return self.own
-        if self.kind == "block":
-            inside = [word for part in self.parts for word in part.words]
-            return [self.own[0], *inside, self.own[-1]]
-        if self.kind == "do":
-            body, end = self.parts[0].words, self.own[1:]
-            return [self.own[0], *body, *end[:2], *self.condition, *end[2:]]
-        if self.kind == "for":
-            body, own = self.parts[0].words, self.own
-            head = [*own[:2], *self.first, own[2], *self.condition, own[3], *self.step, own[4]]
-            return [*head, *body]
-        opening = 3 if self.kind == "if constexpr" else 2
-        words = [*self.own[:opening], *self.condition, self.own[opening], *self.parts[0].words]
-        return [*words, *self.own[opening + 1 :], *(self.parts[1].words if self.parts[1:] else [])]
-
-    @property
     def pieces(self) -> tuple[Words, ...]:
         """The statement, or its parts that are no statements."""
         if self.kind in ("simple", "other"):
-            return (self.own,)
+            return (self.words,)
         return self.first, self.condition, self.step
 
     def walk(self) -> Iterator[Statement]:
         """Visit this statement and all in it."""
         yield self
         yield from walk(self.parts)
+
+
+Edit = tuple[int, int, Words]  # where the words that are replaced begin and end; and by which
+
+
+def edited(own: list[Statement], edits: Iterable[Edit]) -> list[Statement]:
+    """The statements of a function, read anew with edits of its words."""
+    made = sorted(edits, key=lambda edit: edit[:2])
+    if not made:
+        return own
+    text, result, at = own[0].text, list[Token](), 0
+    for start, end, words in made:
+        result += [*text[at:start], *words]
+        at = end
+    return statements([*result, *text[at:]])
+
+
+def behind(block: Statement, words: Words) -> list[Edit]:
+    """The edits that put words at the end of a block, or of a statement that becomes one."""
+    place, (start, end) = block.words[0], block.within
+    if block.kind == "block":
+        return [(end, end, words)]
+    return [(start, start, of_text(place, "{")), (end, end, of_text(place, words, "}"))]
+
+
+def ahead(statement: Statement, words: Words) -> list[Edit]:
+    """The edits that put words before a statement, in a block if it stands alone."""
+    place, start, end = statement.words[0], statement.start, statement.end
+    if not statement.alone:
+        return [(start, start, words)]
+    return [(start, start, of_text(place, "{", words)), (end, end, of_text(place, "}"))]
 
 
 def walk(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -169,9 +210,9 @@ class Function:
 # Statements ---------------------------------------------------------------------------------------
 
 
-def nodes(words: Words, scope: Scope | None = None) -> list[Node]:
-    """The tree of some statements, or of an expression, that stand in `scope`."""
-    return Reader(words).statements(0, len(words), Scope("block", scope))
+def nodes(words: Words) -> list[Node]:
+    """The tree of some statements, or of an expression."""
+    return Reader(words).statements(0, len(words), Scope("block"))
 
 
 @lru_cache(maxsize=2**14)  # as below
@@ -181,61 +222,72 @@ def expression(words: tuple[Token, ...]) -> Node:
 
 
 def statements(words: Words) -> list[Statement]:
-    """The statements of a function's body."""
-    return [each for node in nodes(words) for each in _apart(words, node)]
+    """The statements of a function's body, or of a part of it."""
+    top, text = nodes(words), [*words]
+    for start, end, apart in sorted(_apart(words, top), key=lambda edit: -edit[0]):
+        text[start:end] = apart
+    return [_statement(text, node) for node in (top if len(text) == len(words) else nodes(text))]
 
 
-def _apart(words: Words, node: Node) -> list[Statement]:
-    """A statement; of one that defines a class and declares variables of it, two."""
-    defined = next((each for each in node.children if each.kind in ("class", "enum")), None)
-    if node.kind != "declaration" or defined is None or not node.declarators:
-        return [_statement(words, node)]
-    own = words[defined.first : defined.last]
-    name = own[0]._replace(text=defined.text or f"cudalab_class_{node.first}", kind="name")
-    head = next(i for i, word in enumerate(own) if word.text in ("{", ":"))
-    named = own if defined.text else [*own[:head], name, *own[head:]]
-    variables = [*words[node.first : defined.first], name, *words[defined.last : node.last]]
-    return [Statement("other", [*named, words[node.last - 1]]), Statement("simple", variables)]
+def simple(words: Words) -> Statement:
+    """A statement of these words, in which there is no other one."""
+    return Statement("simple", words, 0, len(words))
 
 
-def _statement(words: Words, node: Node) -> Statement:
-    """The statement that a node of the tree is."""
+def _apart(words: Words, among: Iterable[Node]) -> Iterator[Edit]:
+    """The edits that make two statements of one that defines a class and declares variables."""
+    for node in among:
+        defined = next((each for each in node.children if each.kind in ("class", "enum")), None)
+        if node.kind == "declaration" and defined is not None and node.declarators:
+            own = words[defined.first : defined.last]
+            name = own[0]._replace(text=defined.text or f"cudalab_class_{node.first}", kind="name")
+            head = next(i for i, word in enumerate(own) if word.text in ("{", ":"))
+            named = own if defined.text else [*own[:head], name, *own[head:]]
+            variable = [*words[node.first : defined.first], name]
+            yield node.first, defined.last, [*named, words[node.last - 1], *variable]
+        elif node.kind == "block":
+            yield from _apart(words, node.children)
+        elif node.kind in _CONTROLLING:
+            inside = (each for each in node.children if each.kind in (*_CONTROLLING, "block"))
+            yield from _apart(words, inside)
+
+
+def _statement(words: Words, node: Node, *, alone: bool = False) -> Statement:
+    """The statement that a node of the tree is; `alone`: of a branch or loop, without a block."""
     own = words[node.first : node.last]
+    if node.kind in _CONTROLLING:
+        return _controlled(words, node, alone=alone)
     if node.kind == "block":
-        inside = [each for child in node.children for each in _apart(words, child)]
-        return Statement("block", [own[0], own[-1]], parts=inside)
-    if node.kind in ("if", "for", "while", "do"):
-        return _controlled(words, node)
+        inside = [_statement(words, child) for child in node.children]
+        return Statement("block", words, node.first, node.last, parts=inside)
     if node.kind == "label":
         raise NotCoveredError(f"{own[0].place}: a label")
     if own[-1].text not in (";", "}"):
         raise NotCoveredError(f"{own[0].place}: a statement that is not understood")
     is_other = node.kind == "switch" or (own[0].text in CLASS_KEYS and not node.declarators)
-    return Statement("other" if is_other else "simple", own)
+    kind = "other" if is_other else "simple"
+    return Statement(kind, words, node.first, node.last, alone=alone)
 
 
-def _controlled(words: Words, node: Node) -> Statement:
+def _controlled(words: Words, node: Node, *, alone: bool) -> Statement:
     """A branch or a loop, with the statements in it."""
     opening = node.children[0].last + 1 if node.kind == "do" else node.at
     end = close(words, opening)
     bodies = [each for each in node.children if (each.last < opening or each.first > end)]
-    condition, semicolon = words[opening + 1 : end], words[end]._replace(text=";")
-    own, first, step = [*words[node.first : opening + 1], words[end]], words[:0], words[:0]
+    condition, first, step = words[opening + 1 : end], words[:0], words[:0]
     kind = "if constexpr" if node.kind == "if" and "constexpr" in node.words else node.kind
-    if kind == "do":
-        own = [words[node.first], *words[opening - 1 : opening + 1], *words[end : end + 2]]
-    elif kind == "for":
-        pieces = split([*condition, semicolon], ";")[:-1]
-        if len(pieces) != 3:
-            return Statement("other", words[node.first : node.last])
-        first, condition, step = pieces
-        own[-1:] = [semicolon, semicolon, words[end]]
-    elif node.kind == "if":
-        if len(split(condition, ";")) > 1:
-            raise NotCoveredError(f"{own[0].place}: an if with a declaration")
-        own += words[bodies[0].last : bodies[-1].first][:1]  # its `else`
-    parts = [_statement(words, each) for each in bodies]
-    return Statement(kind, own, condition, first=first, step=step, parts=parts)
+    heads = split([*condition, words[end]._replace(text=";")], ";")[:-1]
+    if kind == "for" and len(heads) != 3:
+        return Statement("other", words, node.first, node.last, alone=alone)
+    if node.kind == "if" and len(heads) > 1:
+        raise NotCoveredError(f"{words[node.first].place}: an if with a declaration")
+    if kind == "for":
+        first, condition, step = heads
+    statement = Statement(kind, words, node.first, node.last, alone=alone)
+    statement.opening, statement.closing = opening, end
+    statement.first, statement.condition, statement.step = first, condition, step
+    statement.parts = [_statement(words, each, alone=True) for each in bodies]
+    return statement
 
 
 # Declarations -------------------------------------------------------------------------------------

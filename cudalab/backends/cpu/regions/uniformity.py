@@ -315,9 +315,9 @@ class Levels:
 
     def _of_returned(self, statements: list[Statement], control: Level) -> Iterator[Level]:
         for statement in statements:
-            if statement.kind == "simple" and statement.own[0].text == "return":
-                yield max(control, self.of(statement.own[1:]))
-            elif statement.kind == "other" and "return" in texts(statement.own):
+            if statement.kind == "simple" and statement.words[0].text == "return":
+                yield max(control, self.of(statement.words[1:]))
+            elif statement.kind == "other" and "return" in texts(statement.words):
                 yield Level.THREAD
             elif statement.kind in ("for", "while", "do"):
                 yield from self._of_returned(statement.parts, max(control, self.of_loop(statement)))

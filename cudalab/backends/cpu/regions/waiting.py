@@ -87,7 +87,7 @@ class _Waits:
         *,
         apart: bool,
     ) -> None:
-        for words in (statement.own, statement.first, statement.condition, statement.step):
+        for words in statement.pieces:
             for call in calls(words, self.functions.keys()):
                 for called in self.functions[call.word.text]:
                     self._function(called, alone)
@@ -101,7 +101,7 @@ class _Waits:
                 by_vote = alone == "warp" and self.unit.is_collective(statement.words)
                 of_host = self.unit.is_program  # which fibers notice, and deadlocks
                 if of_host or (alone != "thread" and not by_vote):
-                    place = statement.own[0].place
+                    place = statement.words[0].place
                     raise NotCoveredError(f"{place}: a loop that waits for other threads")
         for part in statement.parts:
             self._list(function, part.inside, inside, places)
@@ -158,7 +158,10 @@ def _waits(
     names = volatile | {
         local.name
         for each in walk(function.statements)
-        for local in [*each.declared, *locals_of([w for w in each.own if w.text not in _SHARED])]
+        for local in [
+            *each.declared,
+            *locals_of([w for w in each.pieces[0] if w.text not in _SHARED]),
+        ]
         if "volatile" in texts([*local.spec, *local.value])  # a pointer, perhaps
     }
     names |= {each.name for each in function.parameters if "volatile" in texts(each.words)}
@@ -169,7 +172,7 @@ def _waits(
     leaving = {"break", "return"}
     return _decides(loop.condition, polling, names) or any(
         _decides(each.condition, polling, names)
-        and any(one.kind == "simple" and one.own[0].text in leaving for one in each.walk())
+        and any(one.kind == "simple" and one.words[0].text in leaving for one in each.walk())
         for each in loop.parts[0].walk()
         if each.kind == "if"
     )

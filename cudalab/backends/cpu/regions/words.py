@@ -105,6 +105,11 @@ def of_text(place: Token, *pieces: str | Words) -> Words:
     return result
 
 
+def at_place(place: Token, words: Words) -> Words:
+    """The words as if they stood at a place of the user's text."""
+    return [place._replace(text=word.text, kind=word.kind) for word in words]
+
+
 def close(words: Sequence[Token], start: int) -> int:
     """The index where the bracket at `start` closes."""
     end = closing(words, start)
