@@ -252,7 +252,7 @@ def _is_plain(body: Body, loop: Statement) -> bool:
     facts = body.facts
     if loop.kind != "for" or not (not loop.condition or facts.is_scalar_value(loop.condition)):
         return False
-    declared = locals_of(loop.first)
+    declared = loop.declared
     if declared:
         begins = all(map(facts.is_scalar, declared))
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 
-from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, close, of_text
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, close, of_text
 from cudalab.language.scopes import BASIC, Name, Node, Scope
 from cudalab.language.specifiers import CLASS_KEYS
 from cudalab.language.tokens import ATTRIBUTES, Token, closing_angle, names_in, spaced, split, texts
@@ -16,7 +16,7 @@ TYPES = BASIC | {"auto"}
 _QUALIFIERS = frozenset({"const", "typename", "struct", "volatile"})
 # Words that begin what declares no variable of each thread.
 _NO_LOCALS = frozenset({"static", "constexpr", "__shared__", "extern"})
-_OF_EXPRESSION = CHANGING | {".", "->", "["}  # behind the first word of a statement
+_BEFORE_DECLARATION: tuple[list[str], ...] = ([], ["const"], [";"], ["{"], ["}"], ["("])
 _NOT_TYPED = frozenset(
     {"__device__", "__host__", "inline", "static", "__forceinline__", "__noinline__", "extern"}
     | {"__inline__", "__inline"}  # as g++ and NVIDIA's examples have it, too
@@ -44,6 +44,7 @@ class Statement:
     step: Words = field(default_factory=list)
     parts: list[Statement] = field(default_factory=list)  # of a block; then, else; a loop's body
     alone: bool = False  # a part that stands in no block
+    declared: Sequence[Local] = ()  # its variables, those of a `for` loop's first part
 
     @cached_property
     def words(self) -> Words:
@@ -66,11 +67,6 @@ class Statement:
         """Where what is inside a block stands, or the statement."""
         braces = self.kind == "block"
         return self.start + braces, self.end - braces
-
-    @cached_property
-    def declared(self) -> Sequence[Local]:
-        """The variables that it declares itself, a `for` loop in its first part."""
-        return locals_of(self.words if self.kind == "simple" else self.first)
 
     @property
     def inside(self) -> list[Statement]:
@@ -212,7 +208,12 @@ class Function:
 
 def nodes(words: Words) -> list[Node]:
     """The tree of some statements, or of an expression."""
-    return Reader(words).statements(0, len(words), Scope("block"))
+    scope = Scope("block")
+    for i, word in enumerate(words[:-5]):  # `T (&name)[4]` names a type
+        after, before = texts(words[i + 1 : i + 6]), texts(words[i - 1 : i])
+        if after[:2] + after[3:] == ["(", "&", ")", "["] and before in _BEFORE_DECLARATION:
+            scope.declare(Name(word.text, "type"))
+    return Reader(words).statements(0, len(words), scope)
 
 
 @lru_cache(maxsize=2**14)  # as below
@@ -231,7 +232,7 @@ def statements(words: Words) -> list[Statement]:
 
 def simple(words: Words) -> Statement:
     """A statement of these words, in which there is no other one."""
-    return Statement("simple", words, 0, len(words))
+    return Statement("simple", words, 0, len(words), declared=locals_of(words))
 
 
 def _apart(words: Words, among: Iterable[Node]) -> Iterator[Edit]:
@@ -265,8 +266,10 @@ def _statement(words: Words, node: Node, *, alone: bool = False) -> Statement:
     if own[-1].text not in (";", "}"):
         raise NotCoveredError(f"{own[0].place}: a statement that is not understood")
     is_other = node.kind == "switch" or (own[0].text in CLASS_KEYS and not node.declarators)
-    kind = "other" if is_other else "simple"
-    return Statement(kind, words, node.first, node.last, alone=alone)
+    statement = Statement("other", words, node.first, node.last, alone=alone)
+    if not is_other:
+        statement.kind, statement.declared = "simple", _locals(words, node)
+    return statement
 
 
 def _controlled(words: Words, node: Node, *, alone: bool) -> Statement:
@@ -275,6 +278,7 @@ def _controlled(words: Words, node: Node, *, alone: bool) -> Statement:
     end = close(words, opening)
     bodies = [each for each in node.children if (each.last < opening or each.first > end)]
     condition, first, step = words[opening + 1 : end], words[:0], words[:0]
+    declared: Sequence[Local] = ()
     kind = "if constexpr" if node.kind == "if" and "constexpr" in node.words else node.kind
     heads = split([*condition, words[end]._replace(text=";")], ";")[:-1]
     if kind == "for" and len(heads) != 3:
@@ -283,9 +287,11 @@ def _controlled(words: Words, node: Node, *, alone: bool) -> Statement:
         raise NotCoveredError(f"{words[node.first].place}: an if with a declaration")
     if kind == "for":
         first, condition, step = heads
+        declared = _locals(words, node.children[0])
     statement = Statement(kind, words, node.first, node.last, alone=alone)
     statement.opening, statement.closing = opening, end
     statement.first, statement.condition, statement.step = first, condition, step
+    statement.declared = declared
     statement.parts = [_statement(words, each, alone=True) for each in bodies]
     return statement
 
@@ -294,32 +300,26 @@ def _controlled(words: Words, node: Node, *, alone: bool) -> Statement:
 
 
 def locals_of(words: Words) -> Sequence[Local]:
-    """The variables that a simple statement, or the first part of a `for`, declares."""
-    if words and words[0].text in CLASS_KEYS:  # which a class's name may have before it
-        words = words[1:]
-    if not words or words[0].text in _NO_LOCALS:
-        return ()
-    if words[0].kind == "name" and not _OF_EXPRESSION.isdisjoint(texts(words[1:2])):
-        return ()
-    return _declared(tuple(words))
+    """The variables that the words of a statement declare, or the first part of a `for`."""
+    return _declared(tuple(words)) if words else ()
 
 
 @lru_cache(maxsize=2**14)  # each pass asks for the same statements
 def _declared(statement: tuple[Token, ...]) -> Sequence[Local]:
-    """What `locals_of` finds in a statement that may declare variables."""
-    words = [*statement]
-    if words[-1].text != ";":
-        words = [*words, words[-1]._replace(text=";", kind="sign")]
-    reader, scope = Reader(words), Scope("block")
-    of = texts(words).index("(") if "(" in texts(words) else 0
-    if of and texts(words[of : of + 2]) == ["(", "&"] and texts(words[of + 3 :][:2]) == [")", "["]:
-        scope.declare(Name(words[of - 1].text, "type"))  # of a reference to an array
-    if not reader.declarations.declares(0, len(words) - 1, scope):
+    end = () if statement[-1].text == ";" else (statement[-1]._replace(text=";", kind="sign"),)
+    words = [*statement, *end]
+    first = nodes(words)[0]
+    return _locals(words, first) if first.last == len(words) else ()
+
+
+def _locals(words: Words, node: Node) -> Sequence[Local]:
+    """The variables of each thread that a declaration declares."""
+    is_read = all(each.kind != "unknown" for each in node.children)
+    if node.kind != "declaration" or words[node.first].text in _NO_LOCALS or not is_read:
         return ()
-    node = reader.declarations.simple(0, len(words), scope)
-    if node.last != len(words) or len(node.declarators) != len(split(words[node.at : -1])):
-        return ()
-    spec, align = _without_alignment(words[: node.at])
+    spec, align = _without_alignment(words[node.first : node.at])
+    if spec and spec[0].text in CLASS_KEYS:  # which a class's name may have before it
+        spec = spec[1:]
     result = []
     for each in node.declarators:
         pointer = words[each.first : each.name]

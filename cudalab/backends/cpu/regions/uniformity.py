@@ -334,7 +334,7 @@ class Levels:
     def _turns_by_warps(self, loop: Statement) -> bool:
         """Whether a loop is `for (i = lane; i < 64; i += 32)`, with equally many turns per lane."""
         declared, condition, step = (
-            syntax.locals_of(loop.first),
+            loop.declared,
             texts(loop.condition),
             texts(loop.step),
         )
