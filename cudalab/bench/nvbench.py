@@ -14,15 +14,6 @@ import numpy as np
 
 from cudalab import __version__
 from cudalab.bench import document, stats
-from cudalab.bench.document import (
-    Ceiling,
-    Conditions,
-    Document,
-    Environment,
-    Row,
-    Statistics,
-    Table,
-)
 from cudalab.bench.measured import COLD, Status
 from cudalab.errors import InputError
 from cudalab.formats import output_file, save, write_all
@@ -36,7 +27,7 @@ SECONDS = np.dtype("<f4")
 GPU, HOST = "nv/cold/time/gpu", "nv/cold/time/cpu"  # whose clock: an emulated time is the host's
 
 
-def load(path: Path) -> Document:
+def load(path: Path) -> document.Document:
     """Read results of bench, or of NVBench. InputError says what is wrong with the file."""
     try:
         parsed = json.loads(path.read_text(encoding="utf-8"))
@@ -55,7 +46,7 @@ def load(path: Path) -> Document:
 # Writing -----------------------------------------------------------------------------------------
 
 
-def write(path: Path, results: Document) -> None:
+def write(path: Path, results: document.Document) -> None:
     """Write the JSON, and the samples of each row into the folder PATH-bin beside it."""
     folder = path.with_name(f"{path.name}-bin")
     folder.mkdir(exist_ok=True)
@@ -107,7 +98,7 @@ def write(path: Path, results: Document) -> None:
     save(path, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
 
-def _state(table: Table, row: Row) -> Json:
+def _state(table: document.Table, row: document.Row) -> Json:
     own = dict(zip(OWN_AXES, (row.name, table.size, table.dist, row.cache), strict=True))
     values = {name: str(value) for name, value in {**own, **table.case}.items()}
     state: Json = {
@@ -170,10 +161,10 @@ def _value(name: str, value: str | float) -> Json:
 # Reading -----------------------------------------------------------------------------------------
 
 
-def _read(parsed: Json, folder: Path) -> Document:
+def _read(parsed: Json, folder: Path) -> document.Document:
     devices = {device["id"]: device["name"] for device in parsed["devices"] or ()}
     own = parsed.get("meta", {}).get("version", {}).get("cudalab", {})  # no key of NVBench's
-    environment = Environment(
+    environment = document.Environment(
         date="",
         device="cuda" if devices else "cpu",
         device_name=own.get("device") or ", ".join(dict.fromkeys(devices.values())),
@@ -192,14 +183,16 @@ def _read(parsed: Json, folder: Path) -> Document:
         for bench in parsed["benchmarks"]
         for state in bench["states"] or ()
     ]
-    return Document(
+    return document.Document(
         environment=environment,
-        conditions=Conditions([COLD], 0.0, own.get("seed", 0)),
+        conditions=document.Conditions([COLD], 0.0, own.get("seed", 0)),
         tables=tables,
     )
 
 
-def _table(bench: str, state: Json, environment: Environment, folder: Path) -> Table:
+def _table(
+    bench: str, state: Json, environment: document.Environment, folder: Path
+) -> document.Table:
     """A table of a single row: a state of ours, or one of another program by its own name."""
     values = {one["name"]: str(one["value"]) for one in state["axis_values"] or ()}
     ours = all(axis in values for axis in OWN_AXES)
@@ -207,13 +200,13 @@ def _table(bench: str, state: Json, environment: Environment, folder: Path) -> T
         [values.pop(axis) for axis in OWN_AXES] if ours else [state["name"], "", "", COLD]
     )
     row = _row(state, environment, folder)
-    return Table(
+    return document.Table(
         lab=bench,
         case={**values} if ours else {},
         size=size,
         dist=dist,
         work=Work(0, 0, 0),
-        ceiling=Ceiling(0.0, None),
+        ceiling=document.Ceiling(0.0, None),
         sweep=[],
         rows=[replace(row, name=name, cache=cache)],
         end_to_end=None,
@@ -221,7 +214,7 @@ def _table(bench: str, state: Json, environment: Environment, folder: Path) -> T
     )
 
 
-def _row(state: Json, environment: Environment, folder: Path) -> Row:
+def _row(state: Json, environment: document.Environment, folder: Path) -> document.Row:
     summaries = {
         one["tag"]: {data["name"]: str(data["value"]) for data in one.get("data") or ()}
         for one in state["summaries"] or ()
@@ -230,7 +223,7 @@ def _row(state: Json, environment: Environment, folder: Path) -> Row:
     skipped = state["is_skipped"] or f"{timer}/mean" not in summaries
     seconds = [] if skipped else _samples(summaries.get(SAMPLES), folder)
     samples = [1e3 * one for one in seconds]
-    return Row(
+    return document.Row(
         name="",
         kind="variant",
         device=environment.device,
@@ -254,7 +247,7 @@ def _row(state: Json, environment: Environment, folder: Path) -> Row:
     )
 
 
-def _statistics(summaries: Json, timer: str, samples: list[float]) -> Statistics:
+def _statistics(summaries: Json, timer: str, samples: list[float]) -> document.Statistics:
     """The figures of a state; without samples its mean stands for the median."""
 
     def figure(name: str) -> float | None:
@@ -263,7 +256,7 @@ def _statistics(summaries: Json, timer: str, samples: list[float]) -> Statistics
 
     mean = 1e3 * (figure("median") or figure("mean") or 0.0)
     noise = figure("stdev/relative") or 0.0
-    return Statistics(
+    return document.Statistics(
         median_ms=stats.median(samples) if samples else mean,
         min_ms=min(samples) if samples else 1e3 * (figure("min") or 0.0),
         noise=stats.noise(samples) if samples else noise,

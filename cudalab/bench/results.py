@@ -21,10 +21,7 @@ from cudalab.output.labels import labelled
 
 
 def environment(
-    device: str,
-    info: DeviceInfo,
-    copy_gb_per_s: float,
-    other_processes: Sequence[str],
+    device: str, info: DeviceInfo, copy_gb_per_s: float, other_processes: Sequence[str]
 ) -> Environment:
     """What a time depends on besides the program. Nothing names the machine or its user."""
     versions = {"cudalab": __version__, "python": platform.python_version()}

@@ -131,8 +131,7 @@ JUDGING: list[params.Decorator] = [
 
 
 @click.command(
-    "new",
-    epilog=epilog.examples("cudalab new reduce my.cu", "cudalab check reduce --kernel my.cu"),
+    "new", epilog=epilog.examples("cudalab new reduce my.cu", "cudalab check reduce --kernel my.cu")
 )
 @click.argument("name", type=params.LAB, metavar="LAB")
 @click.argument("path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.cu")

@@ -34,8 +34,7 @@ def explain_topic(topic: str | None, *, json_path: Path | None) -> None:
 @click.command(
     "exercises",
     epilog=epilog.examples(
-        "cudalab exercises",
-        "cudalab exercises --size 1000,2000 --size 300x5000 --device cpu",
+        "cudalab exercises", "cudalab exercises --size 1000,2000 --size 300x5000 --device cpu"
     ),
 )
 @click.option(

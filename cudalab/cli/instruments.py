@@ -24,7 +24,7 @@ from cudalab.microscope import KILL_AFTER_S
 @click.argument("lab", type=params.LAB, metavar="LAB")
 @params.variants_option(
     "all (that compute the case), or comma-separated names. Default: one that has something to "
-    "show, and one without it; all with --data.",
+    "show, and one without it; all with --data."
 )
 @params.kernel_option("Profile your own file only.")
 @params.data_options
@@ -49,9 +49,7 @@ from cudalab.microscope import KILL_AFTER_S
     help="cuda: the counters of the GPU itself, read by Nsight Compute.",
 )
 @click.option(
-    "--compare-devices",
-    is_flag=True,
-    help="Show both devices side by side; needs Nsight Compute.",
+    "--compare-devices", is_flag=True, help="Show both devices side by side; needs Nsight Compute."
 )
 @params.json_option("Write every count as JSON; - is stdout.")
 @params.html_option

@@ -41,7 +41,7 @@ def list_variants(lab: str | None, *, json_path: Path | None) -> None:
         "cudalab show radixsort split_1bit > my.cu",
         "cudalab show --whole scan decoupled_lookback",
         "cudalab show --tier matmul tiled",
-    ),
+    )
 )
 @click.argument("lab", type=params.LAB)
 @click.argument("variant", required=False, metavar="VARIANT", shell_complete=params.variant_names)

@@ -153,11 +153,7 @@ def baseline_option(help_text: str, default: tuple[str, ...] = ()) -> Decorator:
 def sweep_option(help_text: str) -> Decorator:
     """Make the option --sweep DEFINE=VALUES."""
     return click.option(
-        "--sweep",
-        type=values.SweepOption(),
-        multiple=True,
-        metavar="DEFINE=VALUES",
-        help=help_text,
+        "--sweep", type=values.SweepOption(), multiple=True, metavar="DEFINE=VALUES", help=help_text
     )
 
 

@@ -65,9 +65,7 @@ class RunCommand(click.Command):
     ),
 )
 @click.option(
-    "--profile",
-    is_flag=True,
-    help="Run it instrumented and show what each line's accesses cost.",
+    "--profile", is_flag=True, help="Run it instrumented and show what each line's accesses cost."
 )
 @click.option(
     "--leaks",

@@ -190,11 +190,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
         return name, list(dict.fromkeys(values))
 
     def _filled(
-        self,
-        values: list[str],
-        dots: int,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
+        self, values: list[str], dots: int, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[str]:
         around = [*values[max(dots - 2, 0) : dots], *values[dots + 1 : dots + 2]]
         if len(around) != 3 or not all(text.isdecimal() for text in around):

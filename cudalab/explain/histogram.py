@@ -114,10 +114,7 @@ def tagged_rounds(classes: Sequence[int]) -> list[Round]:
 
 def tag_drawn(classes: Sequence[int]) -> list[str]:
     """The result of each lane's addition in each round."""
-    lines = [
-        row("lane", range(len(classes)), CELL),
-        row("class", classes, CELL),
-    ]
+    lines = [row("lane", range(len(classes)), CELL), row("class", classes, CELL)]
     waiting = [True] * len(classes)
     for number, each in enumerate(tagged_rounds(classes), 1):
         shown = [

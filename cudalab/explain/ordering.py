@@ -51,9 +51,7 @@ MESSAGE = {"f": 1, "d": 0}
 BOTH_EARLY = {"p": 0, "q": 0}
 MESSAGES = (
     Litmus(
-        "plain",
-        ((store("data"), store("flag")), (load("flag", "f"), load("data", "d"))),
-        MESSAGE,
+        "plain", ((store("data"), store("flag")), (load("flag", "f"), load("data", "d"))), MESSAGE
     ),
     Litmus(
         "a fence in the writer only",

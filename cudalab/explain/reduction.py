@@ -146,13 +146,7 @@ def barriers() -> list[tuple[str, int, int, int, int]]:
     return [
         *((rung.name, THREADS, whole, 0, everything) for rung in LADDER),
         ("first_add_on_load", 2 * THREADS, whole, 0, everything),
-        (
-            "unrolled_last_warp",
-            2 * THREADS,
-            whole - last_warp,
-            2 * last_warp,
-            everything,
-        ),
+        ("unrolled_last_warp", 2 * THREADS, whole - last_warp, 2 * last_warp, everything),
         ("warp_shuffle", 2 * THREADS, 1, 0, 0),
     ]
 

@@ -159,12 +159,7 @@ def _parts() -> Iterator[Part]:
         exponents and 8 bits each, with the leading one:
         """
     )
-    yield drawing(
-        [
-            f"{PI:.17f}",
-            *(f"{part:+.17f}   {bits(part)}" for part in parts(PI)),
-        ]
-    )
+    yield drawing([f"{PI:.17f}", *(f"{part:+.17f}   {bits(part)}" for part in parts(PI))])
     yield text(
         f"""
         A product of two such sums has nine products of parts. The one of part i and part j is

@@ -161,8 +161,7 @@ class _Validator:
         plans = self.lab.dispatches()
         if value not in plans:
             raise self.error(
-                key,
-                f"{self.lab.name} has no dispatch {value!r}: {nearest(str(value), plans)}",
+                key, f"{self.lab.name} has no dispatch {value!r}: {nearest(str(value), plans)}"
             )
         return str(value)
 

@@ -72,10 +72,7 @@ def of_profile(profile: Profile) -> list[Annotation]:
         if variant.failed:
             result.append(
                 Annotation(
-                    rule=NOT_PROFILED,
-                    level="error",
-                    text=variant.failed,
-                    file=variant.label,
+                    rule=NOT_PROFILED, level="error", text=variant.failed, file=variant.label
                 )
             )
         for kernel in variant.kernels:

@@ -158,10 +158,7 @@ def crash_row(error: CudalabError, kind: str) -> FindingRow:
 
 
 def check(
-    report: Report,
-    data: Data,
-    instrument: Callable[[int], Any],
-    orders: int = ORDERS,
+    report: Report, data: Data, instrument: Callable[[int], Any], orders: int = ORDERS
 ) -> None:
     """Run the variant in several orders with the instrument, then without it.
 

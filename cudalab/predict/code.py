@@ -204,11 +204,7 @@ def _instruction(match: re.Match[str], place: tuple[str, int]) -> Instruction:
 
 
 def chains(
-    code: Code,
-    gpu: Gpu,
-    misses: Mapping[Key, float],
-    local: float,
-    turns: Mapping[Key, float],
+    code: Code, gpu: Gpu, misses: Mapping[Key, float], local: float, turns: Mapping[Key, float]
 ) -> list[float]:
     """Cycles of each block in a warp that has the multiprocessor to itself.
 

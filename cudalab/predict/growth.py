@@ -118,11 +118,7 @@ def _read(written: dict[str, Any]) -> counting.KernelCounts:
     for file, line, space, kind, buffer, num_bytes, cost in written["rows"]:
         requests, sectors, lines, partial, wavefronts = cost
         counts.rows[counting.Row((file, line, space, kind), buffer, num_bytes)] = counting.Cost(
-            requests=requests,
-            sectors=sectors,
-            lines=lines,
-            partial=partial,
-            wavefronts=wavefronts,
+            requests=requests, sectors=sectors, lines=lines, partial=partial, wavefronts=wavefronts
         )
     for file, line, space, kind, executions in written["barriers"]:
         counts.barriers[file, line, space, kind] = executions

@@ -87,10 +87,7 @@ def _of_stage(stage: Stage, report: Report) -> Iterator[Fact]:
         yield from of_findings(stage.findings)
     else:
         yield Fact(
-            kind=stage.name,
-            about=stage.says,
-            text=headline_of(stage),
-            details=tuple(stage.details),
+            kind=stage.name, about=stage.says, text=headline_of(stage), details=tuple(stage.details)
         )
 
 

@@ -85,10 +85,7 @@ def _local_cluster(workers: int) -> Any:
     return SpecCluster(
         scheduler={"cls": Scheduler, "options": here},
         workers={
-            number: {
-                "cls": Nanny,
-                "options": {**worker, "env": shown[number % len(shown)]},
-            }
+            number: {"cls": Nanny, "options": {**worker, "env": shown[number % len(shown)]}}
             for number in range(workers or max(FEWEST_LOCAL, len(gpus)))
         },
         silence_logs=logging.WARNING,

@@ -6,7 +6,7 @@ DIR/reports/ has each verdict in full. No printing here.
 import csv
 import io
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -64,10 +64,7 @@ def submissions(
     rows: Sequence[Row], reports: Mapping[str, Report], pairs: Sequence[similar.Pair]
 ) -> list[Submission]:
     """All submissions, by name."""
-    alike: dict[str, list[str]] = {}
-    for pair in pairs:
-        alike.setdefault(pair.one, []).append(pair.two)
-        alike.setdefault(pair.two, []).append(pair.one)
+    alike = _alike(pairs)
     return [
         Submission(
             name=row.name,
@@ -75,10 +72,19 @@ def submissions(
             attempts=row.attempts,
             problem=row.problem or "",
             verdict=_verdict(reports[row.name]) if row.name in reports else None,
-            similar_to=alike.get(row.name, []),
+            similar_to=alike[row.name],
         )
         for row in rows
     ]
+
+
+def _alike(pairs: Sequence[similar.Pair]) -> dict[str, list[str]]:
+    """The submissions that each one is like."""
+    alike = defaultdict[str, list[str]](list)
+    for pair in pairs:
+        alike[pair.one].append(pair.two)
+        alike[pair.two].append(pair.one)
+    return alike
 
 
 def _verdict(report: Report) -> Verdict:
@@ -133,16 +139,13 @@ def table(
     rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[similar.Pair], full: float
 ) -> str:
     """CSV with one line for each submission; all points are parts of the class's `full` ones."""
-    alike: dict[str, list[str]] = {}
-    for pair in pairs:
-        alike.setdefault(pair.one, []).append(pair.two)
-        alike.setdefault(pair.two, []).append(pair.one)
+    alike = _alike(pairs)
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         line: dict[str, object] = {"name": _cell(row.name), "state": row.state}
-        line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(alike.get(row.name, [])))}
+        line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(alike[row.name]))}
         if row.name in reports:
             line |= _cells(reports[row.name], full)
         writer.writerow(line)

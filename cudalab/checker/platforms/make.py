@@ -110,10 +110,7 @@ def check50(course: Course) -> Iterator[tuple[str, bytes]]:
             _check(name, title, name, "nothing to look at") for name, title in STAGES.items()
         ]
     text = _text(
-        "checks.txt",
-        LAB=course.lab.name,
-        COMMAND=_words(course),
-        CHECKS="\n\n".join(checks),
+        "checks.txt", LAB=course.lab.name, COMMAND=_words(course), CHECKS="\n\n".join(checks)
     )
     packages = _requirements().decode().split()
     settings = ["check50:", "  dependencies:", *(f"    - {json.dumps(one)}" for one in packages)]

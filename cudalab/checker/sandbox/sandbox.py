@@ -257,8 +257,7 @@ def choose(kind: str = "auto") -> Sandbox:
     reasons.append(f"user: {users}")
     none = choose("none")
     return replace(
-        none,
-        words=f"{none.words}; no other works here ({'; '.join(reasons)}){SEE_DOCTOR}",
+        none, words=f"{none.words}; no other works here ({'; '.join(reasons)}){SEE_DOCTOR}"
     )
 
 

@@ -74,12 +74,7 @@ def predict(lab: Lab, document: Document, gpu: str) -> Grid:
 
 
 def measure(
-    lab: Lab,
-    json_path: Path | None,
-    *,
-    device: str,
-    threads: int | None,
-    **options: Any,
+    lab: Lab, json_path: Path | None, *, device: str, threads: int | None, **options: Any
 ) -> tuple[Document, int]:
     """Measure over sizes, then over launch shapes, and join the results in one document."""
     device = choose_device(device)

@@ -230,10 +230,7 @@ def weights(dist: str, values: int, chosen: int) -> list[Decimal]:
     with localcontext(_EXACT):
         make = _WEIGHTS.get(name)
         if make is None:
-            raise UsageError(
-                f"histogram has no distribution {name}",
-                hint=nearest(name, _WEIGHTS),
-            )
+            raise UsageError(f"histogram has no distribution {name}", hint=nearest(name, _WEIGHTS))
         return make(_Parameters(dist, text, chosen), values)
 
 

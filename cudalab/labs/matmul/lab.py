@@ -50,8 +50,7 @@ class MatMul(Lab):
     precisions = ("bf16",)
     taken: ClassVar = {
         **dict.fromkeys(
-            ("split_k", "group_split_k", "group_split_k_80", "group_split_k_wide"),
-            "few elements",
+            ("split_k", "group_split_k", "group_split_k_80", "group_split_k_wide"), "few elements"
         ),
         **dict.fromkeys(
             ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide"),

@@ -317,10 +317,7 @@ def _dimensions(job: Job) -> tuple[int, int, int]:
 
 
 def _multiply(
-    job: Job,
-    grid: int | tuple[int, ...],
-    block: int | tuple[int, ...],
-    shared_bytes: int = 0,
+    job: Job, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared_bytes: int = 0
 ) -> Step:
     sizes = m, _, n = _dimensions(job)
     c = job.device.empty((m, n), np.float32)

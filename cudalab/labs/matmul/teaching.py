@@ -105,8 +105,7 @@ class Teaching(Base):
         """The order of the matrices. UsageError with --shape: the user must give dimensions."""
         if case.get("shape"):
             raise UsageError(
-                "with --shape a size has several dimensions",
-                hint="--n MxKxN, with --aat --n MxK",
+                "with --shape a size has several dimensions", hint="--n MxKxN, with --aat --n MxK"
             )
         return super().bench_size(case, device)
 

@@ -142,10 +142,7 @@ class Reduce(Lab):
         "along": ("all", "rows", "cols"),
     }
     flags: ClassVar = {
-        "along": {
-            "rows": "Reduce each row of a matrix.",
-            "cols": "Reduce each column of a matrix.",
-        }
+        "along": {"rows": "Reduce each row of a matrix.", "cols": "Reduce each column of a matrix."}
     }
     distributions = (
         "uniform",

@@ -49,11 +49,7 @@ class Scan(PiecewiseLab, ArrayLab):
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """T, OP, the operator's name in common/thread/operators.cuh, and INCLUSIVE, 0 or 1."""
         inclusive = int(case["kind"] == "inclusive")
-        return {
-            "T": C_TYPES[case["dtype"]],
-            "OP": case["op"].capitalize(),
-            "INCLUSIVE": inclusive,
-        }
+        return {"T": C_TYPES[case["dtype"]], "OP": case["op"].capitalize(), "INCLUSIVE": inclusive}
 
     taken: ClassVar = {"lookback_prefetch": "16 MiB and more"}
 
