@@ -139,7 +139,7 @@ class Sweeps:
 
     def sweep(self, source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
         """Sort n keys whose digits are in `counts`."""
-        launch, kernels, passes = (self._job.device.launch, self._job.kernels, passes_of(self._job))
+        launch, kernels, passes = self._job.device.launch, self._job.kernels, passes_of(self._job)
         radix, tiles = 1 << self._radix_bits, blocks_for(n, self._tile_items)
         launch(kernels["place_digits"], passes, radix, self.counts, self._starts)
         for digit in range(passes):

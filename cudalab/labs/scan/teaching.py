@@ -7,7 +7,7 @@ import numpy as np
 from cudalab.labs.evidence import Evidence, Finding, block_sizes, same_as_input
 from cudalab.labs.inputs import Array, Case
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Compute, Libraries, Problem, Way
-from cudalab.labs.scan.reference import OPERATORS, identity
+from cudalab.labs.scan.lab import OPERATORS, identity
 from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
