@@ -28,9 +28,9 @@ FOR_NEW_KERNELS = {"cudalab.language.nvcc_rules", "cudalab.backends.cpu.assembly
 THREADS = PROGRAM.replace("*sys.modules", "os.environ.get('OPENBLAS_NUM_THREADS')")
 
 
-def imported(*words, stdin=b""):
+def imported(*words, stdin=b"", check=True):
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words], input=stdin, capture_output=True, check=True
+        [sys.executable, "-c", PROGRAM, *words], input=stdin, capture_output=True, check=check
     )
     return {*done.stderr.decode().splitlines()[-1].split()}
 
@@ -73,5 +73,8 @@ def test_a_command_does_not_import_what_others_do(tmp_path):
     measuring = {"cudalab.bench.suite", "cudalab.bench.measure", "cudalab.output.live"}
     assert not imported("show", "radixsort", "digit_4bit") & (cuda | OTHERS)
     assert not imported("new", "reduce", str(tmp_path / "my.cu")) & (judging | cuda | {"rich"})
+    words = ("check", "reduce", "--kernel", str(tmp_path / "my.cu"), "--no-time")
+    checking = imported(*words, check=False)  # an empty kernel is wrong
+    assert not checking & {"tarfile", "sqlite3", "cudalab.checker.selftest"}
     bench = next((Path(__file__).parents[2] / "docs/results/bench").glob("*.json"))
     assert not imported("bench", "--compare", str(bench), str(bench)) & (measuring | cuda)

@@ -12,7 +12,6 @@ import click
 
 from cudalab.backends import choose_device, device_for
 from cudalab.checker import cases, judge, outputs
-from cudalab.checker.grading import batch
 from cudalab.checker.options import JudgingOptions
 from cudalab.checker.platforms import results
 from cudalab.checker.sandbox import sandbox as sandboxes
@@ -62,6 +61,8 @@ def judged(lab: Lab, *, keep: Path | None, gpu: str | None, **options: Any) -> t
             hint=f"`cudalab new {lab.name} my.cu` writes a kernel file to begin with",
         )
     if source.submission:
+        from cudalab.checker.grading import batch  # a class's: a single file needs no archives
+
         path = source.submission
         task = batch.Task(
             lab=lab.name, name=path.resolve().name, kind="auto", command="", file="",
