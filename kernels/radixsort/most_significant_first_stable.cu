@@ -57,11 +57,12 @@ constexpr unsigned FULL_BIN = 32;  // more words than this are not compared with
 constexpr unsigned BUCKET_WARPS = BUCKET_THREADS / 32;
 constexpr int STEP_BITS = 6;  // of a sweep within a bucket
 constexpr unsigned STEP_RADIX = 1u << STEP_BITS;
-// Words and values of a bucket, then bins or the counters of sweep_words, and some words for scans.
-constexpr unsigned BIN_BYTES = sizeof(short) << MAX_BIN_BITS;
+// Words of a bucket and four more, values, then bins and their end or the counters of sweep_words,
+// and some words for scans.
+constexpr unsigned BIN_BYTES = (sizeof(short) << MAX_BIN_BITS) + 16;
 constexpr unsigned STEP_BYTES = BUCKET_WARPS * STEP_RADIX * sizeof(unsigned);
 constexpr unsigned BUCKET_BYTES =
-    BUCKET_ITEMS * 2 * sizeof(T) + (BIN_BYTES > STEP_BYTES ? BIN_BYTES : STEP_BYTES) + 256;
+    (BUCKET_ITEMS * 2 + 4) * sizeof(T) + (BIN_BYTES > STEP_BYTES ? BIN_BYTES : STEP_BYTES) + 256;
 constexpr unsigned RESIDENT_BUCKETS = resident_blocks(BUCKETS_PER_SM, BUCKET_THREADS, BUCKET_BYTES);
 
 static_assert(sizeof(T) == 4 && PAIRS, "pairs of 4-byte keys and values");
@@ -162,11 +163,12 @@ __device__ inline void sweep_words(unsigned* staged, unsigned* counters, unsigne
 // bits, two to a word. The blocks beyond those of the buckets copy the large buckets.
 extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
     const T* in, T* out, Buckets* buckets, unsigned n, int top_bits, int bin_bits) {
-    // BUCKET_ITEMS words, as many values, then 2^bin_bits bins or the counters of sweep_words
+    // BUCKET_ITEMS words and four more, as many values, then 2^bin_bits bins and one more or the
+    // counters of sweep_words
     extern __shared__ unsigned long long bucket_memory[];
     unsigned* const staged = reinterpret_cast<unsigned*>(bucket_memory);
-    T* const values = reinterpret_cast<T*>(staged + BUCKET_ITEMS);
-    unsigned* const bins = staged + 2 * BUCKET_ITEMS;
+    T* const values = reinterpret_cast<T*>(staged + BUCKET_ITEMS + 4);
+    unsigned* const bins = staged + 2 * BUCKET_ITEMS + 4;
     const unsigned num_buckets = 1u << top_bits;
     // Other blocks may write the word meanwhile: all threads agree on what they have read.
     if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
@@ -187,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     const int left = (int)(items - first);
     const auto inside = [&](unsigned row) { return (int)(row * BUCKET_THREADS) < left; };
     const auto word_of = [&](unsigned i) { return ordered_bits(in[i]) << top_bits | i; };
-    const unsigned bin_words = 1u << (bin_bits - 1), last_bin = (1u << bin_bits) - 1;
+    const unsigned bin_words = 1u << (bin_bits - 1);
     const auto bin_of = [&](unsigned word) { return word >> (BITS - bin_bits); };
     const auto count_in = [&](unsigned bin) {  // returns the count before
         const unsigned both = atomicAdd(&bins[bin / 2], bin % 2 ? 0x10000u : 1u);
@@ -225,6 +227,10 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     __syncthreads();  // all have counted
 
     exclusive_scan_shared_halves<BUCKET_THREADS>(bins, bin_words);
+    if (threadIdx.x == 0) {
+        bins[bin_words] = items;  // where the last bin ends
+        staged[items] = ~0u;      // greater than all words before
+    }
     const unsigned short* const starts = reinterpret_cast<const unsigned short*>(bins);
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
@@ -242,14 +248,20 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
 #pragma unroll 2
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) {
         const unsigned word = staged[i], bin = bin_of(word);
-        const unsigned from = starts[bin], to = bin < last_bin ? starts[bin + 1] : items;
-        unsigned place = i;
+        const unsigned from = starts[bin], to = starts[bin + 1];
+        unsigned place = from;
         if (to - from > FULL_BIN) {
             full = true;
-        } else if (to - from > 1) {
-            place = from;
-#pragma unroll 1  // a bin rarely has more than two or three
-            for (unsigned other = from; other < to; ++other) place += staged[other] < word;
+            place = i;
+        } else {
+            unsigned other = from;
+#pragma unroll 1  // a bin rarely has more than two or three; words behind its end are greater
+            do {
+                const bool one = staged[other] < word, two = staged[other + 1] < word;
+                place += one;
+                place += two;
+                other += 2;
+            } while (other < to);
         }
         write(place, word);
     }

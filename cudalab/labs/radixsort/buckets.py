@@ -44,6 +44,11 @@ def bin_bits_of(job: Job, top_bits: int) -> int:
     return min(max((n >> top_bits).bit_length(), 8), job.define("MAX_BIN_BITS"))
 
 
+def bucket_bytes(job: Job, bin_bits: int) -> int:
+    """The dynamic shared memory of a block that sorts a bucket: keys, four words more, bins."""
+    return 4 * (bucket_items_of(job) + 4) + (2 << bin_bits)
+
+
 def bucket_blocks(job: Job, top_bits: int) -> int:
     """The number of blocks that sort buckets, one each, and of those that copy large ones."""
     copied = 16 * job.define("BUCKET_THREADS")
@@ -96,7 +101,7 @@ class Buckets:
         self.sort = job.launch(
             "sort_buckets", bucket_blocks(job, top_bits), job.define("BUCKET_THREADS"),
             spare, out, *state, np.int32(top_bits), np.int32(bin_bits), *flag,
-            shared_bytes=4 * bucket_items_of(job) + (2 << bin_bits),
+            shared_bytes=bucket_bytes(job, bin_bits),
         )  # fmt: skip
 
     @property
@@ -134,7 +139,7 @@ def sort_in_slots(job: Job, top_bits: int) -> Step:
     sort = job.launch(
         "sort_slots", 1 << top_bits, job.define("BUCKET_THREADS"),
         slots, out, state, np.int32(top_bits), np.int32(bin_bits),
-        shared_bytes=4 * bucket_items + (2 << bin_bits),
+        shared_bytes=bucket_bytes(job, bin_bits),
     )  # fmt: skip
     statuses = parts.statuses_of(job, tiles)
     finish = parts.sweep_all(job, slots, out, statuses, state, kernel="finish_slots", rows=rows)

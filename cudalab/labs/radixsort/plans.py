@@ -141,8 +141,8 @@ def dispatch_one_block(job: Job) -> Step:
     A block can sort BUCKET_THREADS * BUCKET_KEYS_PER_THREAD keys.
 
     sort_block(const T *in, T *out, unsigned *failed, unsigned n, int bin_bits)
-        one block of BUCKET_THREADS threads; dynamic shared memory for as many keys as it can sort
-        and for 2^bin_bits bins of 2 bytes, at most 2^MAX_BIN_BITS
+        one block of BUCKET_THREADS threads; dynamic shared memory for as many keys as it can sort,
+        four more, and 2^bin_bits bins of 2 bytes, at most 2^MAX_BIN_BITS
     sweep_all_left(unsigned *failed, ...)
         the other parameters, tiles and blocks as for `sweep_all`; returns at once if *failed is 0,
         and leaves it 0
@@ -156,7 +156,7 @@ def dispatch_one_block(job: Job) -> Step:
     sort = job.launch(
         "sort_block", 1, job.define("BUCKET_THREADS"),
         parts.input_of(job), out, failed, n, np.int32(bin_bits),
-        shared_bytes=4 * bucket_items + (2 << bin_bits),
+        shared_bytes=buckets.bucket_bytes(job, bin_bits),
     )  # fmt: skip
     sweep = parts.sweep_all(job, spare, out, _tile_statuses(job), failed, kernel="sweep_all_left")
     return Step(in_order(sort, sweep), out)
@@ -172,8 +172,8 @@ def dispatch_bucket_slots(job: Job) -> Step:
     split_into_slots(const T *in, Bits *slots, Slots *state, unsigned n, int top_bits)
         one block per tile of SHORT_KEYS_PER_THREAD keys per thread, all in dynamic shared memory
     sort_slots(const Bits *slots, T *out, Slots *state, int top_bits, int bin_bits)
-        one block of BUCKET_THREADS threads per bucket; dynamic shared memory for a slot and for
-        2^bin_bits bins of 2 bytes, at most 2^MAX_BIN_BITS
+        one block of BUCKET_THREADS threads per bucket; dynamic shared memory for a slot,
+        four keys more, and 2^bin_bits bins of 2 bytes, at most 2^MAX_BIN_BITS
     finish_slots(Slots *state, ...)
         writes the keys that were counted instead of sorted, or sorts by sweeps; the other
         parameters, tiles and blocks as for `sweep_all` in the plan `single_launch`
@@ -203,7 +203,7 @@ def dispatch_most_significant_first(job: Job) -> Step:
     sort_buckets(const Bits *in, T *out, Buckets *buckets, int top_bits, int bin_bits)
         2^top_bits blocks, one per bucket, then up to COPY_BLOCKS blocks that copy the buckets of
         equal keys that are too large for a block; all of BUCKET_THREADS threads; dynamic shared
-        memory for BUCKET_KEYS_PER_THREAD keys per thread and 2^bin_bits bins of 2 bytes
+        memory for BUCKET_KEYS_PER_THREAD keys per thread, four more, and 2^bin_bits bins of 2 bytes
     sweep_all(const Buckets *buckets, ...)
         the other parameters as in the plan `single_launch`; returns at once if the buckets have
         sorted the keys
@@ -346,8 +346,8 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
         memory, and one more for each segment
     sort_buckets(const T *in, T *out, Buckets *buckets, unsigned n, int top_bits, int bin_bits)
         stable; one block of BUCKET_THREADS threads per bucket, then COPY_BLOCKS as above; shared
-        memory for BUCKET_KEYS_PER_THREAD pairs per thread and 2^bin_bits bins of 2 bytes, or 8
-        bytes per thread if that is more
+        memory for BUCKET_KEYS_PER_THREAD pairs per thread, 16 bytes, and 2^bin_bits bins of 2 bytes
+        and 16 bytes more, or 8 bytes per thread if that is more
     """
     device, pairs, n = job.device, parts.input_of(job), job.params["n"]
     threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
@@ -369,7 +369,7 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
     count = buckets.count_buckets(job, 4 << top_bits, state, np.uint32(n), np.int32(top_bits))
     bin_bits = buckets.bin_bits_of(job, top_bits)
     sort_args = spare, out, state, np.uint32(n), np.int32(top_bits), np.int32(bin_bits)
-    sort_bytes = 8 * bucket_items + max(2 << bin_bits, 8 * bucket_threads)
+    sort_bytes = 8 * bucket_items + 16 + max((2 << bin_bits) + 16, 8 * bucket_threads)
     split, sort = job.kernels["split"], job.kernels["sort_buckets"]
     sort_blocks = buckets.bucket_blocks(job, top_bits)
 

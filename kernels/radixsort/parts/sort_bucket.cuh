@@ -10,9 +10,11 @@
 #include "radixsort/parts/top_bits.cuh"
 
 constexpr unsigned FULL_BIN = 24;  // more keys than this are not compared with each other
-// The keys of a bucket, its bins, and some words for scans.
+// The keys of a bucket, the words before its bins, these, and some words for scans.
+constexpr unsigned WORDS_BEFORE = 4;  // of which the last is used: bins are aligned to 16 bytes
 constexpr unsigned BUCKET_BYTES =
-    BUCKET_ITEMS * sizeof(Bits) + (sizeof(short) << MAX_BIN_BITS) + 256;
+    (BUCKET_ITEMS + WORDS_BEFORE) * sizeof(Bits) + (sizeof(short) << MAX_BIN_BITS) + 256;
+static_assert(BUCKET_ITEMS % 4 == 0, "bins are aligned");
 
 // Sorts `items` keys whose differences from `lowest` have the same bits from bit `width` on. Bins
 // are counted in 16 bits, two to a word. Calls give_up() if a full bin has different keys. SMALL: a
@@ -22,7 +24,7 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
                                    int width, int bin_bits, const GiveUp& give_up) {
     extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
     Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
-    unsigned* const bins = staged + BUCKET_ITEMS;
+    unsigned* const bins = staged + BUCKET_ITEMS + WORDS_BEFORE;
     const unsigned bin_words = 1u << (bin_bits - 1);
     // The highest bin_bits of the bits in which keys may differ: one multiplication that also
     // subtracts, and one shift.
@@ -41,6 +43,10 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
         bits[row] = i < items ? ordered_bits(in[i]) : 0;
     }
     for (unsigned i = threadIdx.x; i < bin_words; i += BUCKET_THREADS) bins[i] = 0;
+    if (threadIdx.x == 0) {
+        bins[-1] = 0;         // where the first bin begins
+        staged[items] = ~0u;  // greater than all keys before
+    }
     // No thread counts before all counters are zero. Equal keys would queue for one counter.
     if (__syncthreads_and(threadIdx.x >= items || bits[0] == ordered_bits(in[0])) &&
         copy_if_equal(in, out, items))
@@ -67,18 +73,29 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
         return;
     }
     const unsigned short* const ends = reinterpret_cast<const unsigned short*>(bins);
+    // Of equal keys the one that is first in the bin comes first. A key behind the bin's end is
+    // greater, so keys are compared two at a time.
+    const auto in_order = [](Bits key, unsigned i) { return (unsigned long long)key << 32 | i; };
 #pragma unroll 2
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) {
         const Bits key = staged[i];
-        const unsigned bin = bin_of(key), end = ends[bin], first = bin > 0 ? ends[bin - 1] : 0;
-        unsigned place = i;
+        const int bin = bin_of(key);
+        const unsigned end = ends[bin], first = ends[bin - 1];
+        const unsigned long long own = in_order(key, i);
+        unsigned place = first;
         if (end - first > FULL_BIN) {  // in order, if all are equal
             if (i > first && staged[i - 1] != key) give_up();
-        } else if (end - first > 1) {
-            place = first;
-#pragma unroll 1  // two or three keys, rarely more
-            for (unsigned other = first; other < end; ++other)
-                place += staged[other] < key || (staged[other] == key && other < i);
+            place = i;
+        } else {
+            unsigned other = first;
+#pragma unroll 1  // a bin has two or three keys, rarely more
+            do {
+                const bool one = in_order(staged[other], other) < own;
+                const bool two = in_order(staged[other + 1], other + 1) < own;
+                place += one;
+                place += two;
+                other += 2;
+            } while (other < end);
         }
         out[place] = from_ordered_bits<T>(key);
     }
