@@ -62,6 +62,7 @@ def pytest_configure(config):
 
 def pytest_collection_finish():
     gc.freeze()
+    gc.set_threshold(50_000)  # reading a kernel makes a tree: to look at it often takes a third
     gc.enable()
 
 

@@ -30,6 +30,7 @@ def serve(fd):
     key()  # reads all sources, which each process would do again
     gc.collect()
     gc.freeze()  # or each process would look through all modules, and own a copy of them
+    gc.set_threshold(50_000)  # as in conftest.py
     with socket.socket(fileno=fd) as client:
         while line := receive_line(client):
             streams = socket.recv_fds(client, 1, 3)[1]
