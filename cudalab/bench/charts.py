@@ -143,18 +143,16 @@ def ladder(table: Table, environment: Environment) -> Ladder:
     for row in table.rows:
         one = row.statistics
         label = row.title + (f" ({row.cache})" if both else "")
-        text = f"{_rate(one.rate)} {unit_of_rate}" if one else str(row.status)
+        text = str(row.status)
+        if one:  # three digits, however slow it is
+            rate = figure(one.rate) if one.rate >= 1 else f"{one.rate:.3g}"
+            text = f"{rate} {unit_of_rate}"
         rungs.append(Rung(label, one.rate if one else None, text, row.kind == "baseline"))
     name = "peak of the units" if table.by_flops else "measured copy"
     limit = table.limit
     ceiling = (limit, f"{name}, {limit:,.0f} {unit_of_rate}") if limit else None
     title = f"{table.heading()}; {environment.device_text}; {cache_text([table])}"
     return Ladder(title, unit_of_rate, rungs, ceiling)
-
-
-def _rate(value: float) -> str:
-    """A rate in three digits, however slow it is."""
-    return figure(value) if value >= 1 else f"{value:.3g}"
 
 
 def rooflines(document: Document, profile: Profile | None) -> list[Roofline]:

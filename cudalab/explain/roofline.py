@@ -60,11 +60,8 @@ def picture(gpu: Gpu) -> Iterator[str]:
                 line[at] = letter
         yield f"{peak / 2**row:>8,.0f} |{''.join(line)}"
     yield " " * 9 + "+" + "-" * len(columns)
-    yield " " * 10 + "".join(f"{_short(each):<4}" for each in INTENSITIES) + " flop/byte"
-
-
-def _short(value: float) -> str:
-    return f"{value:g}" if value >= 1 else f"1/{1 / value:g}"
+    texts = [f"{each:g}" if each >= 1 else f"1/{1 / each:g}" for each in INTENSITIES]
+    yield " " * 10 + "".join(f"{one:<4}" for one in texts) + " flop/byte"
 
 
 def page() -> Iterator[Part]:

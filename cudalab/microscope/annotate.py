@@ -134,7 +134,9 @@ def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
                 f"{costs.wavefronts_per_request:.2f}" if shared and access.requests else "",
                 f"{access.conflict_degree_max}" if shared else "",
                 f"{access.conflict_degree_mean:.2f}" if shared else "",
-                _meeting(access),
+                f"{access.same_address_max} (mean {access.same_address_mean:.1f})"
+                if access.kind == "atomic"
+                else "",
             ]
         )
     columns = [
@@ -167,12 +169,6 @@ def besides_memory(kernel: KernelProfile) -> str:
         parts.append(f"warp operations: {number(sums.warp_operations / warps)} a warp")
     parts += [f"{kind} operations: {count:,}" for kind, count in sums.operations.items()]
     return "; ".join(parts)
-
-
-def _meeting(access: Access) -> str:
-    if access.kind != "atomic":
-        return ""
-    return f"{access.same_address_max} (mean {access.same_address_mean:.1f})"
 
 
 # Annotated source --------------------------------------------------------------------------------

@@ -265,20 +265,14 @@ def instructions(action: Any, labels: Sequence[str]) -> list[Instruction]:
         for i in range(metric.num_instances()):
             pc = int(addresses.as_uint64(i))
             if pc not in by_address:
-                info = action.source_info(pc)
-                place = (
-                    Place(_label(info.file_name(), labels), int(info.line()))
-                    if info
-                    else Place("", 0)
-                )
+                place = Place("", 0)
+                if info := action.source_info(pc):
+                    path = info.file_name()  # as messages have it, if it is one of ours
+                    file = next((label for label in labels if path.endswith(label)), path)
+                    place = Place(file, int(info.line()))
                 by_address[pc] = Instruction(str(action.sass_by_pc(pc)), place)
             by_address[pc].counts[name] += int(metric.as_uint64(i))
     return [by_address[pc] for pc in sorted(by_address)]
-
-
-def _label(path: str, labels: Sequence[str]) -> str:
-    """The label in messages of a file that the debug information names."""
-    return next((label for label in labels if path.endswith(label)), path)
 
 
 def opcode(sass: str) -> tuple[str, str]:

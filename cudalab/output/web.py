@@ -75,13 +75,15 @@ def table(grid: Grid, cells: Mapping[tuple[int, int], str] | None = None) -> str
             for i, (look, content) in enumerate(zip(looks, row, strict=True))
         )
         rows.append(f"<tr{_kind('faint' if number in grid.faint else '')}>{shown}</tr>")
+    droppable = [column.title for column in grid.columns if column.keep < ESSENTIAL]
+    left_out = f"no room here for: {escaped(', '.join(droppable))}"  # on a narrow screen alone
     return "".join(
         [
             f'<p class="title">{escaped(grid.title)}</p>\n' if grid.title else "",
             f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>',
             "\n".join(rows),
             "</tbody></table></div>",
-            _left_out([column.title for column in grid.columns if column.keep < ESSENTIAL]),
+            f'\n<p class="narrow">{left_out}</p>' if droppable else "",
             notes(grid.notes),
         ]
     )
@@ -110,10 +112,3 @@ def _kind(names: str) -> str:
 def breakable(name: str) -> str:
     """Text that may be broken after the underscores of a name."""
     return escaped(name).replace("_", "_<wbr>")
-
-
-def _left_out(columns: Sequence[str]) -> str:
-    """A line that only a narrow screen shows."""
-    if not columns:
-        return ""
-    return f'\n<p class="narrow">no room here for: {escaped(", ".join(columns))}</p>'

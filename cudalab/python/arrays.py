@@ -49,9 +49,10 @@ class ArrayStream(InputStream):
         if len(names) != len(self._numbers):
             noun = "dimension" if self._arrays else "number"
             of = f" of {_count(len(self._arrays), 'array')}" if self._arrays else ""
+            shown = f" ({_shape(self._numbers)})" if self._numbers else ""
             raise InputError(
                 f"{self.name}: expected {_count(len(names), noun)} ({', '.join(names)}), "
-                f"got {_count(len(self._numbers), noun)}{of}{_shown(self._numbers)}",
+                f"got {_count(len(self._numbers), noun)}{of}{shown}",
             )
         try:
             self._header = struct.pack(layout, *self._numbers)
@@ -208,7 +209,3 @@ def _count(number: int, noun: str) -> str:
 
 def _shape(shape: Sequence[float]) -> str:
     return " x ".join(f"{size:,}" for size in shape) or "one element"
-
-
-def _shown(numbers: Sequence[float]) -> str:
-    return f" ({_shape(numbers)})" if numbers else ""

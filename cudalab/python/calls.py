@@ -140,6 +140,9 @@ def run(
             hint="cudalab.sort(keys, values) sorts pairs",
         )
     stream, read, case = arrays.read(chosen, inputs, options)
+    known = ("auto", *DEVICES)
+    if kernel is None and isinstance(device, str) and device not in known:
+        raise UsageError(f"there is no device '{device}'", hint=nearest(device, known))
     if kernel is not None:
         if variant is not None:
             raise UsageError("variant and kernel exclude each other", hint="leave one of them out")
@@ -156,7 +159,7 @@ def run(
             with answer.open("rb") as file:
                 return chosen.read_answer(InputStream(file.fileno(), "answer"), read, case)
     with ExitStack() as stack:
-        opened = stack.enter_context(_open(device)) if isinstance(device, str) else device
+        opened = stack.enter_context(open_device(device)) if isinstance(device, str) else device
         if variant is None:
             selected = registry.choose(chosen, read, case, opened)
         else:
@@ -287,10 +290,3 @@ def _lab(name: str) -> Lab:
 def _check_file(kernel: str | Path | None) -> None:
     if kernel is not None and not Path(kernel).is_file():
         raise UsageError(f"kernel: there is no file {str(kernel)!r}")
-
-
-def _open(name: str) -> Device:
-    known = ("auto", *DEVICES)
-    if name not in known:
-        raise UsageError(f"there is no device '{name}'", hint=nearest(name, known))
-    return open_device(name)

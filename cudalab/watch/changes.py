@@ -225,7 +225,10 @@ def lines(version: Version, before: Version | None) -> Iterator[tuple[str, str]]
         yield version.verdict, colour
     if still:
         yield f"still {listed(still)}", _style(still)
-    if gone and before and not _only_hidden(version, gone, before):
+    # A fact may be unseen, and not gone, for the judge has stopped before it came to it.
+    stopped = before and not (version.observed or version.right or before.right)
+    costs_only = all(fact.grade is Grade.COST for fact in gone)
+    if gone and before and not stopped and (version.right or not costs_only):
         yield f"gone: {listed(gone)}", "good"
     for fact in new:
         yield fact.head, _style([fact])
@@ -241,13 +244,6 @@ def lines(version: Version, before: Version | None) -> Iterator[tuple[str, str]]
     same = before is not None and version.verdict == before.verdict
     if same and not (new or gone or still or printed):
         yield "no change", colour
-
-
-def _only_hidden(version: Version, gone: Sequence[Fact], before: Version) -> bool:
-    """Whether facts are not gone but unseen, for the judge has stopped before it came to them."""
-    stopped = not (version.observed or version.right or before.right)
-    costs_only = all(fact.grade is Grade.COST for fact in gone)
-    return stopped or (costs_only and not version.right)
 
 
 def _printed(version: Version, before: Version | None) -> Iterator[tuple[str, str]]:

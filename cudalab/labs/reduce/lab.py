@@ -41,8 +41,9 @@ def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:
     if dist == "all-ones":
         return [np.ones(count, dtype)] * (2 if op == "dot" else 1)
     if op == "prod":
-        factors = _float_factors if dtype.kind == "f" else _odd_integers
-        return [factors(raw, dtype, count, dist)]
+        if dtype.kind == "f":
+            return [_float_factors(raw, dtype, count, dist)]
+        return [_draw_one(raw, dtype, count, dist) | dtype.type(1)]  # odd
     x = _draw_one(raw, dtype, count, dist)
     if op != "dot":
         return [x]
@@ -91,11 +92,6 @@ def _draw_one(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str)
         values = np.sort(values)[:: 1 if dist == "sorted" else -1].copy()
     elif dist == "ends":
         values = ends(raw.random_raw(count), dtype)
-    return values
-
-
-def _odd_integers(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str) -> Array:
-    values: Array = _draw_one(raw, dtype, count, dist) | dtype.type(1)
     return values
 
 

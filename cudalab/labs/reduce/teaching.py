@@ -173,7 +173,8 @@ class Teaching(Base):
     def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise a wrong start, a missing division, missing items, blocks not added."""
         case, x = e.case, e.input("x")
-        if case["op"] == "mean" and e.same(e.expected * _reduced_items(e)):
+        params, side = e.inputs.params, "cols" if case["along"] == "rows" else "rows"
+        if case["op"] == "mean" and e.same(e.expected * int(params.get("n") or params[side])):
             yield Finding(
                 "not divided", "this is the sum", "divide by the number of items for the mean"
             )
@@ -270,8 +271,3 @@ def _partial_sums(e: Evidence, terms: Array) -> Iterator[Finding]:
                 return
         if n >= 64 and e.same(total(terms.reshape(-1)[::2][: n // 2])):
             yield Finding("every other item", "the sum of every other item", "a stride of 2")
-
-
-def _reduced_items(e: Evidence) -> int:
-    params = e.inputs.params
-    return int(params.get("n") or params["cols" if e.case["along"] == "rows" else "rows"])
