@@ -108,8 +108,6 @@ class _Function(DeviceFunction):
 
         What a lane writes itself, as the other half of an exchange, no other one writes.
         """
-        from cudalab.language.lockstep import Known, never_meet  # noqa: PLC0415 - for new kernels
-
         target = statement.target
         own = {
             one.target.text

@@ -15,7 +15,8 @@ from types import MappingProxyType
 
 from cudalab.backends.cpu import kernels
 from cudalab.backends.cpu.compiler import flags, toolchain
-from cudalab.backends.cpu.regions import Loops, Place, loops, parts, syntax, unit
+from cudalab.backends.cpu.regions import Loops, Place, loops, parts, unit
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.words import read
 from cudalab.language.tokens import Token, spaced, split
 from cudalab.program.rewrite.launches import qualified
@@ -232,7 +233,7 @@ def _weave(
     head = [f"#undef {name}" for name in sorted({*macros, *unit.BLOCK_VOTES})]  # they are expanded
     head += ["#define CUDALAB_PROGRAM", *["#define CUDALAB_FLAT"] * flat]
     head += ['#include "../kernels/regions.h"']
-    templates: dict[str, syntax.Function] = {}
+    templates: dict[str, Function] = {}
     for i, each in written.items():
         if each.functions or each.alike:
             others = [kernel for kernel in each.functions if kernel.template or kernel.numbers]
@@ -254,7 +255,7 @@ def _weave(
                     _call_both(file, launch, template, flat=flat, by_address=by_address)
 
 
-def _registered(kernel: syntax.Function, expressions: dict[str, str], *, has_loops: bool) -> str:
+def _registered(kernel: Function, expressions: dict[str, str], *, has_loops: bool) -> str:
     """The object that tells the runtime a kernel's loops, or that one row of its blocks does."""
     space = kernel.head[0].namespace.replace("{}", "").replace("::::", "::").strip(":")
     name = f"{space}::{kernel.name}" if space else kernel.name
@@ -265,7 +266,7 @@ def _registered(kernel: syntax.Function, expressions: dict[str, str], *, has_loo
     return f"static ::cudalab::AddLoops cudalab_add_{own}({written}, {run}, CUDALAB_IS_FLAT);"
 
 
-def _has_few_instances(kernel: syntax.Function, launches: Iterable[Launch]) -> bool:
+def _has_few_instances(kernel: Function, launches: Iterable[Launch]) -> bool:
     """Whether few template arguments occur, so that the kernel's loops are worth compiling."""
     own = [launch for launch in launches if launch.name == kernel.name]
     if not kernel.numbers:
@@ -274,7 +275,7 @@ def _has_few_instances(kernel: syntax.Function, launches: Iterable[Launch]) -> b
     return all(calls) and len({call[0] for call in calls if call}) <= MOST_INSTANCES
 
 
-def _instance(launch: Launch, kernel: syntax.Function) -> tuple[str, str] | None:
+def _instance(launch: Launch, kernel: Function) -> tuple[str, str] | None:
     """The template arguments of the loops that a launch calls, and the numbers passed first.
 
     None if the launch does not name all arguments of the kernel's template.
@@ -292,7 +293,7 @@ def _instance(launch: Launch, kernel: syntax.Function) -> tuple[str, str] | None
 
 
 def _call_both(
-    file: Parsed, launch: Launch, kernel: syntax.Function, *, flat: bool, by_address: bool
+    file: Parsed, launch: Launch, kernel: Function, *, flat: bool, by_address: bool
 ) -> None:
     """Make the launch of a template, or what takes an instance's address, pass both ways."""
     start, end, text = file.edits[launch.edit]

@@ -30,8 +30,8 @@ from cudalab.backends.cpu.regions import (
 )
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.body import Passes, written_for
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.given import Given
-from cudalab.backends.cpu.regions.syntax import Function
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaces
 

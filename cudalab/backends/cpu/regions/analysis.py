@@ -5,9 +5,10 @@ from itertools import pairwise
 from math import prod
 
 from cudalab.backends.cpu.regions import lambdas, syntax
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.parts import OUTER
 from cudalab.backends.cpu.regions.places import INTO
-from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
+from cudalab.backends.cpu.regions.syntax import Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, whole_arguments

@@ -5,8 +5,8 @@ Operands are computed by each thread, in the region before the call; its result 
 
 from cudalab.backends.cpu.regions import unit
 from cudalab.backends.cpu.regions.body import Body
+from cudalab.backends.cpu.regions.functions import Function, Parameter
 from cudalab.backends.cpu.regions.parts import Part, Piece, type_of, type_of_value
-from cudalab.backends.cpu.regions.syntax import Function, Parameter
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
 from cudalab.language.lockstep import STEP
 from cudalab.language.tokens import has_lambda, spaced, split, texts

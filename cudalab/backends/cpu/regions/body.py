@@ -7,9 +7,10 @@ from typing import Any
 
 from cudalab.backends.cpu.regions import in_step, lambdas, parts
 from cudalab.backends.cpu.regions.analysis import Analysis, Facts
+from cudalab.backends.cpu.regions.functions import Function, Parameter
 from cudalab.backends.cpu.regions.parts import Home, Loop, Part, Piece, Region, Writer
 from cudalab.backends.cpu.regions.strides import Strides
-from cudalab.backends.cpu.regions.syntax import Function, Parameter, Statement
+from cudalab.backends.cpu.regions.syntax import Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls

@@ -9,9 +9,10 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
-from cudalab.backends.cpu.regions.syntax import TYPES, Function, Statement, walk
+from cudalab.backends.cpu.regions.syntax import TYPES, Statement, walk
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, own_names, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name
 from cudalab.language.tokens import Token, split, texts

@@ -19,7 +19,8 @@ becomes
 from collections.abc import Collection, Iterator
 
 from cudalab.backends.cpu.regions import syntax
-from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Function, Statement
+from cudalab.backends.cpu.regions.functions import Function
+from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Statement
 from cudalab.backends.cpu.regions.uniformity import Levels
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, of_text

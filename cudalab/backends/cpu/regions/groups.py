@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cudalab.backends.cpu.regions.syntax import Function, Parameter, nodes
+from cudalab.backends.cpu.regions.functions import Function, Parameter
+from cudalab.backends.cpu.regions.syntax import nodes
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, whole_arguments
 from cudalab.language.scopes import Node
 from cudalab.language.tokens import Token, only_x, set_of, split, texts, tokenize

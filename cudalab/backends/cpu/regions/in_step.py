@@ -10,10 +10,11 @@ import re
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Facts
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.normal_forms import with_own_counters
 from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import LOOPS, Function, Statement, edited
+from cudalab.backends.cpu.regions.syntax import LOOPS, Statement, edited
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text

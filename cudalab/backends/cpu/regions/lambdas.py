@@ -4,15 +4,14 @@ Such a lambda is one object of the block, which is called for a thread: `f` is h
 region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 """
 
+from cudalab.backends.cpu.regions.functions import Function, parameter_of
 from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.syntax import (
     Edit,
-    Function,
     Local,
     Statement,
     ahead,
     edited,
-    parameter_of,
     statements,
     walk,
 )

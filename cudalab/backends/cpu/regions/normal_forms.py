@@ -3,17 +3,9 @@
 from collections.abc import Collection, Iterator
 
 from cudalab.backends.cpu.regions import syntax
+from cudalab.backends.cpu.regions.functions import Function, Parameter
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
-from cudalab.backends.cpu.regions.syntax import (
-    LOOPS,
-    Edit,
-    Function,
-    Local,
-    Parameter,
-    Statement,
-    ahead,
-    behind,
-)
+from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Local, Statement, ahead, behind
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.words import (
     CHANGING,

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 
-from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
+from cudalab.backends.cpu.regions.functions import Function, Parameter
+from cudalab.backends.cpu.regions.syntax import Local, Statement
 from cudalab.backends.cpu.regions.words import Words, close
 from cudalab.language.tokens import Token, spaced
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions.analysis import Facts
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.parts import Piece
-from cudalab.backends.cpu.regions.syntax import Function, Statement, expression
+from cudalab.backends.cpu.regions.syntax import Statement, expression
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import Words, calls, close
 from cudalab.language.scopes import Node

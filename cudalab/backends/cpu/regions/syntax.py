@@ -1,4 +1,4 @@
-"""Functions, statements and declarations as the passes use them, made from the tree."""
+"""Statements and what they declare, as the passes use them: parts of the tree and their words."""
 
 from __future__ import annotations
 
@@ -9,23 +9,16 @@ from functools import cached_property, lru_cache
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, close, of_text
 from cudalab.language.scopes import BASIC, Name, Node, Scope
 from cudalab.language.specifiers import CLASS_KEYS
-from cudalab.language.tokens import ATTRIBUTES, Token, closing_angle, names_in, spaced, split, texts
+from cudalab.language.tokens import Token, split, texts
 from cudalab.language.tree import Reader
 
 TYPES = BASIC | {"auto"}
-_QUALIFIERS = frozenset({"const", "typename", "struct", "volatile"})
 # Words that begin what declares no variable of each thread.
 _NO_LOCALS = frozenset({"static", "constexpr", "__shared__", "extern"})
 _BEFORE_DECLARATION: tuple[list[str], ...] = ([], ["const"], [";"], ["{"], ["}"], ["("])
-_NOT_TYPED = frozenset(
-    {"__device__", "__host__", "inline", "static", "__forceinline__", "__noinline__", "extern"}
-    | {"__inline__", "__inline"}  # as g++ and NVIDIA's examples have it, too
-    | {"constexpr", "__global__"}
-)
 LOOPS = ("for", "while", "do")
 _CONTROLLING = ("if", *LOOPS)
 _ALIGNING = frozenset({"__align__", "alignas"})
-DEFAULT_BOUND = "1024"
 
 
 @dataclass(eq=False)
@@ -146,61 +139,6 @@ class Local:
     def initializer(self) -> Words:
         """The value that a variable is initialized with."""
         return self.value[1:] if self.value and self.value[0].text == "=" else self.value
-
-
-@dataclass
-class Parameter:
-    """A parameter of a function."""
-
-    words: Words  # its declaration, without a default
-    name: str
-    default: Words
-
-    @property
-    def is_reference(self) -> bool:
-        return "&" in texts(self.words)
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether the function cannot change what is passed by reference."""
-        return "const" in texts(self.words) and "*" not in texts(self.words)
-
-
-@dataclass(eq=False, kw_only=True)
-class Function:
-    """The definition of a function at namespace scope."""
-
-    name: str
-    template: Words  # `template <...>`, or nothing
-    returns: Words
-    parameters: list[Parameter]
-    body: Words
-    statements: list[Statement]
-    is_kernel: bool
-    bounds: str  # the most threads of a block, as the text says
-    head: Words  # all up to the body
-    specialized: Words  # `<int>`, of a template's specialization
-    numbers: tuple[int, ...] = ()  # the places of its template's parameters that are its own
-
-    @property
-    def is_device(self) -> bool:
-        """Whether it is declared to run on a GPU."""
-        return any(word.text in ("__device__", "__global__") for word in self.head)
-
-    @property
-    def template_names(self) -> set[str]:
-        """The names of the template's parameters."""
-        return names_in(self.template) - TYPES - {"template", "class", "typename"}
-
-    @property
-    def template_parameters(self) -> list[Words]:
-        """The parameters of its template, without their defaults."""
-        parts = [(part, texts(part)) for part in split(self.template[2:-1])]
-        return [part[: words.index("=")] if "=" in words else part for part, words in parts]
-
-    @property
-    def returns_nothing(self) -> bool:
-        return texts(self.returns) == ["void"]
 
 
 # Statements ---------------------------------------------------------------------------------------
@@ -349,108 +287,3 @@ def _without_alignment(words: Words) -> tuple[Words, Words]:
             spec.append(words[i])
         i += 1
     return spec, align
-
-
-# Functions ----------------------------------------------------------------------------------------
-
-
-def functions(root: Node, words: Words) -> list[Function]:
-    """The functions that are defined at the top level; everything else is ignored."""
-    found = []
-    for outer in root.children:
-        node, template = outer, words[:0]
-        while node.kind in ("template", "linkage"):
-            if node.kind == "template":
-                template = words[node.first : node.children[0].first]
-            node = node.children[0]
-        if node.kind == "namespace":
-            raise NotCoveredError(f"{words[node.first].place}: a namespace")
-        if node.kind == "function" and (function := _function(words, node, outer.first, template)):
-            found.append(function)
-    return found
-
-
-def _function(words: Words, node: Node, start: int, template: Words) -> Function | None:
-    """The function that a node defines, whose head begins at `start`; None for an operator."""
-    block = next(child for child in node.children if child.kind == "block")
-    head, name = words[start : block.first], node.text.rpartition("::")[2]
-    if words[node.at - 2].text == "~":  # a destructor
-        return None
-    named = max(i for i in range(start, node.at) if words[i].text == name)
-    bounds, typed, i = DEFAULT_BOUND, list[Token](), node.first
-    while i < named:
-        if words[i].text in ATTRIBUTES and words[i + 1].text == "(":
-            end = close(words, i + 1)
-            if words[i].text == "__launch_bounds__":
-                bounds = spaced(split(words[i + 2 : end])[0])
-            i = end
-        elif words[i].text not in _NOT_TYPED and words[i].kind != "string":
-            typed.append(words[i])
-        i += 1
-    specialized = words[named + 1 : node.at]
-    if not typed or "operator" in texts(head) or (specialized and len(template) != 3):
-        return None
-    parameters = (parameter_of(words[each.first : each.last]) for each in node.parameters)
-    return Function(
-        name=name,
-        template=template,
-        returns=typed,
-        parameters=[each for each in parameters if each],
-        body=words[block.first + 1 : block.last - 1],
-        statements=[],
-        is_kernel="__global__" in texts(head),
-        bounds=bounds,
-        head=head,
-        specialized=specialized,
-    )
-
-
-def parameter_of(part: Words) -> Parameter | None:
-    """The parameter that the words declare; None if they are `void`."""
-    words = texts(part)
-    default: Words = []
-    if "=" in words:
-        part, default = part[: words.index("=")], part[words.index("=") + 1 :]
-        words = texts(part)
-    if words in ([], ["void"]):
-        return None
-    for i, word in enumerate(words):
-        if word == "(" and words[i + 1] == "&" and words[i + 3] == ")":  # a reference to an array
-            return Parameter(part, words[i + 2], default)
-    plain = words[: words.index("[")] if "[" in words else words
-    named = len(plain) > 1 and part[len(plain) - 1].kind == "name" and plain[-1] not in TYPES
-    return Parameter(part, plain[-1] if named else "", default)
-
-
-def _operands(head: Words) -> set[str]:
-    """The classes that an operator outside of all classes takes."""
-    opening = len(head) - 1 - texts(head[::-1]).index(")")  # `operator()` is in a class
-    while texts(head)[opening] != "(":
-        opening -= 1
-    names: set[str] = set()
-    for part in split(head[opening + 1 : close(head, opening)]):
-        parameter = parameter_of(part)
-        own = parameter.name if parameter else ""
-        names |= {word.text for word in part if word.kind == "name" and word.text != own}
-    return names - TYPES - _QUALIFIERS
-
-
-def defined(head: Words) -> set[str]:
-    """The names by which the class, function or other entity after `head` can be used."""
-    if head and head[0].text == "template":
-        head = head[(closing_angle(head, 1) or 0) + 1 :]
-    words = texts(head)
-    for i, word in enumerate(words):
-        if word in ("struct", "class", "union") and i + 1 < len(head):
-            return set(words[i + 1 : words.index(":") if ":" in words else None])
-    if "(" not in words or "=" in words:
-        return set(words)
-    before = words[: words.index("(")]
-    if "operator" in before:
-        at = before.index("operator")
-        if before[at - 1] != "::":
-            return _operands(head)
-        before = before[: at - 1]
-    if before[-1:] == [">"]:  # a specialization, or what a class template has
-        before = before[: len(before) - before[::-1].index("<") - 1]
-    return set(before[-1:])

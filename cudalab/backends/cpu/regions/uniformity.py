@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from cudalab.backends.cpu.regions import syntax
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.lambdas import is_lambda, taken_apart
 from cudalab.backends.cpu.regions.places import Places
-from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
+from cudalab.backends.cpu.regions.syntax import Local, Statement
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.tokens import closing_angle, has_lambda, split, texts

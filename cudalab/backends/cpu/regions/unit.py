@@ -1,15 +1,16 @@
 """A file's functions, and which of them the threads of a block or a warp go through together."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions import syntax
+from cudalab.backends.cpu.regions.functions import Function, defined, functions_in
 from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.places import Effects, Places
-from cudalab.backends.cpu.regions.syntax import TYPES, Function, Statement
+from cudalab.backends.cpu.regions.syntax import LOOPS, TYPES, Statement
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import INT, Name, Scope, Type
@@ -66,7 +67,7 @@ class Unit:
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
         self.all_functions = [
             each
-            for each in syntax.functions(self.root, self.words)
+            for each in functions_in(self.root, self.words)
             if not each.specialized or calls(each.body, BUILT_IN)  # others stay as they are
         ]
         self.functions = [each for each in self.all_functions if each.is_device or not is_program]
@@ -193,16 +194,15 @@ class Unit:
                 raise NotCoveredError(
                     f"{function.head[0].place}: several functions {function.name} with barriers"
                 )
-            if function.name in self.collective and self._calls_itself(function):
+            names = set(texts(function.body)) & self.by_name.keys() - own_names(function)
+            callees = (each for name in names for each in self.by_name[name])
+            if function.name in self.collective and any(
+                function in self.called_by(each) for each in callees
+            ):
                 raise NotCoveredError(f"{function.head[0].place}: a recursion with barriers")
-        for each in self.classes(reached):
-            _check_class(each)
+        for words in self.classes(reached):
+            _check_class(words)
         return reached
-
-    def _calls_itself(self, function: Function) -> bool:
-        names = set(texts(function.body)) & self.by_name.keys() - own_names(function)
-        callees = [each for name in names for each in self.by_name[name]]
-        return any(function in self.called_by(each) for each in callees)
 
     def has_value(self, name: str) -> bool:
         """Whether a function in which threads meet returns something."""
@@ -255,7 +255,7 @@ class Unit:
             text = self.outside[i].text
             if text == "{":
                 end = close(self.outside, i)
-                found.append((syntax.defined(self.outside[start:i]), self.outside[start:end]))
+                found.append((defined(self.outside[start:i]), self.outside[start:end]))
                 i, start = end, end + 1
             elif text in (";", "}"):
                 start = i + 1
@@ -335,24 +335,18 @@ def _capturing(words: Words) -> Words:
     return result
 
 
-def _loops_of(words: Words) -> Iterator[Words]:
-    """The loops in the methods of a class."""
+def _check_class(words: Words) -> None:
+    """Refuse a class that only fibers run, or that has a loop which may wait in its methods."""
+    _check_words(words)
     for i, word in enumerate(words):
-        if word.text not in ("for", "while", "do"):
+        if word.text not in LOOPS:
             continue
         end = i if word.text == "do" else close(words, i + 1)
         while end + 1 < len(words) and words[end].text not in (";", "}"):
             end += 1
             end = close(words, end) if words[end].text in ("(", "{", "[") else end
-        yield words[i : end + 1]
-
-
-def _check_class(words: Words) -> None:
-    _check_words(words)
-    for loop in _loops_of(words):
-        if any(word.text.startswith(_YIELDING) for word in loop):
-            place = loop[0].place
-            raise NotCoveredError(f"{place}: a class whose loops may wait for other threads")
+        if any(each.text.startswith(_YIELDING) for each in words[i : end + 1]):
+            raise NotCoveredError(f"{word.place}: a class whose loops may wait for other threads")
 
 
 def _is_cast(words: list[Token], i: int) -> bool:

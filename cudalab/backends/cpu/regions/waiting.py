@@ -5,8 +5,9 @@ thread or one warp may wait if the rest of its block is at a barrier behind the 
 another block can end it.
 """
 
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.places import Places
-from cudalab.backends.cpu.regions.syntax import Function, Statement, locals_of, variables, walk
+from cudalab.backends.cpu.regions.syntax import Statement, locals_of, variables, walk
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name
 from cudalab.language.tokens import closure, has_lambda, split, texts
