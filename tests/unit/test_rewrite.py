@@ -8,6 +8,7 @@ from cudalab.language.tokens import Lines, closing_angle, tokenize
 from cudalab.program import cccl
 from cudalab.program.files import File, gather
 from cudalab.program.observed.build import inlined
+from cudalab.program.rewrite import edited
 from cudalab.program.rewrite.parsed import Parsed, read
 
 
@@ -17,6 +18,19 @@ def rewritten(text, label="a.cu"):
     assert first == f'#line 1 "{label}"'
     assert rest.count("\n") == text.count("\n") + 1  # lines keep their numbers
     return rest[:-1]
+
+
+@pytest.mark.skipif(cccl.installed() is None, reason="needs Thrust's headers")
+@pytest.mark.parametrize("observed", [False, True])
+def test_what_a_header_includes_of_thrust_brings_the_algorithms_too(observed):
+    source = File("a.cu", "a.cu", '#include "b.h"\nint main() { thrust::sort(a, a + 3); }\n')
+    header = File("b.h", "b.h", "#include <thrust/device_vector.h>\n")
+    source.includes = {(9, 14): 1}
+    first, _ = edited([source, header], ["0-a.cpp", "1-b.cpp"], observed=observed)
+    assert first.rewritten().startswith('#include <thrust/sort.h>\n#line 1 "a.cu"\n')
+    source.includes = {}  # nothing of the program includes Thrust, and the compiler says so
+    (alone,) = edited([source], ["0-a.cpp"], observed=observed)
+    assert alone.rewritten().startswith('#line 1 "a.cu"\n')
 
 
 def words(text):

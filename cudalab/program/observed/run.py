@@ -328,10 +328,11 @@ class _Program:
 
     def _run(self, launch: Any, first: int, count: int, fresh: bool, *, observed: bool) -> int:
         """Run blocks in the instrumented build, with the instrument on or off."""
-        options = layout.Options(
-            module=self.tables.handle,
-            kernel=ctypes.cast(launch.kernel, ctypes.c_void_p),
-            args=ctypes.cast(launch.args, ctypes.c_void_p),
+        progress = module.launch(
+            self.checker,
+            self.tables,
+            launch.kernel,
+            launch.args,
             grid=launch.grid,
             block=launch.block,
             first_block=first,
@@ -344,8 +345,7 @@ class _Program:
             fresh=fresh,
             cooperative=launch.cooperative,
         )
-        self.checker.cudalab_check_launch(ctypes.byref(options))
-        progress, looks = module.Progress(self.checker), self.detect and observed
+        looks = self.detect and observed
         kernel = launch.kernel.contents.name
         before_s = self.observed_s.get(kernel, 0.0)
         left_s = max(self.kill_after - before_s, self.kill_after / LATER)

@@ -46,11 +46,11 @@ def edited(
     nvcc_ways.check(parsed, kernels.references.keys())
     nvcc_ways.rewrite_references(parsed, tell=not refused)
     nvcc_ways.rewrite_sides(parsed, tell=not refused)
+    nvcc_ways.include_thrust(parsed)
     pasted = inline_ptx.Pasted(parsed)
     for each in parsed:
         _note_headers(each, lacking)
         _note_clusters(each, lacking)
-        nvcc_ways.include_thrust(each)
         for (start, end), index in each.file.includes.items():
             each.replace(start, end, f'"{names[index]}"')
         _rewrite_variables(each)
@@ -134,7 +134,7 @@ def _rewrite_arithmetic(files: Sequence[Parsed], scope: Scope, refused: Counter[
         for macro, text in code.twins(each.macros, each.file.text, made):
             line = f"\n#line {each.lines[macro.end] + 1}"
             each.edits.append((macro.end, macro.end, text + line))
-        each.head = exact.defaults(code.doubled)
+        each.head += exact.defaults(code.doubled)
 
 
 def _lines(each: Parsed, statement: Node) -> list[Place]:

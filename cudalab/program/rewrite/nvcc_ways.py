@@ -1,10 +1,10 @@
-"""What nvcc does otherwise than a host's compiler.
+"""What nvcc does differently from a host's compiler.
 
-It rejects more. Its newer versions no longer accept features that old programs use, and headers of
-NVIDIA's samples are not beside everybody's files: these work here, with a note. And it compiles
-what is for both sides twice, with `__CUDA_ARCH__` for the device only. Here functions for the host
-do not see that. A function for both sides that asks for it, and that the host may call, has both
-texts, and asks when it runs where it is.
+It rejects more. What its newer versions no longer accept, but old programs use, works here with a
+note, and so do the headers of NVIDIA's samples for those who do not have them. And it compiles what
+is for both sides twice, with `__CUDA_ARCH__` for the device only. Here functions for the host do
+not see that macro. A function for both sides that asks for it, and that the host may call, has both
+texts, and asks where it is when it runs.
 """
 
 import re
@@ -201,17 +201,23 @@ def _references(tokens: list[Token]) -> list[Token]:
     return used
 
 
-def include_thrust(parsed: Parsed) -> None:
-    """Include the headers of Thrust that nvcc includes indirectly."""
-    used = (name.partition("::") for name, _ in _names(parsed.tokens))
-    names = {name for space, _, name in used if space == "thrust" and name}
-    lines = [f"#include <{header}>\n" for header in cccl.headers_of(names)] if names else []
-    place = next((each for each in reversed(parsed.directives) if _THRUST.match(each.text)), None)
-    if lines and place is None:
-        parsed.head += "".join(lines)
-    elif lines and place is not None:
-        after = parsed.lines[place.start] + 1
-        parsed.replace(place.end, place.end, "\n" + "".join(lines) + f"#line {after}")
+def include_thrust(files: Sequence[Parsed]) -> None:
+    """Include the headers of Thrust that nvcc includes indirectly.
+
+    They follow the last one that the file includes itself, or come first.
+    """
+    includes = [[x for x in each.directives if _THRUST.match(x.text)] for each in files]
+    for each, own in zip(files, includes, strict=True):
+        used = (name.partition("::") for name, _ in _names(each.tokens))
+        names = {name for space, _, name in used if space == "thrust" and name}
+        if not names or not any(includes):
+            continue
+        lines = "".join(f"#include <{header}>\n" for header in cccl.headers_of(names))
+        if own and lines:
+            end, behind = own[-1].end, each.lines[own[-1].start] + 1
+            each.replace(end, end, f"\n{lines}#line {behind}")
+        else:
+            each.head += lines
 
 
 # `__CUDA_ARCH__`, for the device's code only ------------------------------------------------------

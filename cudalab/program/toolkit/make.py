@@ -21,8 +21,7 @@ from cudalab.backends.cpu.compiler.flags import PART, for_programs, with_users
 from cudalab.backends.cpu.compiler.toolchain import PACKAGE, find_compiler, key, run
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.output.progress import stage
-from cudalab.program import cccl, files
-from cudalab.program import runtime as of_programs
+from cudalab.program import cccl, files, runtime
 from cudalab.system.cache import cache_dir, explain_full_disk
 
 SHELL = "bin/shell-of-make"
@@ -74,9 +73,9 @@ def environment() -> dict[str, str]:
 
 
 @cache
-def runtime() -> Path:
+def runtime_folder() -> Path:
     """The folder with the runtime's objects and the precompiled header."""
-    made = of_programs.plain(of_programs.OPTIONAL)
+    made = runtime.plain(runtime.OPTIONAL)
     made.finish()
     return made.folder
 
@@ -145,12 +144,12 @@ def _write_headers(folder: Path) -> None:
 
 def _write_libraries(folder: Path, archive: str) -> None:
     """Write the runtime's archive, and files that stand in for NVIDIA's libraries."""
-    objects = runtime()
-    always = [of_programs.FIRST, *of_programs.OF_PLAIN]
+    objects = runtime_folder()
+    always = [runtime.FIRST, *runtime.OF_PLAIN]
     together = folder / "runtime.o"  # in this order, which matters
     linked = [str(objects / f"{part}.o") for part in always]
     _check("ld", "-r", "-o", str(together), *linked)
-    others = [str(objects / f"{part}.o") for part in of_programs.OPTIONAL]
+    others = [str(objects / f"{part}.o") for part in runtime.OPTIONAL]
     _check("ar", "rcs", str(folder / _ARCHIVE), str(together), *others)
     together.unlink()
     text = f"INPUT({archive} -lpthread -ldl -lm)\n"

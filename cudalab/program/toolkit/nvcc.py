@@ -17,7 +17,7 @@ from cudalab.program.files import TOOLKIT_VERSION, File, Part, gather
 from cudalab.program.messages import explain, links
 from cudalab.program.options import folders_of, for_host, split
 from cudalab.program.toolkit import rebuild
-from cudalab.program.toolkit.make import runtime, toolkit
+from cudalab.program.toolkit.make import runtime_folder, toolkit
 
 # What nvcc is to do, by the options that say so; without one of them it makes a program.
 _WAYS = {
@@ -217,12 +217,12 @@ def _compile(line: Line, source: str, output: Path, *until: str) -> list[File]:
     record = rebuild.Record(
         folder=str(Path.cwd()), source=source, options=line.options, is_cuda=line.is_cuda
     )
-    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
+    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime_folder()) as name:
         recording = Path(name, "recording")
         recording.write_text(rebuild.text(record, files), encoding="utf-8")
         more = ["-include", str(recording), *until]
         part = Part(files=files, sources=1, options=line.options)
-        (made,), _ = plain.build_objects(part, Path(name), runtime(), more)
+        (made,), _ = plain.build_objects(part, Path(name), runtime_folder(), more)
         _move(Path(made), output)
     return files
 
@@ -254,7 +254,7 @@ def _rule(line: Line, source: str, output: str) -> str:
 
 def _link_devices(line: Line) -> None:
     """-dlink: an empty object, since device code is linked like the host's."""
-    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
+    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime_folder()) as name:
         source, made = Path(name, "empty.cpp"), Path(name, "empty.o")
         source.touch()
         done = run((*find_compiler().compile, "-c", str(source), "-o", str(made)))
@@ -265,7 +265,7 @@ def _link_devices(line: Line) -> None:
 
 def _archive(line: Line) -> None:
     """-lib: an archive of objects."""
-    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
+    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime_folder()) as name:
         objects = _objects(line, Path(name))
         done = run(("ar", "rcs", line.output or "a.a", *objects))
         if done.returncode:
@@ -274,7 +274,7 @@ def _archive(line: Line) -> None:
 
 def _link(line: Line) -> None:
     """Link the inputs to a program, followed by the CPU device's runtime."""
-    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime()) as name:
+    with tempfile.TemporaryDirectory(prefix="build-", dir=runtime_folder()) as name:
         objects, made = _objects(line, Path(name)), Path(name, "program")
         objects.append(_linked(line, Path(name)))
         inputs = (*objects, *for_host(line.options).link, str(toolkit() / "lib64" / "libcudart.so"))

@@ -35,6 +35,7 @@ from cudalab.backends.cpu.check.module import (
     CheckKernel,
     CheckModule,
     Progress,
+    launch,
     load_runtime,
 )
 from cudalab.backends.cpu.compiler import toolchain
@@ -325,10 +326,12 @@ class _Launch:
     ) -> None:
         self._use(checked=True)
         device = self.device
-        options = layout.Options(
-            module=self.module.tables.handle,
-            kernel=ctypes.cast(self.kernel.checked, ctypes.c_void_p),
-            args=ctypes.cast(self.pointers, ctypes.c_void_p),
+        began = time.monotonic()
+        progress = launch(
+            self.checker,
+            self.module.tables,
+            self.kernel.checked,
+            self.pointers,
             grid=self.grid,
             block=self.block,
             blocks=ctypes.cast(order, ctypes.c_void_p) if order is not None else None,
@@ -343,14 +346,12 @@ class _Launch:
             fresh=self.is_fresh,
         )
         self.is_fresh = False
-        began = time.monotonic()
-        self.checker.cudalab_check_launch(ctypes.byref(options))
         try:
             self._wait(
                 self.checker.cudalab_check_wait,
                 self.checker.cudalab_check_stop,
                 self.checker.cudalab_check_error,
-                Progress(self.checker),
+                progress,
             )
         finally:
             device.spent_s += time.monotonic() - began

@@ -189,6 +189,21 @@ def load_runtime() -> ctypes.CDLL:
     return _loaded[handle]
 
 
+def launch(
+    runtime: ctypes.CDLL, tables: rows.Tables, kernel: Any, args: Any, **options: Any
+) -> Progress:
+    """Start some blocks of an instrumented kernel; `options` are fields of layout.Options."""
+    pointer = ctypes.c_void_p
+    started = layout.Options(
+        module=tables.handle,
+        kernel=ctypes.cast(kernel, pointer),
+        args=ctypes.cast(args, pointer),
+        **options,
+    )
+    runtime.cudalab_check_launch(ctypes.byref(started))
+    return Progress(runtime)
+
+
 class Progress:
     """How far the launch that runs now has come, by the processor time that it has taken."""
 
