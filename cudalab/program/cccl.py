@@ -1,7 +1,8 @@
 """CCCL, NVIDIA's own C++ headers: Thrust, CUB and libcu++ for programs on the CPU device.
 
-They are installed as a package, or with a CUDA toolkit. `runtime/libraries` holds the few headers
-that take the place of theirs. Imports nothing heavy, for a program that is cached starts at once.
+They are installed as a package, or with a CUDA toolkit. `runtime/optional/cccl` holds the few
+headers that take the place of theirs. Imports nothing heavy, for a program that is cached starts at
+once.
 """
 
 import os

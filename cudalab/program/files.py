@@ -1,7 +1,7 @@
 """The files of a program: those named on the command line and the headers they include.
 
-A `Part` knows what its texts and options require of the host's compiler. A program in either mode
-begins with it.
+A `Part` is what is compiled together, with what its texts and options ask of the host's compiler.
+Plain and observed programs both begin with it.
 """
 # ruff: noqa: PLC0415 - a program that is cached must start at once
 

@@ -153,7 +153,7 @@ class ProgramWatcher:
             try:
                 status, seen = run.observe(
                     library, [self.path.stem, *self.arguments],
-                    detect=detect, count=not detect, kill_after=self.kill_after,
+                    detect=detect, kill_after=self.kill_after,
                 )  # fmt: skip
                 outcome = status, seen, ""
             except CudalabError as error:

@@ -266,7 +266,7 @@ def test_an_instrument_that_does_not_start_is_no_verdict(monkeypatch):
 
     monkeypatch.setattr(instrument, "_Program", None)
     with pytest.raises(CudalabError, match="nothing was observed"):
-        instrument.observe(None, ["program"], detect=True, count=False)
+        instrument.observe(None, ["program"], detect=True)
 
 
 def test_profile_counts_by_launch_and_by_line():

@@ -1,7 +1,7 @@
 """The CPU device: the same .cu files, compiled by the host's C++ compiler.
 
-A kernel file becomes a shared library; runtime/runtime.cpp runs its grids. Python only starts
-launches and waits for them in short turns, so that Ctrl-C is heard.
+A kernel file becomes a shared library, whose grids runtime/grids/runtime.cpp runs. Python only
+starts launches and waits for them in short turns, so that Ctrl-C is heard.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _IMPORTED_LATE = (
 
 
 def look_up() -> None:
-    """Look up once what each compilation asks for, before processes are forked."""
+    """Look up what each compilation asks for, once, before processes are forked."""
     for module in _IMPORTED_LATE:
         import_module(f"cudalab.{module}")
     key()

@@ -207,7 +207,7 @@ OF_PROGRAMS = {
 def check(
     runtime: ctypes.CDLL, mirrors: Sequence[Mirror], function: str = "cudalab_layout"
 ) -> None:
-    """Compare the mirrors with what a function of a runtime says that has just been loaded."""
+    """Compare the mirrors with what `function` of a runtime says, which has just been loaded."""
     count, layout = ctypes.c_uint(), getattr(runtime, function)
     layout.restype = ctypes.POINTER(ctypes.c_uint)
     values = layout(ctypes.byref(count))

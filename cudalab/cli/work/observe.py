@@ -48,7 +48,6 @@ def observed(
             library,
             [name, *arguments],
             detect=sanitize,
-            count=not sanitize,
             kill_after=kill_after or run.KILL_AFTER_S,
             local=local or (),
         )

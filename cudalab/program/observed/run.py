@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -109,27 +110,24 @@ def observe(
     arguments: Sequence[str],
     *,
     detect: bool,
-    count: bool,
     kill_after: float = KILL_AFTER_S,
     local: Collection[tuple[str, int, str]] = (),
 ) -> tuple[int, Observed]:
     """Run the program in a child process; return its wait status and the observations.
 
-    A kernel is observed for `kill_after` seconds of processor time, each later launch for a
-    fraction of that, and only while memory lasts; a launch that makes no progress, for half of the
-    time. The rest runs without the instrument. If there is no progress there either, the launch
-    ends as an endless loop. `local` are the accesses to local memory that are counted: file, line,
-    "load" or "store".
+    Mistakes are detected, or else accesses counted. A kernel is observed for `kill_after` seconds
+    of processor time, each later launch for a fraction of that, and only while memory lasts; a
+    launch that makes no progress, for half of the time. The rest runs without the instrument. If
+    there is no progress there either, the launch ends as an endless loop. `local` are the accesses
+    to local memory that are counted: file, line, "load" or "store".
     """
     with tempfile.TemporaryFile() as crash:
-        watch = _Watch(
-            detect=detect,
-            count=count,
-            kill_after=kill_after,
-            crash_file=crash.fileno() if detect else sys.stderr.fileno(),
-            local=local,
-        )
-        status, seen = _observed(lambda pipe: _run_program(library, arguments, pipe, watch))
+        crash_file = crash.fileno() if detect else sys.stderr.fileno()
+
+        def load(pipe: int) -> _Program:
+            return _Program(library, pipe, crash_file, kill_after, local, detect=detect)
+
+        status, seen = _observed(partial(_run_program, load, arguments))
         if seen.refused:
             raise messages.not_loaded(seen.refused)
         if not seen.started:
@@ -172,13 +170,13 @@ def _observed(run: Callable[[int], NoReturn]) -> tuple[int, Observed]:
     return status, seen
 
 
-def _run_program(library: Library, arguments: Sequence[str], pipe: int, watch: _Watch) -> NoReturn:
+def _run_program(load: Callable[[int], _Program], arguments: Sequence[str], pipe: int) -> NoReturn:
     """Load the program, call main, and exit with its status."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     status = 125
     try:
         c_library = ctypes.CDLL(None)
-        program = _Program(library, pipe, watch)
+        program = load(pipe)
         argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments), None)
         main = program.main()
         with suppress(ValueError):  # a C library without this variable
@@ -190,18 +188,6 @@ def _run_program(library: Library, arguments: Sequence[str], pipe: int, watch: _
     except BaseException:  # noqa: BLE001 - nothing may unwind into the parent's frames
         sys.excepthook(*sys.exc_info())
     os._exit(status)
-
-
-@dataclass(frozen=True)
-class _Watch:
-    """Which launches are observed, and for how long."""
-
-    _: KW_ONLY
-    detect: bool
-    count: bool
-    kill_after: float
-    crash_file: int  # the descriptor to which a crash of host code is written
-    local: Collection[tuple[str, int, str]]  # accesses to local memory that are counted
 
 
 # cudalab::MessageKind of internal.h
@@ -217,11 +203,22 @@ _LaunchCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(layout.ObservedL
 class _Program:
     """The loaded library, in the child process."""
 
-    def __init__(self, library: Library, pipe: int, watch: _Watch) -> None:
-        """Load the parts in order, and register the callbacks for launches and messages."""
-        self.pipe, self.kill_after = pipe, watch.kill_after
-        self.detect, self.count = watch.detect, watch.count
-        self.library = library
+    def __init__(
+        self,
+        library: Library,
+        pipe: int,
+        crash_file: int,
+        kill_after: float,
+        local: Collection[tuple[str, int, str]],
+        *,
+        detect: bool,
+    ) -> None:
+        """Load the parts in order, and register the callbacks for launches and messages.
+
+        A crash of host code is written to the descriptor `crash_file`.
+        """
+        self.library, self.pipe = library, pipe
+        self.kill_after, self.detect = kill_after, detect
         self.variables: dict[int, str] = {}  # region -> name
         self.checker = module.load_runtime()
         ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
@@ -235,7 +232,7 @@ class _Program:
             os._exit(125)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(layout.ObservedMemory)
         self.tables = rows.Tables(library.path, self.code, self.checker)
-        self.tables.count_local(watch.local)
+        self.tables.count_local(local)
         self.known_looks, self.whole = b"", True  # whether all has been observed to its end
         self.spent_s = 0.0
         self.observed_s: dict[str, float] = {}  # by kernel, with --sanitize
@@ -248,7 +245,7 @@ class _Program:
             )
         )
         self.host.cudalab_observe(
-            self._launch_callback, self._message_callback, int(self.detect), watch.crash_file
+            self._launch_callback, self._message_callback, int(self.detect), crash_file
         )
         if self.detect:
             self._order_callback = order.Listener(
@@ -339,7 +336,7 @@ class _Program:
             num_blocks=count,
             shared_bytes=launch.shared,
             detects=self.detect and observed,
-            counts=self.count and observed,
+            counts=not self.detect and observed,
             in_step=True,
             banks=32,
             fresh=fresh,
@@ -389,7 +386,7 @@ class _Program:
         )
         if lines:
             self.send("looks", lines)
-        if self.count:
+        if not self.detect:
             self.send("trace", rows.trace(self.checker, names, blocks, traced))
 
     def _called(self, launch: Any, kernel: Any, name: str) -> dict[int, str]:

@@ -38,9 +38,10 @@ def rewritten_c(text: str, path: str) -> str | None:
 
 
 def _told(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """The calls of which the runtime is told: not one with another among its arguments.
+    """The calls of which the runtime is told, except those with another call in their arguments.
 
-    The other would be taken for it. The call stays what it is, even where a macro has its name.
+    The inner call would be taken for the outer one. A call stays what it is, even where a macro has
+    its name.
     """
     for first, last in thrown_away(tokens):
         calls = [i for i in range(first, last) if tokens[i + 1].text == "("]

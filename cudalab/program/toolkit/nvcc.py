@@ -236,7 +236,7 @@ def _move(made: Path, to: Path) -> None:
 
 
 def _list_dependencies(line: Line) -> None:
-    """-M: such a rule for each source."""
+    """-M: for each source, the rule that tells make what it includes."""
     rules = "".join(
         _rule(line, source, Path(source).with_suffix(".o").name) for source in line.sources
     )

@@ -321,7 +321,7 @@ class Graph:
 
 
 def cycles(blocks: Collection[int], ways: Sequence[Collection[int]]) -> list[set[int]]:
-    """The largest sets of blocks each of which leads to all others of its set."""
+    """The strongly connected components that have a cycle: each block leads to all of its set."""
     before, result, seen = _reversed(blocks, ways), [], set[int]()
     for root in reversed(_by_end(blocks, ways)):
         component, todo = set[int](), [root]
@@ -348,7 +348,7 @@ def _reversed(
 
 
 def _by_end(blocks: Collection[int], ways: Sequence[Collection[int]]) -> list[int]:
-    """The blocks in the order in which a search of the depth leaves them."""
+    """The blocks in the order in which a depth-first search leaves them."""
     result, seen = [], set[int]()
     for root in blocks:
         todo = [] if root in seen else [(root, iter(ways[root]))]
