@@ -6,7 +6,7 @@ from whole_programs import rewrite
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, tokenize
 from cudalab.program import cccl
-from cudalab.program.files import File, gather
+from cudalab.program.files import File, gather, included, is_for_host
 from cudalab.program.observed.build import inlined
 from cudalab.program.rewrite import edited
 from cudalab.program.rewrite.parsed import Parsed, read
@@ -31,6 +31,37 @@ def test_what_a_header_includes_of_thrust_brings_the_algorithms_too(observed):
     source.includes = {}  # nothing of the program includes Thrust, and the compiler says so
     (alone,) = edited([source], ["0-a.cpp"], observed=observed)
     assert alone.rewritten().startswith('#line 1 "a.cu"\n')
+
+
+@pytest.mark.parametrize(("header", "for_host"), [("cuda_runtime.h", False), ("vector", True)])
+def test_a_file_for_the_host_reaches_no_header_of_cuda_through_others(tmp_path, header, for_host):
+    (tmp_path / "main.cpp").write_text('#include "a.h"\nint main() {}\n')
+    (tmp_path / "a.h").write_text('#include "b.h"\n')
+    (tmp_path / "b.h").write_text(f'#include "a.h"\n#include <{header}>\n')
+    files = gather([str(tmp_path / "main.cpp")], [])
+    assert included(files, 0) == {0, 1, 2}
+    assert included(files, 1) == {1, 2}
+    assert is_for_host(files, 0) == for_host
+
+
+def test_an_instance_is_enlisted_where_its_address_is_taken_and_not_where_it_is_launched():
+    kernel = "template <class T> __global__ void k(T *p) {}\n"
+    text = rewritten(f"{kernel}void f(int *p) {{ k<int><<<1, 2>>>(p); use(&k<int>, k<char>); }}\n")
+    launch, _, uses = text.rpartition(";")[0].partition("use(")
+    assert "cudalab_enlisted" not in launch
+    assert uses == (
+        '::cudalab::cudalab_enlisted(&k<int>, "k<int>"), '
+        '::cudalab::cudalab_enlisted(k<char>, "k<char>"))'
+    )
+
+
+def test_a_header_of_the_program_may_have_the_name_of_one_that_is_missing(tmp_path):
+    (tmp_path / "main.cu").write_text('#include "cufft_plans.h"\nint main() {}\n')
+    with pytest.raises(NoDeviceError, match=r"cuFFT \(.*main.cu:1\)"):
+        edited(gather([str(tmp_path / "main.cu")], []), ["0-main.cpp"])
+    (tmp_path / "cufft_plans.h").write_text("#include <cstdio>\n")
+    main, _ = edited(gather([str(tmp_path / "main.cu")], []), ["0-main.cpp", "1-plans.cpp"])
+    assert '#include "1-plans.cpp"\n' in main.rewritten()
 
 
 def words(text):
