@@ -67,8 +67,8 @@ def pytest_collection_finish():
 
 
 def pytest_xdist_auto_num_workers():
-    """One more than cores: some tests wait, for a process that is to be ended or a limit."""
-    return usable_cores() + 1
+    """Two more than cores: some tests wait, for a process that is to be ended or a limit."""
+    return usable_cores() + 2
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -317,6 +317,7 @@ def test_a_look_that_does_not_end_proves_nothing():
         assert believed(None, reply) is None
 
 
+@pytest.mark.xdist_group("solve's ladder")  # long, and the last one: groups begin first
 def test_a_method_whose_step_needs_a_dominant_matrix_is_looked_at(tmp_path):
     text = (ROOT / "kernels" / "solve" / "richardson.cu").read_text()
     (tmp_path / "my.cu").write_text(text)
