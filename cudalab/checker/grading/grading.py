@@ -17,6 +17,7 @@ from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError, ne
 from cudalab.formats import save
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
+from cudalab.output import live, terminal
 from cudalab.output.notes import note
 from cudalab.system import records
 from cudalab.system.machine import usable_cores
@@ -46,8 +47,6 @@ def grade(
     lab_options: dict[str, Any],
 ) -> int:
     """Judge the waiting submissions, then write the summary. 0 if all have been judged."""
-    from cudalab.output import live  # noqa: PLC0415 - rich takes its time
-
     entries = {entry.name: entry for entry in unpack.entries(submissions)}
     if not entries:
         raise UsageError(f"{submissions} contains no submissions")
@@ -83,14 +82,11 @@ def grade(
                 cluster.run(results, entries, task, options.scheduler, show_progress)
             else:
                 batch.run(results, entries, task, options.jobs or usable_cores(), show_progress)
-        assert task.judging.seed is not None
         # The points of a class: the same for all, though some kernels have fewer tests than others.
         plan = cases.planned(judging, lab, None, lab_options)
         speed = 0.0 if judging.no_time else plan.speed.points
         full = sum(test.points for test in plan.tests) + speed
-        return _sum_up(
-            lab, results, out, sandbox, changed, task.judging.seed, options.json_path, full
-        )
+        return _sum_up(results, task, out, sandbox, changed, full, options.json_path)
 
 
 @contextmanager
@@ -155,24 +151,22 @@ def _task(
 
 
 def _sum_up(
-    lab: Lab,
     results: store.Store,
+    task: batch.Task,
     out: Path,
     sandbox: sandboxes.Sandbox,
     changed: Sequence[str],
-    seed: int,
-    json_path: Path | None,
     full: float,
+    json_path: Path | None,
 ) -> int:
-    from cudalab.output import terminal  # noqa: PLC0415 - as above
-
+    """Write the class's files, and say in a few lines what is in them."""
     rows = list(results.rows())
     reports = summary.judged(rows)
-    public, untouched = batch.public_prints(lab.name), batch.skeleton_prints(lab.name)
+    public, untouched = batch.public_prints(task.lab), batch.skeleton_prints(task.lab)
     pairs = summary.similar_pairs(rows, reports, public, untouched)
     save(out / "results.csv", summary.table(rows, reports, pairs, full))
-    save(out / "summary.html", summary.page(f"{lab.name}: results", rows, reports, pairs, full))
-    ranking = summary.ranking(f"{lab.name}: by speed", reports)
+    save(out / "summary.html", summary.page(f"{task.lab}: results", rows, reports, pairs, full))
+    ranking = summary.ranking(f"{task.lab}: by speed", reports)
     if ranking:
         save(out / "ranking.html", ranking)
     folder = _folder(out / "reports")
@@ -180,13 +174,15 @@ def _sum_up(
         save(folder / f"{_file_name(name)}.json", records.text(report.json()))
     unjudged = [row for row in rows if row.state not in (store.DONE, store.REMOVED)]
     status = ExitCode.ERROR if unjudged else ExitCode.OK
+    passed = sum(report.passed for report in reports.values())
     if json_path:
+        assert task.judging.seed is not None
         whole = summary.Class(
-            lab=lab.name,
-            seed=seed,
+            lab=task.lab,
+            seed=task.judging.seed,
             sandbox=sandbox.kind,
             judged=len(reports),
-            passed=sum(report.passed for report in reports.values()),
+            passed=passed,
             judged_again=list(changed),
             submissions=summary.submissions(rows, reports, pairs),
         )
@@ -194,9 +190,7 @@ def _sum_up(
         if str(json_path) == "-":
             return status
     removed = [row.name for row in rows if row.state == store.REMOVED]
-    remaining = len(rows) - len(removed)
-    passed = sum(report.passed for report in reports.values())
-    judged = f"{len(reports)} of {remaining} judged, {passed} passed"
+    judged = f"{len(reports)} of {len(rows) - len(removed)} judged, {passed} passed"
     lines = [
         f"{judged}; {len(pairs)} pair{'' if len(pairs) == 1 else 's'} (nearly) identical",
         f"{out / 'summary.html'}, {out / 'results.csv'}",
