@@ -46,6 +46,17 @@ def test_the_right_answer_is_right(ask, lab):
     assert question.judge(question.right).right
 
 
+def test_elements_without_a_bound_are_not_among_the_wrong_ones(ask):
+    """A sum that may overflow on the way has none: any value will do."""
+    question = ask("scan", 4, "uniform")
+    items = np.array([1, 3e38, 3e38, 1], np.float32)
+    question.path.write_bytes(np.int32(4).tobytes() + items.tobytes())
+    right = np.array([0, 1, 3e38, 123], np.float32)
+    assert question.judge(right).right
+    wrong = question.judge(right + np.array([7, 0, 0, 0], np.float32))
+    assert (wrong.wrong, wrong.total) == (1, 4)
+
+
 # Bytes -------------------------------------------------------------------------------------------
 
 

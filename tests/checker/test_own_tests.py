@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from cudalab.checker.options import Settings
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.running import Limits
 from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.submit.submission import PIPE_BYTES, slow_pipe
 from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry
@@ -275,3 +277,14 @@ def test_public_lists_are_sound(name):
     for test in {str(test): test for test in (*programs, *kernels.tests)}.values():
         case = lab.complete(test.options)
         assert b"".join(map(bytes, lab.generate(case, test.size, test.dist, 1)))
+
+
+def test_a_slow_pipe_delivers_a_few_bytes_at_a_time(tmp_path, monkeypatch):
+    path, write, sizes = tmp_path / "in.bin", os.write, []
+    monkeypatch.setattr(os, "write", lambda fd, data: sizes.append(len(data)) or write(fd, data))
+    for length, at_once in ((20, PIPE_BYTES), (70_000, 140)):
+        path.write_bytes(bytes(number % 251 for number in range(length)))
+        with slow_pipe(path) as fd, open(fd, "rb", closefd=False) as file:
+            assert file.read() == path.read_bytes()
+        assert max(sizes) == at_once
+        sizes.clear()
