@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,8 @@ from cudalab.checker.explain import diagnose
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from cudalab.language.scopes import Scope
+from cudalab.language.structure import CudaFile
 
 
 @pytest.fixture
@@ -253,7 +252,7 @@ def test_a_whole_variant_is_the_code_that_is_compiled(lab, tmp_path):
 
 def test_types_of_parameters():
     text = (
-        "__global__ void f(const T* __restrict__ x, float out[], unsigned long long, size_t n,\n"
+        "__global__ void f(const T* __restrict__ x, float out[], unsigned long long, size_t n = 3,\n"
         "                  Pair<int, int> p, const float4 *const a, T, char*) {\n}\n"
         "__global__ void g(void) {}\n"
     )
@@ -272,3 +271,22 @@ def test_parameters_of_another_type():
         "parameter c of kernel f is unsigned *, the lab passes double *",
         "parameter n of kernel f is int, the lab passes int *",
     ]
+
+
+@pytest.mark.parametrize("folder", ["kernels", "tests/kernels", "tests/broken", "tests/programs"])
+def test_kernels_are_those_of_the_tree(folder):
+    paths = sorted((Path(__file__).parents[2] / folder).rglob("*.cu"))
+    for path in paths:
+        text = source.read(path, path.name)
+        file = CudaFile(text)
+        file.read(Scope("namespace"), frozenset())
+        tree = {one.name: one for one in file.structure.kernels if one.body_end is not None}
+        names = source.parameter_names(text)
+        in_macros = {name for name in names if any(name in each.params for each in file.macros)}
+        assert set(tree) == names.keys() - in_macros, path
+        for name, kernel in tree.items():
+            own = source.parameter_types(text)[name]
+            assert len(kernel.types) == len(own) == len(names[name]), path
+            if "<" not in kernel.signature and "::" not in kernel.signature:
+                assert kernel.signature == ", ".join(own), path
+    assert len(paths) > 20
