@@ -252,7 +252,7 @@ def test_a_whole_variant_is_the_code_that_is_compiled(lab, tmp_path):
 
 def test_types_of_parameters():
     text = (
-        "__global__ void f(const T* __restrict__ x, float out[], unsigned long long, size_t n = 3,\n"
+        "__global__ void f(const T* __restrict__ x, float out[], unsigned long long, size_t n=3,\n"
         "                  Pair<int, int> p, const float4 *const a, T, char*) {\n}\n"
         "__global__ void g(void) {}\n"
     )

@@ -7,7 +7,7 @@ another block can end it.
 
 from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.places import Places
-from cudalab.backends.cpu.regions.syntax import Statement, locals_of, variables, walk
+from cudalab.backends.cpu.regions.syntax import LOOPS, Statement, locals_of, variables, walk
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name
 from cudalab.language.tokens import closure, has_lambda, split, texts
@@ -55,57 +55,42 @@ class _Waits:
             self.functions.setdefault(function.name, []).append(function)
         self.seen: set[tuple[Function, str]] = set()
 
-    def refuse(self, kernel: Function) -> None:
-        self._function(kernel, "")
-
-    def _function(self, function: Function, alone: str) -> None:
+    def refuse(self, function: Function, alone: str = "") -> None:
         """Examine a function that a whole block calls, or a `thread` or `warp` alone."""
         if (function, alone) in self.seen:
             return
         self.seen.add((function, alone))
         places = {each.name: texts(each.initializer) for each in variables(function.statements)}
-        self._list(function, function.statements, alone, places)
 
-    def _list(
-        self,
-        function: Function,
-        statements: list[Statement],
-        alone: str,
-        places: dict[str, list[str]],
-    ) -> None:
-        for i, statement in enumerate(statements):
-            after = statements[i + 1].words if i + 1 < len(statements) else []
-            is_last = not after and function.is_kernel and statements is function.statements
-            apart = is_last or texts(after[:1]) == ["__syncthreads"]
-            self._statement(function, statement, alone, places, apart=apart)
+        def among(statements: list[Statement], alone: str) -> None:
+            for i, statement in enumerate(statements):
+                after = statements[i + 1].words if i + 1 < len(statements) else []
+                is_last = not after and function.is_kernel and statements is function.statements
+                is_apart = is_last or texts(after[:1]) == ["__syncthreads"]
+                inside = alone
+                self._look(function, statement, alone)
+                if statement.kind == "if" and is_apart and len(statement.parts) == 1:
+                    inside = alone or _who(statement.condition, places)
+                for part in statement.parts:
+                    among(part.inside, inside)
 
-    def _statement(
-        self,
-        function: Function,
-        statement: Statement,
-        alone: str,
-        places: dict[str, list[str]],
-        *,
-        apart: bool,
-    ) -> None:
-        for words in statement.pieces:
-            for call in calls(words, self.functions.keys()):
-                for called in self.functions[call.word.text]:
-                    self._function(called, alone)
-        inside = alone
-        if statement.kind == "if" and apart and len(statement.parts) == 1:
-            inside = alone or _who(statement.condition, places)
-        elif statement.kind in ("for", "while", "do"):
-            together = calls(statement.words, BLOCK_WIDE | self.unit.block_wide)
-            together = [] if self.unit.is_program else together
-            if not together and _waits(self.unit, statement, self.polling, function, self.volatile):
-                by_vote = alone == "warp" and self.unit.is_collective(statement.words)
-                of_host = self.unit.is_program  # which fibers notice, and deadlocks
-                if of_host or (alone != "thread" and not by_vote):
-                    place = statement.words[0].place
-                    raise NotCoveredError(f"{place}: a loop that waits for other threads")
-        for part in statement.parts:
-            self._list(function, part.inside, inside, places)
+        among(function.statements, alone)
+
+    def _look(self, function: Function, loop: Statement, alone: str) -> None:
+        """Examine the functions that a statement calls, and itself if it is a loop."""
+        names = self.functions.keys()
+        for call in (call for words in loop.pieces for call in calls(words, names)):
+            for called in self.functions[call.word.text]:
+                self.refuse(called, alone)
+        if loop.kind not in LOOPS:
+            return
+        of_host = self.unit.is_program  # which fibers notice, and deadlocks
+        if not of_host and calls(loop.words, BLOCK_WIDE | self.unit.block_wide):
+            return
+        if _waits(self.unit, loop, self.polling, function, self.volatile):
+            by_vote = alone == "warp" and self.unit.is_collective(loop.words)
+            if of_host or (alone != "thread" and not by_vote):
+                raise NotCoveredError(f"{loop.words[0].place}: a loop that waits for other threads")
 
 
 def _who(condition: Words, places: dict[str, list[str]]) -> str:
