@@ -9,6 +9,9 @@ through without waiting for each other; it becomes a *work-item loop*, which goe
 threads of a block or of a mask. *Uniformity* says which values all threads of a block share. A
 variable of each thread that lives across a barrier is kept in a *context array*. A loop in which
 threads meet has *implicit barriers* around its rounds.
+
+A statement is a part of the tree with the words that it is made of. The passes that normalize are
+edits of these words, of which the tree is then read anew.
 """
 
 import re

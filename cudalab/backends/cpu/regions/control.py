@@ -5,6 +5,7 @@ threads compute it and must agree. If whole warps take it or not, a mask says wh
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 from cudalab.backends.cpu.regions import orders
 from cudalab.backends.cpu.regions.barriers import call
@@ -14,7 +15,7 @@ from cudalab.backends.cpu.regions.gathering import is_among_own, split_by
 from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.parallel_regions import in_region, keep_local
 from cudalab.backends.cpu.regions.parts import Loop, Part, Piece
-from cudalab.backends.cpu.regions.syntax import Statement, locals_of, simple
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, simple
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls
@@ -356,6 +357,20 @@ def _masked_loop(body: Body, loop: Statement, *, ends: bool) -> None:
     body.masks.pop()
 
 
+def _own_region(
+    body: Body,
+    loop: Statement,
+    index: Local | None,
+    *pieces: Piece | Iterable[Piece],
+    ordered: bool = False,
+) -> None:
+    """Write a region of a loop, in which its index is another variable."""
+    body.region.add(*pieces, of=loop.words)
+    body.region.declared |= {index.name} if index else set()
+    body.region.ordered = ordered
+    body.flush()
+
+
 def _steps(body: Body, steps: orders.Steps) -> None:
     """Write a loop that all threads go through in step until one of them reaches its end."""
     number, loop = body.number(), steps.loop
@@ -363,12 +378,7 @@ def _steps(body: Body, steps: orders.Steps) -> None:
     index = steps.declared(count)
     inside = in_region(body, loop.parts[0], 1, last=False)
 
-    def region(*pieces: Iterable[Piece], ordered: bool = False) -> None:
-        body.region.add(*pieces, of=loop.words)
-        body.region.declared.add(steps.index.name)
-        body.region.ordered = ordered
-        body.flush()
-
+    region = partial(_own_region, body, loop, steps.index)
     body.writer.add(f"{{ unsigned {count} = 0; if constexpr (::std::is_integral<decltype(")
     body.writer.add(steps.step, f")>::value) for (;; ++{count}) {{")
     body.writer.add(f"::cudalab::Agreement {answers};")
@@ -387,12 +397,7 @@ def _rounds(body: Body, rounds: orders.Rounds) -> None:
     stays, left, step, end, same = (f"cudalab_{name}_{number}" for name in names)
     condition: list[Piece] = [*loop.condition] or ["true"]
 
-    def region(*pieces: Piece | Iterable[Piece], ordered: bool = False) -> None:
-        body.region.add(*pieces, of=loop.words)
-        body.region.declared |= {index.name} if index else set()
-        body.region.ordered = ordered
-        body.flush()
-
+    region = partial(_own_region, body, loop, index)
     count = f"{left} = {stays}.count(cudalab_B);"
     body.writer.add(f"{{ ::cudalab::Staying<{body.max_threads}> {stays}(cudalab_B);")
     region(f"{stays}[cudalab_t] = 1;")

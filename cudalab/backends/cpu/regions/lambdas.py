@@ -4,17 +4,10 @@ Such a lambda is one object of the block, which is called for a thread: `f` is h
 region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 """
 
+from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.functions import Function, parameter_of
 from cudalab.backends.cpu.regions.parts import Piece
-from cudalab.backends.cpu.regions.syntax import (
-    Edit,
-    Local,
-    Statement,
-    ahead,
-    edited,
-    statements,
-    walk,
-)
+from cudalab.backends.cpu.regions.syntax import Edit, Local, Statement, statements, walk
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, of_text
 from cudalab.language.tokens import split, texts
@@ -24,7 +17,7 @@ def named(unit: Unit, function: Function) -> list[Statement]:
     """The statements, in which each lambda for a function with barriers has a name."""
     own, number = function.statements, 1
     while edits := _first_named(own, unit.collective, f"cudalab_lambda_{number}"):
-        own, number = edited(own, edits), number + 1
+        own, number = syntax.edited(own, edits), number + 1
     return own
 
 
@@ -37,7 +30,7 @@ def _first_named(own: list[Statement], meeting: set[str], name: str) -> list[Edi
             named_ = place._replace(text=name, kind="name")
             declared = of_text(place, "const auto", [named_], "=", whole, ";")
             span = statement.start + start, statement.start + end
-            return [*ahead(statement, declared), (*span, [named_])]
+            return [*syntax.ahead(statement, declared), (*span, [named_])]
     return []
 
 

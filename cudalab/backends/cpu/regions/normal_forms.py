@@ -5,18 +5,11 @@ from collections.abc import Collection, Iterator
 from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.functions import Function, Parameter
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
-from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Local, Statement, ahead, behind
+from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Local, Statement
 from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.words import (
-    CHANGING,
-    NotCoveredError,
-    Words,
-    at_place,
-    calls,
-    of_text,
-)
+from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text
 from cudalab.language.scopes import BASIC, Node
-from cudalab.language.tokens import closing_angle, closure, has_lambda, set_of, split, texts
+from cudalab.language.tokens import closing_angle, closure, has_lambda, set_of, spaced, split, texts
 
 
 def own_counters(unit: Unit, function: Function) -> list[Statement]:
@@ -91,7 +84,7 @@ def _declaring(counters: dict[str, Words], statement: Statement) -> Iterator[Edi
     name, at = _counter_of(statement), statement.opening + 1
     if name in counters:
         place = statement.first[0]
-        yield at, at, at_place(place, counters[name])
+        yield at, at, of_text(place, spaced(counters[name]))
         counters = {other: words for other, words in counters.items() if other != name}
     for part in statement.parts:
         yield from _declaring(counters, part)
@@ -183,7 +176,7 @@ class _Counting:
             self.count += 1
             name = value
             value = place._replace(text=f"cudalab_before_{self.count}", kind="name")
-            declared = of_text(place, at_place(place, self.kinds[name.text]), [value], ";")
+            declared = of_text(place, spaced(self.kinds[name.text]), [value], ";")
             counted = of_text(place, [value], "=", [name], ";", counted)
         condition = [*words[: change.first], value, *words[change.last :]]
         if statement.kind in ("for", "while"):
@@ -191,8 +184,12 @@ class _Counting:
             return _looked_at_inside(statement, leave)
         looked = (*statement.of_condition, condition)
         if is_do:
-            return [*ahead(statement, declared), *behind(statement.parts[0], counted), looked]
-        return [*ahead(statement, [*declared, *counted]), looked]
+            return [
+                *syntax.ahead(statement, declared),
+                *syntax.behind(statement.parts[0], counted),
+                looked,
+            ]
+        return [*syntax.ahead(statement, [*declared, *counted]), looked]
 
     def _change(self, condition: Words) -> Node | None:
         """The count, if nothing else is changed by what a condition always computes."""
@@ -228,7 +225,7 @@ def _looked_at_inside(loop: Statement, leave: Words) -> list[Edit]:
     body = loop.parts[0]
     edits = [(body.within[0], body.within[0], leave)]
     if body.kind != "block":
-        edits = ahead(body, leave)
+        edits = syntax.ahead(body, leave)
     return [(*loop.of_condition, always), *edits]
 
 
@@ -278,7 +275,7 @@ class _Branches:
             made = of_text(place, f"bool {name} =", condition, ";")
             made += of_text(place, f"if ( {sign} {name} ) {name} =", rest, ";")
         chosen = [place._replace(text=name, kind="name")]
-        return [*ahead(statement, made), (start + first, start + end, chosen)]
+        return [*syntax.ahead(statement, made), (start + first, start + end, chosen)]
 
     def _choice(self, words: Words) -> Node | None:
         """The outermost expression that decides whether a call is made."""

@@ -25,14 +25,7 @@ from cudalab.backends.cpu.regions.in_step import COMPUTING, LONG
 from cudalab.backends.cpu.regions.parts import OUTER, Piece
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import (
-    Edit,
-    Local,
-    Statement,
-    edited,
-    statements,
-    walk,
-)
+from cudalab.backends.cpu.regions.syntax import Edit, Local, Statement, edited, statements, walk
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import CHANGING, Words, close, of_text
 from cudalab.language.tokens import called, names_in, set_of, spaced, split, texts

@@ -98,16 +98,11 @@ def of_text(place: Token, *pieces: str | Words) -> Words:
     for piece in pieces:
         if isinstance(piece, str):
             for text in piece.split():
-                kind = "name" if text[0].isalpha() else "sign"
+                kind = "name" if text.isidentifier() else "sign"
                 result.append(place._replace(text=text, kind=kind))
         else:
             result += piece
     return result
-
-
-def at_place(place: Token, words: Words) -> Words:
-    """The words as if they stood at a place of the user's text."""
-    return [place._replace(text=word.text, kind=word.kind) for word in words]
 
 
 def close(words: Sequence[Token], start: int) -> int:
