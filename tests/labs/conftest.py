@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from stand_ins import written_out
 
-WITH_LOOPS = ("test_variants", "test_huge")
+WITH_LOOPS = ("test_variants", "test_huge", "test_transpose")  # the last one runs for seconds
 
 
 @pytest.fixture(autouse=True)
