@@ -50,8 +50,8 @@ _FLAGS = frozenset(
     | {"Wno-deprecated-gpu-targets", "Wno-deprecated-declarations", "Wreorder", "Wall", "Wextra"}
     | {"Wdefault-stream-launch", "Wmissing-launch-bounds", "MD", "MMD", "MP", "m64"}
     | {"disable-optimizer-constants", "forward-unknown-to-host-compiler", "forward-unknown-opts"}
-    | {"Wno-deprecated-gpu-targets", "std-c", "clean-targets", "no-align-double", "k", "save-temps"}
-    | {"cudart-shared", "no-compress", "extra-warnings", "Wext-lambda-captures-this", "lineinfo"}
+    | {"std-c", "clean-targets", "no-align-double", "k", "save-temps", "cudart-shared"}
+    | {"no-compress", "extra-warnings", "Wext-lambda-captures-this"}
     | {"generate-dependencies-with-compile", "generate-nonsystem-dependencies-with-compile"}
 )
 _NO_PROGRAM = frozenset(
