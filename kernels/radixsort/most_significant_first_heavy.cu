@@ -174,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
     int top_bits, int sampled) {
     const Cells* const cells = &sample->cells;
     const unsigned plan = plan_of(cells, sampled);
-    if (plan != BY_TOP_BITS && plan != BY_CELLS) buckets->fit = 0;
+    if (plan > BY_CELLS) buckets->fit = 0;
     if (plan == BY_SWEEPS) count_all_keys<COUNT_THREADS, COPIES, LOADS>(keys, digit_counts, n);
     with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
         const bool knows = count_keys_of_buckets(keys, buckets, n, bucket_of);

@@ -380,6 +380,41 @@ def test_buckets_follow_a_sample(device, variant, shape):
         assert without_sweeps(device, keys, SAMPLED, variant) is None
 
 
+class Sampled(Without):
+    """A device that keeps what the sample decides."""
+
+    def __init__(self, device):
+        super().__init__(device, "no kernel")
+
+    def launch(self, kernel, grid, block, *args, **options):
+        super().launch(kernel, grid, block, *args, **options)
+        if kernel.name == "sample_keys":
+            self.decision = int(self._device.to_host(args[1]).view(np.uint32)[0])
+
+
+TOP_BITS, RANGE, CELLS = range(3)  # the first of enum Plan
+DECISIONS = {
+    "uniform": (keys_of(N, "uniform"), TOP_BITS),
+    "bounded": (UNEVEN["bounded"], RANGE),
+    "around zero": (UNEVEN["around zero"], RANGE),
+    "far from zero": (any_of(N, 3_000_000, 2**32 - 3_000_001), RANGE),
+    "one other": (np.append(any_of(N - 1, 1_000_000, 10_000_000), np.uint32(0)), RANGE),
+    "few values": (any_of(N, 5000, 3 * 2**16 - 2500), CELLS),
+    "unit": (UNEVEN["unit"], CELLS),
+    "normal": (UNEVEN["normal"], CELLS),
+    "two heaps": (np.concatenate([any_of(N, 100_000), any_of(N, 100_000, 2_900_000)]), CELLS),
+}
+
+
+@pytest.mark.parametrize("shape", DECISIONS)
+def test_an_even_range_is_divided_without_cells(device, shape):
+    keys, decision = DECISIONS[shape]
+    wrapped = Sampled(device)
+    assert sort(wrapped, HEAVY, keys, SAMPLED) is None
+    assert wrapped.decision == decision
+    assert "sort_buckets" in wrapped.launched
+
+
 @by_sample
 @pytest.mark.parametrize("shape", ["uniform", "sorted", "reversed"])
 def test_a_sample_of_spread_out_keys_leaves_them_to_their_top_bits(device, variant, shape):

@@ -7,6 +7,9 @@
 //
 // The width of a bucket is a power of two, and it begins at a multiple of its width. So a single
 // look at a table of cells tells which bucket a key is in, and by which bits to sort the bucket.
+//
+// If the keys are spread evenly over a part of all possible keys, the sample's range is divided
+// instead, by a multiplication.
 #pragma once
 #include "common/warp/warp_sum.cuh"
 #include "radixsort/parts/buckets.cuh"
@@ -22,23 +25,67 @@ constexpr int MIN_NARROWING = 6;
 constexpr unsigned FILLS = 5;             // how many limits to try for how full buckets may be
 constexpr unsigned MAX_QUICK_SWEEPS = 2;  // so many sweeps take less time than buckets
 
-// How to sort, as the sample has decided.
-enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_FEW_SWEEPS, BY_SWEEPS };
+// A range of keys is divided evenly if a bucket has at least so many values.
+constexpr unsigned MIN_SPAN = 16;
+
+// How to sort, as the sample has decided; the first three are buckets.
+enum Plan : unsigned { BY_TOP_BITS, BY_RANGE, BY_CELLS, BY_FEW_SWEEPS, BY_SWEEPS };
 
 // The sample's results. All of it is zero before the first launch.
 struct __align__(8) Cells {
     unsigned plan;
-    unsigned lowest;                // the first key of the first cell
-    int narrowing;                  // a cell is 2^(BITS_BELOW_CELL - narrowing) keys wide
-    int bucket_bits;                // there are 2^bucket_bits buckets; the last may be empty
-    unsigned blocks_done;           // zero between launches, like the next three
-    unsigned ones, zeros;           // the bits that are 1 in some key, and those that are 0
-    unsigned counts[CELLS];         // of sampled keys
+    unsigned lowest;       // the first key of the first cell
+    int narrowing;         // a cell is 2^(BITS_BELOW_CELL - narrowing) keys wide
+    int bucket_bits;       // there are 2^bucket_bits buckets; the last may be empty
+    unsigned blocks_done;  // zero between launches, like the next five
+    unsigned ones, zeros;  // the bits that are 1 in some key, and those that are 0
+    unsigned greatest, greatest_complement;  // of the sampled keys, and of their complements
+    unsigned last_place, factor;             // of RangeBuckets
+    unsigned counts[CELLS];                  // of sampled keys
     unsigned first_buckets[CELLS];  // in the low half; in the high half the base-2 logarithm of its
                                     // width, as if cells were 2^BITS_BELOW_CELL keys wide
 };
 
 __constant__ unsigned cells_bytes = sizeof(Cells);  // for the host
+
+// Which bucket a key belongs to: one of 2^top_bits parts of a range. A key beyond the range has the
+// place of the nearest key within it.
+struct RangeBuckets {
+    static constexpr unsigned COPY_ROWS = 4;  // as many as the registers allow
+    unsigned lowest, last_place, factor;
+    int top_bits;
+
+    __device__ RangeBuckets(unsigned lowest, unsigned highest, int top_bits)
+        : lowest(lowest),
+          last_place(highest - lowest),
+          factor((unsigned)((1ull << (BITS + top_bits)) / (last_place + 1ull))),
+          top_bits(top_bits) {}
+    __device__ RangeBuckets(const Cells& cells, int top_bits)
+        : lowest(cells.lowest),
+          last_place(cells.last_place),
+          factor(cells.factor),
+          top_bits(top_bits) {}
+    __device__ unsigned operator()(Bits key) const {
+        return __umulhi(min(max(key, lowest) - lowest, last_place), factor);
+    }
+    __device__ unsigned buckets() const { return 1u << top_bits; }
+    __device__ int low_bits() const { return top_bits - (int)GROUP_BITS; }
+    // No key of the bucket is less. Rounding makes `factor` too small, so buckets begin a little
+    // later than this.
+    __device__ unsigned first_key(unsigned bucket) const {
+        return lowest + (unsigned)(bucket * (last_place + 1ull) >> top_bits);
+    }
+    // In how many bits the keys of a bucket differ from its first key, at most.
+    __device__ int width_bits() const {
+        const unsigned later = last_place / factor + 1;  // how much, at most
+        return BITS - __clz((int)((last_place >> top_bits) + 1 + later));
+    }
+    // Whether the bucket takes keys from beyond the range.
+    __device__ bool takes_others(unsigned bucket) const {
+        return (lowest > 0 && bucket == 0) ||
+               (~0u - lowest > last_place && bucket == (1u << top_bits) - 1);
+    }
+};
 
 // Which bucket a key belongs to: its cell's bucket, or one of them.
 struct CellBuckets {
@@ -208,6 +255,7 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     __shared__ __align__(16) unsigned counters[CELLS + 4], first_buckets[CELLS];
     __shared__ unsigned smallest, smallest_complement;  // of the keys that all blocks see
     __shared__ unsigned ones, zeros;                    // of those that this block has drawn
+    __shared__ unsigned greatest, greatest_complement;  // of the same
     __shared__ bool is_last;
     const unsigned stride = gridDim.x * COUNT_THREADS;
     // Key i of `of` keys. They are spread over the array, but unevenly, since it may be periodic.
@@ -219,7 +267,7 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS) counters[c] = 0;
     if (threadIdx.x == 0) {
         smallest = smallest_complement = ~0u;
-        ones = zeros = 0;
+        ones = zeros = greatest = greatest_complement = 0;
     }
     // All blocks see the same keys here, and choose the same cells.
     const Bits key = sampled(threadIdx.x, COUNT_THREADS);
@@ -243,19 +291,25 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     int narrowing = min(__clz((int)width), BITS_BELOW_CELL);
     if (narrowing < MIN_NARROWING) narrowing = lowest = 0;
 
-    unsigned own_ones = 0, own_zeros = 0;
+    unsigned own_ones = 0, own_zeros = 0, own_least = ~0u, own_least_complement = ~0u;
 #pragma unroll
     for (unsigned s = 0; s < SAMPLES; ++s) {
         own_ones |= own[s];
         own_zeros |= ~own[s];
+        own_least = min(own_least, own[s]);
+        own_least_complement = min(own_least_complement, ~own[s]);
         const unsigned place = own[s] - lowest;
         if (place <= ~0u >> narrowing)
             atomicAdd(&counters[place << narrowing >> BITS_BELOW_CELL], 1u);
     }
     own_ones = warp_or(own_ones);
     own_zeros = warp_or(own_zeros);
+    own_least = warp_min(own_least);
+    own_least_complement = warp_min(own_least_complement);
     if (first_lane) atomicOr(&ones, own_ones);
     if (first_lane) atomicOr(&zeros, own_zeros);
+    if (first_lane) atomicMax(&greatest, ~own_least_complement);
+    if (first_lane) atomicMax(&greatest_complement, ~own_least);
     __syncthreads();  // all have counted
 
     for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS)
@@ -263,6 +317,8 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     when_written([&] {
         atomicOr(&cells->ones, ones);
         atomicOr(&cells->zeros, zeros);
+        atomicMax(&cells->greatest, greatest);
+        atomicMax(&cells->greatest_complement, greatest_complement);
         __threadfence();
         is_last = atomicInc(&cells->blocks_done, gridDim.x - 1) == gridDim.x - 1;  // wraps to 0
         __threadfence();  // the counts are read after the last block has said that it is done
@@ -272,8 +328,15 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
 
     // How many sampled keys to expect in the largest bucket that a block can sort.
     const float full = (float)(SAMPLES * stride) / n * BUCKET_ITEMS;
-    const float in_cell = ldexpf(full, top_bits - CELL_BITS);
-    bool too_full = false;  // some bucket by the top bits
+    // The range of the samples and two buckets more at either end, or, if cells cover all possible
+    // keys, their range.
+    const unsigned most = __ldcg(&cells->greatest), least = ~__ldcg(&cells->greatest_complement);
+    const unsigned span = ((most - least) >> top_bits) + 1;  // of a bucket
+    const unsigned first_key = narrowing > 0 ? least - min(2 * span, least) : 0;
+    const unsigned last_key = narrowing > 0 ? most + min(2 * span, ~most) : ~0u;
+    const float in_range = ldexpf(full, top_bits + BITS_BELOW_CELL - narrowing);
+    const float in_cell = in_range / ((float)(last_key - first_key) + 1);
+    bool too_full = false;  // some bucket, if they divide the range evenly
     for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS) {
         const unsigned count = __ldcg(&cells->counts[c]);  // from L2, where the blocks have added
         too_full |= (float)count - 4 * sqrtf((float)count) > in_cell;
@@ -290,10 +353,16 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     unsigned plan = instead(own, repeats, quick);
     if (plan == BY_TOP_BITS && quick)
         plan = BY_FEW_SWEEPS;
+    else if (plan == BY_TOP_BITS && narrowing > 0 && !too_full && span >= MIN_SPAN)
+        plan = BY_RANGE;
     else if (plan == BY_TOP_BITS && (narrowing > 0 || (too_full && !few_values)))
         plan = cut_buckets(first_buckets, counters, full, narrowing, bucket_bits) ? BY_CELLS
                                                                                   : BY_SWEEPS;
-    if (plan == BY_CELLS) {
+    const RangeBuckets parts(first_key, last_key, top_bits);
+    if (plan == BY_RANGE) {
+        if (is_uneven(own, counters, full / gridDim.x, parts)) plan = BY_SWEEPS;
+        lowest = first_key;
+    } else if (plan == BY_CELLS) {
         const auto bucket_of = [&](Bits key) {
             const unsigned at = CellBuckets::place(key, lowest, narrowing);
             return CellBuckets::bucket_at(at, first_buckets[at >> BITS_BELOW_CELL]);
@@ -307,6 +376,8 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     cells->lowest = lowest;
     cells->narrowing = narrowing;
     cells->bucket_bits = bucket_bits;
-    cells->ones = cells->zeros = 0;
+    cells->last_place = parts.last_place;
+    cells->factor = parts.factor;
+    cells->ones = cells->zeros = cells->greatest = cells->greatest_complement = 0;
     return true;
 }

@@ -3,18 +3,31 @@
 // A counting sort by the highest bits in which the keys of the bucket may differ leaves bins of
 // about one key each. Within a bin each key counts the smaller keys: their number is its place. In
 // a bin that is full because a few values are frequent, that would take too long: its keys have to
-// be equal.
+// be equal. Keys that have one of few values need not be moved: their numbers say all.
 #pragma once
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scan_shared.cuh"
 #include "radixsort/parts/top_bits.cuh"
 
+constexpr int MAX_RUN_BITS = 8;    // keys that differ in so few bits need not be moved
 constexpr unsigned FULL_BIN = 24;  // more keys than this are not compared with each other
 // The keys of a bucket, the words before its bins, these, and some words for scans.
 constexpr unsigned WORDS_BEFORE = 4;  // of which the last is used: bins are aligned to 16 bytes
 constexpr unsigned BUCKET_BYTES =
     (BUCKET_ITEMS + WORDS_BEFORE) * sizeof(Bits) + (sizeof(short) << MAX_BIN_BITS) + 256;
 static_assert(BUCKET_ITEMS % 4 == 0, "bins are aligned");
+
+// Writes the keys that have been counted: 2^width bins, which begin where `starts` says, have one
+// value each, the first one `lowest`; a warp writes a run of it. Not inline: the caller has no
+// register to spare.
+__device__ __noinline__ void write_runs(T* out, const unsigned short* starts, unsigned items,
+                                        Bits lowest, int width) {
+    for (unsigned bin = threadIdx.x / 32; bin < 1u << width; bin += BUCKET_THREADS / 32) {
+        const unsigned end = bin + 1 < 1u << width ? starts[bin + 1] : items;
+        for (unsigned i = starts[bin] + threadIdx.x % 32; i < end; i += 32)
+            out[i] = from_ordered_bits<T>(lowest + bin);
+    }
+}
 
 // Sorts `items` keys whose differences from `lowest` have the same bits from bit `width` on. Bins
 // are counted in 16 bits, two to a word. Calls give_up() if a full bin has different keys. SMALL: a
@@ -56,9 +69,14 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
         if (is_past(row)) break;
         if (row * BUCKET_THREADS + threadIdx.x < items) count_in(bin_of(bits[row]));
     }
-    __syncthreads();  // all have counted
+    if (threadIdx.x == 0) staged[0] = bits[0] - bin_of(bits[0]);  // for write_runs
+    __syncthreads();                                              // all have counted
 
     exclusive_scan_shared_halves<BUCKET_THREADS>(bins, bin_words);
+    if (width <= min(MAX_RUN_BITS, bin_bits)) {
+        write_runs(out, reinterpret_cast<const unsigned short*>(bins), items, staged[0], width);
+        return;
+    }
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
         if (is_past(row)) break;

@@ -1,5 +1,5 @@
-// The launches of `most_significant_first`, for buckets by the top bits or by cells, whichever a
-// sample has decided on.
+// The launches of `most_significant_first`, for buckets by the top bits, by parts of a range or by
+// cells, whichever a sample has decided on.
 #pragma once
 #include "radixsort/parts/bucket_cells.cuh"
 #include "radixsort/parts/sort_bucket.cuh"
@@ -18,6 +18,7 @@ template <class Use>
 __device__ inline void with_plan(const Cells* cells, int sampled, int top_bits, const Use& use) {
     const unsigned plan = plan_of(cells, sampled);
     if (plan == BY_TOP_BITS) use(TopBits{top_bits});
+    if (plan == BY_RANGE) use(RangeBuckets(*cells, top_bits));
     if (plan == BY_CELLS) use(CellBuckets(*cells));
 }
 
@@ -86,14 +87,19 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     }
     unsigned bucket = blockIdx.x;
     do {
-        const bool by_cells = plan_of(cells, sampled) == BY_CELLS;
+        const unsigned plan = plan_of(cells, sampled);
         const unsigned start = buckets->starts[bucket], items = buckets->starts[bucket + 1] - start;
         if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < blocks)
             prefetch_bucket(in, buckets->starts + bucket + TILES_AHEAD);
         if (items > 0 && items <= BUCKET_ITEMS) {
             unsigned lowest = 0;
             int width = BITS - top_bits;
-            if (by_cells) {
+            if (plan == BY_RANGE) {
+                const RangeBuckets bucket_of(*cells, top_bits);
+                const bool others = bucket_of.takes_others(bucket);
+                lowest = others ? 0 : bucket_of.first_key(bucket);
+                width = others ? BITS : bucket_of.width_bits();
+            } else if (plan == BY_CELLS) {
                 const CellBuckets bucket_of(*cells);
                 const bool others = bucket_of.takes_others(bucket);
                 lowest = others ? 0 : bucket_of.lowest;
