@@ -25,7 +25,7 @@ from cudalab.bench.measured import Row, Sample, Status
 from cudalab.cli import values as accepted
 from cudalab.cli.app import cli
 from cudalab.cli.work import bench as cli_bench
-from cudalab.errors import InputError, UsageError
+from cudalab.errors import ExitCode, InputError, UsageError
 from cudalab.formats import save
 from cudalab.labs.teaching import Work
 from cudalab.output import grid, terminal
@@ -894,3 +894,9 @@ def test_usage_errors(args, message):
     done = run(*args, "--device", "cpu")
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
+
+
+def test_the_status_of_several_measurements():
+    assert ExitCode.of_all([]) == ExitCode.OK
+    assert ExitCode.of_all([0, 1, 5]) == ExitCode.COMPILE_ERROR
+    assert ExitCode.of_all([0, 3, 5]) == ExitCode.WRONG_ANSWER
