@@ -3,7 +3,7 @@
 docs/profile.md describes it. The fields are its keys, in its order.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 from cudalab.backends.trace import Access, Branch, LaunchTrace, Place, Step
 from cudalab.microscope import profile as profiles
@@ -221,32 +221,23 @@ def _kernel_row(whose: _Whose, kernel: profiles.KernelProfile) -> KernelRow:
     )
 
 
+# What an access and its row have by the same name.
+_COUNTS = {one.name for one in fields(Access)} & {one.name for one in fields(AccessCosts)}
+
+
 def access_costs(access: Access) -> AccessCosts:
     """The counts of an access and their ratios."""
+    counts = {name: getattr(access, name) for name in _COUNTS}
     return AccessCosts(
-        file=access.place.file,
-        line=access.place.line,
-        space=access.space,
+        **vars(access.place),
+        **counts | {"steps": list(access.steps)},
         access=access.kind,
-        buffer=access.buffer,
-        bytes_per_lane=access.bytes_per_lane,
-        requests=access.requests,
-        lanes=access.lanes,
         lanes_per_request=profiles.ratio(access.lanes, access.requests),
-        sectors=access.sectors,
-        ideal_sectors=access.ideal_sectors,
         sectors_per_request=profiles.ratio(access.sectors, access.requests),
         ideal_sectors_per_request=profiles.ratio(access.ideal_sectors, access.requests),
         efficiency=profiles.ratio(profiles.ideal_passes(access), profiles.passes(access)),
-        wavefronts=access.wavefronts,
-        ideal_wavefronts=access.ideal_wavefronts,
         wavefronts_per_request=profiles.ratio(access.wavefronts, access.requests),
         bank_conflicts=access.wavefronts - access.ideal_wavefronts,
-        conflict_degree_max=access.conflict_degree_max,
-        conflict_degree_mean=access.conflict_degree_mean,
-        same_address_max=access.same_address_max,
-        same_address_mean=access.same_address_mean,
-        steps=list(access.steps),
     )
 
 

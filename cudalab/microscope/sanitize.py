@@ -7,7 +7,7 @@ explains. What no single run shows is judged by the answers of several.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,11 @@ def add_rows(known: dict[Identity, FindingRow], rows: Iterable[FindingRow]) -> N
             known[mistake] = row
 
 
+# What a finding and its row have by the same name: threads are lists in a row.
+_SHARED = {one.name for one in fields(Finding)} & {one.name for one in fields(FindingRow)}
+_SHARED -= {"thread", "other_thread"}
+
+
 def finding_row(
     finding: Finding, words: str, texts: Mapping[str, Sequence[str]] | None = None
 ) -> FindingRow:
@@ -118,27 +123,15 @@ def finding_row(
     explanation = explain(finding)
     other, thread = finding.other_place, finding.other_thread
     return FindingRow(
-        kind=finding.kind,
-        note=finding.note,
-        kernel=finding.kernel,
+        **{name: getattr(finding, name) for name in _SHARED},
         file=finding.place.file,
         line=finding.place.line,
         block=list(finding.thread.block),
         thread=list(finding.thread.thread),
-        access=finding.access,
-        space=finding.space,
-        bytes=finding.bytes,
-        buffer=finding.buffer,
-        index=finding.index,
-        beyond=finding.beyond,
         other_file=other.file if other else None,
         other_line=other.line if other else None,
         other_block=list(thread.block) if thread else None,
         other_thread=list(thread.thread) if thread else None,
-        other_access=finding.other_access,
-        missing=finding.missing,
-        detail=finding.detail,
-        count=finding.count,
         input=words,
         code=_code(texts or {}, finding.place),
         other_code=_code(texts or {}, other) if other else None,
