@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from bench_documents import document, row, table
 
@@ -401,3 +402,12 @@ def test_a_file_has_the_titles_on_white(tmp_path):
     assert frame.get("fill") == "#fff"
     shown = " ".join(e.text for e in rest if e.tag.endswith("text"))
     assert charts(two_sizes())[1].title in shown
+
+
+@pytest.mark.parametrize("classes", [1, 32, 33, 100, 256])
+def test_neighbouring_classes_share_a_line_if_there_are_many(classes):
+    bars = plots.Bars("title", "byte", np.ones(classes, np.int64), list(range(classes + 1)))
+    _, _, *lines = plots.text(bars, 80).splitlines()
+    assert len(lines) <= plots.ROWS
+    assert sum(int(line.split()[1]) for line in lines) == classes
+    assert lines[-1].split()[0].rpartition("-")[2] == str(classes - 1)
