@@ -115,7 +115,11 @@ class _Writer:
 
     def _shift(self, node: Node) -> None:
         left, right = node.children
-        if not _may_be_integer(type_of(left)) or not _is_place(right) or _is_stream(left):
+        first = left
+        while first.kind == "binary":
+            first = first.children[0]
+        is_stream = first.kind == "name" and first.text in _STREAMS
+        if not _may_be_integer(type_of(left)) or not _is_place(right) or is_stream:
             return
         name = declared(left)
         if name is not None and name.is_bit_field:  # which has no references
@@ -313,12 +317,6 @@ def _without_brackets(node: Node) -> Node:
     while node.kind == "group" and len(node.children) == 1:
         node = node.children[0]
     return node
-
-
-def _is_stream(node: Node) -> bool:
-    while node.kind == "binary":
-        node = node.children[0]
-    return node.kind == "name" and node.text in _STREAMS
 
 
 def _needs_conversion(value: Node, to: Type) -> bool:

@@ -8,7 +8,7 @@ from cudalab.backends.cpu.regions import lambdas, syntax
 from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.parts import OUTER
 from cudalab.backends.cpu.regions.places import INTO
-from cudalab.backends.cpu.regions.syntax import Local, Statement
+from cudalab.backends.cpu.regions.syntax import LOOPS, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, whole_arguments
@@ -230,7 +230,7 @@ class Facts:
         for local in statement.declared:
             if local.name not in self.lambdas:
                 yield from self._places(local.value, elements=local.is_reference)
-        if together or statement.kind not in ("for", "while", "do"):
+        if together or statement.kind not in LOOPS:
             for part in statement.parts:
                 yield from self._find_pointed(part)
 
@@ -322,7 +322,7 @@ class Analysis:
             ),
             lambda names: (f.name for f in reached if calls(f.body, names)),
         )
-        self.with_loops = closure({"for", "while", "do"}, self._using)
+        self.with_loops = closure(LOOPS, self._using)
 
     def is_repeated(self, function: Function) -> bool:
         """Whether a function is called in several places."""

@@ -10,7 +10,7 @@ from cudalab.backends.cpu.regions.analysis import Analysis, Facts
 from cudalab.backends.cpu.regions.functions import Function, Parameter
 from cudalab.backends.cpu.regions.parts import Home, Loop, Part, Piece, Region, Writer
 from cudalab.backends.cpu.regions.strides import Strides
-from cudalab.backends.cpu.regions.syntax import Statement
+from cudalab.backends.cpu.regions.syntax import LOOPS, Statement
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
@@ -179,7 +179,7 @@ def _returns(facts: Facts, statement: Statement, control: Level) -> bool:
     if statement.kind == "other":
         return "return" in texts(statement.words)
     level = max(control, facts.levels.of(statement.condition))
-    is_loop = statement.kind in ("for", "while", "do")
+    is_loop = statement.kind in LOOPS
     if is_loop and not facts.unit.is_collective(statement.words):
         level = Level.THREAD
     return any(_returns(facts, part, level) for part in statement.parts)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
-from cudalab.backends.cpu.regions.syntax import TYPES, Statement, walk
+from cudalab.backends.cpu.regions.syntax import LOOPS, TYPES, Statement, walk
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, own_names, parsed
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name
 from cudalab.language.tokens import Token, split, texts
@@ -95,7 +95,7 @@ def never_waits(unit: Unit, reached: list[Function]) -> bool:
         word.text.startswith(("atomic", "__threadfence"))
         for function in reached
         for each in walk(parsed(function).statements)
-        if each.kind in ("for", "while", "do")
+        if each.kind in LOOPS
         for word in each.words
     )
 
@@ -144,7 +144,7 @@ def _refuse_hidden(unit: Unit, kernel: Function) -> None:
 
 def _refuse_polling(unit: Unit, function: Function, loop: Statement) -> None:
     """Refuse a loop that waits until memory changes without changing it itself."""
-    if loop.kind not in ("for", "while", "do"):
+    if loop.kind not in LOOPS:
         return
     condition = loop.condition
     reads = any(

@@ -27,7 +27,6 @@ ONE_BY_ONE = "one_by_one"  # in the name of a function that runs threads one aft
 LEAVING = "leaving"  # in that of one for blocks of which threads leave
 LONG = 64  # rounds that the compiler does not unroll
 
-_LOOPS = frozenset(LOOPS)
 _LEAVING = frozenset({"break", "continue", "return"})
 
 
@@ -39,11 +38,11 @@ def settle_loops(unit: Unit, functions: list[Function]) -> None:
     """
     kernel = functions[0]
     bodies = [set(texts(function.body)) for function in functions]
-    if unit.is_collective(kernel.body) or not any(_LOOPS & body for body in bodies):
+    if unit.is_collective(kernel.body) or not any(LOOPS & body for body in bodies):
         return
     own = parsed(kernel).statements
     last = own[-1]
-    extends = last.kind == "if" and not last.parts[1:] and _LOOPS & set(texts(last.words))
+    extends = last.kind == "if" and not last.parts[1:] and LOOPS & set(texts(last.words))
     kernel.statements = with_own_counters(returning_early(own) if extends else own)
     unit.in_step.add(kernel.name)
     facts = Facts(unit, kernel, {})
@@ -110,7 +109,7 @@ class _Kernel:
         if "..." in texts(facts.function.template):
             return False
         bodies = [facts.function.body, *(function.body for function in called)]
-        if any(_LOOPS & set(texts(body)) or any(changed_elements(body)) for body in bodies[1:]):
+        if any(LOOPS & set(texts(body)) or any(changed_elements(body)) for body in bodies[1:]):
             return False
         pure = all(is_pure(facts.unit, body) for body in bodies)
         return pure and self._has_plain_loops()
@@ -160,7 +159,7 @@ class _Kernel:
         )
 
     def _has_no_loops(self, statement: Statement) -> bool:
-        return statement.kind != "other" and not (_LOOPS | _LEAVING) & set(texts(statement.words))
+        return statement.kind != "other" and not (LOOPS | _LEAVING) & set(texts(statement.words))
 
     def _is_plain(self, loop: Statement) -> bool:
         """Whether all threads do the same rounds of a loop, and those have no branches."""

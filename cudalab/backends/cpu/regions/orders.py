@@ -25,17 +25,24 @@ from cudalab.backends.cpu.regions.in_step import COMPUTING, LONG
 from cudalab.backends.cpu.regions.parts import OUTER, Piece
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
-from cudalab.backends.cpu.regions.syntax import Edit, Local, Statement, edited, statements, walk
+from cudalab.backends.cpu.regions.syntax import (
+    LOOPS,
+    Edit,
+    Local,
+    Statement,
+    edited,
+    statements,
+    walk,
+)
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.words import CHANGING, Words, close, of_text
 from cudalab.language.tokens import called, names_in, set_of, spaced, split, texts
 
 _INTEGERS = set_of("int unsigned long size_t uint32_t int32_t uint64_t")
-_LOOPS = set_of("for while do")
 _LEAVING = set_of("return break continue")
 # What is in no round that many threads take at once.
 _SLOW = set_of("switch return goto do asm volatile static new")
-_NO_STEP = _SLOW | _LOOPS | _LEAVING | set_of("else delete -> ?")
+_NO_STEP = _SLOW | LOOPS | _LEAVING | set_of("else delete -> ?")
 _CALLED_IN_STEPS = re.compile(rf"{COMPUTING}|if")
 _CALLED_IN_ROUNDS = re.compile(rf"{COMPUTING}|if|while|for|decltype|abs|sqrtf?")
 ROUNDS = 4  # that are jammed; the sums of eight do not fit into a processor's registers
@@ -245,7 +252,7 @@ def leads_to_rounds(statement: Statement, facts: Facts, strides: Strides) -> boo
 
 def _leaves(statement: Statement) -> bool:
     """Whether a branch can be left other than through loops inside it."""
-    if statement.kind in _LOOPS:
+    if statement.kind in LOOPS:
         return "return" in texts(statement.words)
     if statement.parts:
         return any(map(_leaves, statement.parts))

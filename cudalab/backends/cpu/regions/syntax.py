@@ -16,8 +16,8 @@ TYPES = BASIC | {"auto"}
 # Words that begin what declares no variable of each thread.
 _NO_LOCALS = frozenset({"static", "constexpr", "__shared__", "extern"})
 _BEFORE_DECLARATION: tuple[list[str], ...] = ([], ["const"], [";"], ["{"], ["}"], ["("])
-LOOPS = ("for", "while", "do")
-_CONTROLLING = ("if", *LOOPS)
+LOOPS = frozenset({"for", "while", "do"})
+_CONTROLLING = LOOPS | {"if"}
 _ALIGNING = frozenset({"__align__", "alignas"})
 
 
@@ -187,7 +187,7 @@ def _apart(words: Words, among: Iterable[Node]) -> Iterator[Edit]:
         elif node.kind == "block":
             yield from _apart(words, node.children)
         elif node.kind in _CONTROLLING:
-            inside = (each for each in node.children if each.kind in (*_CONTROLLING, "block"))
+            inside = (each for each in node.children if each.kind in _CONTROLLING | {"block"})
             yield from _apart(words, inside)
 
 

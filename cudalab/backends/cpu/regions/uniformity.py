@@ -13,7 +13,7 @@ from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.lambdas import is_lambda, taken_apart
 from cudalab.backends.cpu.regions.places import Places
-from cudalab.backends.cpu.regions.syntax import Local, Statement
+from cudalab.backends.cpu.regions.syntax import LOOPS, Local, Statement
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.tokens import closing_angle, has_lambda, split, texts
@@ -320,7 +320,7 @@ class Levels:
                 yield max(control, self.of(statement.words[1:]))
             elif statement.kind == "other" and "return" in texts(statement.words):
                 yield Level.THREAD
-            elif statement.kind in ("for", "while", "do"):
+            elif statement.kind in LOOPS:
                 yield from self._of_returned(statement.parts, max(control, self.of_loop(statement)))
             else:
                 level = max(control, self.of(statement.condition))
