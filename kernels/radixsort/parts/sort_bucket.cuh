@@ -69,12 +69,18 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
         if (is_past(row)) break;
         if (row * BUCKET_THREADS + threadIdx.x < items) count_in(bin_of(bits[row]));
     }
-    if (threadIdx.x == 0) staged[0] = bits[0] - bin_of(bits[0]);  // for write_runs
-    __syncthreads();                                              // all have counted
+    const bool few_values = width <= min(MAX_RUN_BITS, bin_bits);
+    if (few_values && threadIdx.x == 0) {  // the first of their bins, and its value
+        const unsigned bin = bin_of(bits[0]);
+        staged[0] = bin >> width << width;
+        staged[1] = bits[0] - bin + staged[0];
+    }
+    __syncthreads();  // all have counted
 
     exclusive_scan_shared_halves<BUCKET_THREADS>(bins, bin_words);
-    if (width <= min(MAX_RUN_BITS, bin_bits)) {
-        write_runs(out, reinterpret_cast<const unsigned short*>(bins), items, staged[0], width);
+    if (few_values) {
+        const unsigned short* const starts = reinterpret_cast<const unsigned short*>(bins);
+        write_runs(out, starts + staged[0], items, staged[1], width);
         return;
     }
 #pragma unroll
