@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cudalab.language import source
 
+LONG_AS_LOOPS = {"radixsort", "scan", "solve"}  # labs whose loops take a minute to compile
 _FAST = '#pragma GCC optimize ("O1")'
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
@@ -36,9 +37,9 @@ def one_file(pieces):
 def compile_together(device, lab, variant, cases):
     """The kernels of a variant for each of its cases, in two libraries.
 
-    The first case of each element type is compiled as for a run. The others take half of the time:
-    with fibers, and hardly optimized. A variable in constant memory is looked up by its name alone,
-    so a file that has one is compiled for each case.
+    The first case of each element type is compiled as for a run, but for the loops of some labs.
+    The others take half of the time: with fibers, and hardly optimized. A variable in constant
+    memory is looked up by its name alone, so a file that has one is compiled for each case.
     """
     loaded = source.load(variant.path, variant.label)
     defines = [lab.kernel_defines(case) for case in cases]
@@ -51,7 +52,7 @@ def compile_together(device, lab, variant, cases):
     for hurried in sorted({*fast}):
         numbers = [number for number, each in enumerate(fast) if each == hurried]
         pieces = [(variant, number, defines[number]) for number in numbers]
-        device.loops = loops and not hurried
+        device.loops = loops and not hurried and lab.name not in LONG_AS_LOOPS
         try:
             kernels |= zip(numbers, _library(device, loaded, pieces, hurried), strict=True)
         finally:
