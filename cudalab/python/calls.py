@@ -25,7 +25,7 @@ from cudalab.errors import CudalabError, InputError, UsageError, nearest
 from cudalab.formats import InputStream, write_all
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
-from cudalab.labs.inputs import Array, Size
+from cudalab.labs.inputs import Array, Case, HostInputs, Size
 from cudalab.labs.sizes import in_words
 from cudalab.microscope import document, findings
 from cudalab.microscope.document import Document
@@ -151,13 +151,7 @@ def run(
                 "a kernel of yours runs in a process of its own, which opens the device itself",
                 hint="name the device",
             )
-        with TemporaryDirectory(prefix="cudalab-") as folder:
-            answer = Path(folder, "out.bin")
-            files = ("-i", str(_stored(stream, folder)), "-o", str(answer))
-            words = chosen.words(case, runs=True)
-            call(lab, "--kernel", str(kernel), "--device", device, *words, *files)
-            with answer.open("rb") as file:
-                return chosen.read_answer(InputStream(file.fileno(), "answer"), read, case)
+        return _run_file(chosen, kernel, device, stream, read, case)
     with ExitStack() as stack:
         opened = stack.enter_context(open_device(device)) if isinstance(device, str) else device
         if variant is None:
@@ -171,6 +165,24 @@ def run(
             _log.info(note)
         chosen.finish(result.array, case)
         return arrays.shaped(result.array(), chosen, read, case)
+
+
+def _run_file(
+    lab: Lab,
+    kernel: str | Path,
+    device: str,
+    stream: arrays.ArrayStream,
+    inputs: HostInputs,
+    case: Case,
+) -> Array:
+    """The answer of a kernel file of one's own, by the lab's command."""
+    with TemporaryDirectory(prefix="cudalab-") as folder:
+        answer = Path(folder, "out.bin")
+        files = ("-i", str(_stored(stream, folder)), "-o", str(answer))
+        words = lab.words(case, runs=True)
+        call(lab.name, "--kernel", str(kernel), "--device", device, *words, *files)
+        with answer.open("rb") as file:
+            return lab.read_answer(InputStream(file.fileno(), "answer"), inputs, case)
 
 
 @dataclass(frozen=True, repr=False)

@@ -262,6 +262,22 @@ def _length_findings(answer: bytes, expected: bytes, dtype: np.dtype[Any]) -> It
 # Elements ----------------------------------------------------------------------------------------
 
 
+def _expected(lab: Lab, case: Case, inputs: HostInputs, got: Array) -> tuple[Array, Array]:
+    """The expected elements and the places of those that are wrong."""
+    bounds = lab.bounds(inputs, case)
+    if bounds is not None:
+        expected, allowed = bounds[0].reshape(-1), bounds[1].reshape(-1)
+        near = np.isfinite(expected) & np.isfinite(got) & (np.abs(got - expected) <= allowed)
+        same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+        # Where the bound is none, any value will do.
+        return expected, np.flatnonzero(~(near | same) & np.isfinite(allowed))
+    try:
+        expected = lab.reference(inputs, case).reshape(-1)
+    except CudalabError:
+        expected = np.full(got.shape, np.nan)
+    return expected, differing(got, expected)
+
+
 def _wrong(
     lab: Lab,
     case: Case,
@@ -272,19 +288,8 @@ def _wrong(
     launches: Launches,
 ) -> Verdict:
     """The verdict on a wrong answer of the right length."""
-    bounds = lab.bounds(inputs, case)
     flat = got.reshape(-1)
-    if bounds is not None:
-        expected, allowed = bounds[0].reshape(-1), bounds[1].reshape(-1)
-        near = np.isfinite(expected) & np.isfinite(flat) & (np.abs(flat - expected) <= allowed)
-        same = (flat == expected) | (np.isnan(flat) & np.isnan(expected))
-        wrong = np.flatnonzero(~(near | same) & np.isfinite(allowed))  # else any value will do
-    else:
-        try:
-            expected = lab.reference(inputs, case).reshape(-1)
-        except CudalabError:
-            expected = np.full(flat.shape, np.nan)
-        wrong = differing(flat, expected)
+    expected, wrong = _expected(lab, case, inputs, flat)
     evidence = Evidence(
         case=case,
         inputs=inputs,

@@ -111,13 +111,9 @@ class Sandbox:
                 watchers.append(user.lock)
                 give(box.path, user.uid)
             uncounted = self.bwrap and group is None and user is None
-            limited = (
-                boxes.limit_tasks(limits.threads + 1) if uncounted else []
-            )  # and bubblewrap's own
-            around = []
-            if self.bwrap:
-                around = [self.bwrap, "--json-status-fd", str(status_write)]
-                around += [*boxes.bubblewrap(box, self.imports), "--"]
+            # Bubblewrap is a task, too.
+            limited = boxes.limit_tasks(limits.threads + 1) if uncounted else []
+            around = self._bubblewrap(box, status_write) if self.bwrap else []
             spec = {
                 "group": group.path if group is not None else "",
                 "limited": bool(limited),
@@ -143,6 +139,11 @@ class Sandbox:
             )  # fmt: skip
             undo.pop_all()
             return Running(watcher, control, report, group, user)
+
+    def _bubblewrap(self, box: Box, status_fd: int) -> list[str]:
+        """The command line in front of a command that bubblewrap runs."""
+        status = ["--json-status-fd", str(status_fd)]
+        return [self.bwrap, *status, *boxes.bubblewrap(box, self.imports), "--"]
 
     def _user_for(self, box: Box) -> User | None:
         """The separate user of a run, if it has one."""
