@@ -170,8 +170,8 @@ FAULTS = (
     Fault(
         "an initializer changes nothing",
         WRITER + "analysis.py",
-        "declares = statement.declared or has_lambda(statement.own)\n            if declares or",
-        "declares = has_lambda(statement.own)\n            if not statement.declared and",
+        "declares = statement.declared or has_lambda(statement.words)\n            if declares or",
+        "declares = has_lambda(statement.words)\n            if not statement.declared and",
     ),
     Fault(
         "a reference is to nothing",
@@ -206,7 +206,7 @@ FAULTS = (
     Fault(
         "a program keeps the host's shifts",
         "cudalab/language/arithmetic.py",
-        "if not _may_be_integer(type_of(left)) or not _is_place(right) or _is_stream(left):",
+        "if not _may_be_integer(type_of(left)) or not _is_place(right) or is_stream:",
         "if True:",
     ),
     Fault(
