@@ -103,7 +103,7 @@ def test_names_written_beside_a_program_s_own_are_marked():
 def test_no_macro_of_a_program_has_a_name_that_is_put_into_its_text():
     written = re.compile(r"::cudalab::(?!cudalab_)(\w+)")
     folder = Path(program.__file__).parent
-    found = {name for file in folder.glob("*.py") for name in written.findall(file.read_text())}
+    found = {name for file in folder.rglob("*.py") for name in written.findall(file.read_text())}
     # These stand behind the program's text, where its macros are no longer defined.
     assert found == {"AddLoops", "BlockLauncher", "OneRow"}
 

@@ -259,7 +259,7 @@ def dispatch_sampled_buckets(job: Job) -> Step:
     tile_items, tile_bytes = parts.tile_of(job)
     tiles, sort_bytes = (
         blocks_for(n, tile_items),
-        4 * buckets.bucket_items_of(job) + (2 << bin_bits),
+        buckets.bucket_bytes(job, bin_bits),
     )
     items, shift = np.uint32(n), np.int32(bits)
     samples = np.uint32(4 * sample_blocks * counters)
