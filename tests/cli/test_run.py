@@ -10,6 +10,7 @@ import pytest
 from whole_programs import IS_EMULATED, MIXED, OWN, PROGRAMS, ROOT, SAMPLES, cudalab, natively, run
 
 from cudalab.backends.cpu.compiler.flags import RUNTIME
+from cudalab.program.build import executable
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 
@@ -117,6 +118,7 @@ def test_every_lab_has_a_program():
         "alike",
         "truths",
         "aggregates",
+        "global_objects",
     ],
 )
 def test_program_prints(program, device_name):
@@ -130,6 +132,23 @@ def test_program_prints(program, device_name):
     if IS_EMULATED:  # the sign of a NaN is the processor's
         texts = [text.replace("-nan", "nan") for text in texts]
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("instrument", ["--sanitize", "--profile"])
+def test_launches_before_main_are_observed(instrument):
+    done = cudalab("run", "--device", "cpu", instrument, str(OWN / "global_objects.cu"))
+    printed = (OWN / "global_objects.txt").read_bytes()
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr.decode()
+    assert b"4 launches of 2 kernels" in done.stderr
+
+
+@pytest.mark.parametrize(("run", "values"), [("1", b"0 0"), ("3", b"3104 1431658970")])
+def test_a_judge_sees_launches_before_main(run, values):
+    """It leaves out those of the first run, and in the other kernels see other data."""
+    binary = executable([str(OWN / "global_objects.cu")], "cpu")
+    done = subprocess.run([binary], capture_output=True, check=True, env={"CUDALAB_RUN": run})
+    assert done.stdout.startswith(values + b"\nat the end ")
+    assert (b"cudalab: 4 launches left out" in done.stderr) == (values == b"0 0")
 
 
 def test_kernel_that_waits_for_its_children(tmp_path):

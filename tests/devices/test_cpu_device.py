@@ -241,11 +241,12 @@ def test_more_memory_than_there_is_is_refused(device):
         device.empty(1 << 60, np.uint32)
 
 
-def test_inline_ptx_is_explained(device, tmp_path):
+@pytest.mark.parametrize("warned_of", ["", "    unsigned char less = 300;\n"])
+def test_inline_ptx_is_explained(device, tmp_path, warned_of):
     file = tmp_path / "ptx.cu"
     file.write_text(
         'extern "C" __global__ void k(unsigned* out) {\n'
-        '    unsigned lane;\n    asm("mov.u32 %0, %%laneid;" : "=r"(lane));\n'
+        f'{warned_of}    unsigned lane;\n    asm("mov.u32 %0, %%laneid;" : "=r"(lane));\n'
         "    *out = lane;\n}\n"
     )
     with pytest.raises(KernelCompileError) as raised:

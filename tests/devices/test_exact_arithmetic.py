@@ -236,5 +236,5 @@ def test_no_conversion_without_a_cast_is_silently_the_processors(opened, tmp_pat
             refused.append(error.message)
         else:
             assert opened.to_host(result)[0] == 2147483647, way
-    assert all("unfitting.cu:" in message for message in refused)
+    assert not [message for message in refused if "unfitting.cu:" not in message]
     assert len(refused) < 20

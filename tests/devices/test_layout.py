@@ -55,6 +55,8 @@ def test_each_structure_of_an_observed_program_is_compared():
     for function, mirrors in OF_PROGRAMS.items():
         layout.check(host, mirrors, function)
         each_is_compared(host, mirrors, function)
+    refuses = ctypes.c_void_p.in_dll(module.load_runtime(), "cudalab_program_refuses")
+    assert not refuses.value, "kernels of labs would be refused in a program's way from now on"
 
 
 def each_is_compared(runtime, mirrors, *function):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudalab.backends.cpu.compiler.pipeline import RefusedError, Written, build, compiled
+from cudalab.backends.cpu.compiler.pipeline import RefusedError, Unit, Units, Written, build, compiled
 from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.language.local_variables import EVERYWHERE
 
@@ -41,6 +41,12 @@ def observed(times):
         return Written([zones + added], [zones + added])
 
     return write
+
+
+def test_a_compiler_that_has_failed_is_believed_whatever_it_says(tmp_path):
+    command = ["sh", "-c", "echo 'a.cu:1:1: warning: I give up'; exit 1"]
+    units = Units(folder=tmp_path, names=["0.cpp"], compiled=[Unit("a.cu", command)])
+    assert "I give up" in units.compile([""])
 
 
 def test_what_the_compiler_accepts_is_compiled_once():

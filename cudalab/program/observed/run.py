@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -225,14 +225,8 @@ class _Program:
         self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
         for function, mirrors in layout.OF_PROGRAMS.items():
             layout.check(self.host, mirrors, function)
-        try:
-            self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
-        except OSError as error:  # "PATH: undefined symbol: NAME"
-            self.send("refused", str(error).removeprefix(f"{library.path}: "))
-            os._exit(125)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(layout.ObservedMemory)
-        self.tables = rows.Tables(library.path, self.code, self.checker)
-        self.tables.count_local(local)
+        self.local = local
         self.known_looks, self.whole = b"", True  # whether all has been observed to its end
         self.spent_s = 0.0
         self.observed_s: dict[str, float] = {}  # by kernel, with --sanitize
@@ -255,7 +249,21 @@ class _Program:
                 )
             )
             self.host.cudalab_order(self._order_callback, int(library.own_default))
+        try:
+            self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:  # "PATH: undefined symbol: NAME"
+            self.send("refused", str(error).removeprefix(f"{library.path}: "))
+            os._exit(125)
+        self.tables  # noqa: B018 - knows the variables before main
+
+    @cached_property
+    def tables(self) -> rows.Tables:
+        """Of the program's code, whose global objects may launch kernels while it is loaded."""
+        code = ctypes.CDLL(str(self.library.path), mode=ctypes.RTLD_GLOBAL)
+        tables = rows.Tables(self.library.path, code, self.checker)
+        tables.count_local(self.local)
         self.host.cudalab_variables(_Visitor(self._add_variable))
+        return tables
 
     def main(self) -> Any:
         """The program's main function; without one it is refused, as by a linker."""

@@ -31,7 +31,7 @@ _BUILTIN_COPY = re.compile(r"\b__builtin_(mem(?:cpy|move|set))\b")
 _GROUP = re.compile(r'(\t\.section\t[^,\n]+,"\w*)G(\w*)"(,[@%]\w+(?:,\d+)?),[^,\n]+,comdat')
 _NAMED = re.compile(rf"^#line \d+ {source.QUOTED}", re.MULTILINE)
 # Where a message is; and what begins one, to which notes and source lines that follow belong.
-_WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
+_WHERE = re.compile(r"^In file included|: (?:In |At global scope|Assembler messages)")
 _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
 
 
@@ -96,7 +96,7 @@ class Units:
             self._annotate(texts)
             assemble = [*toolchain.find_compiler().compile, "-c"]
             failed = compile_all([[*assemble, f"{o[:-1]}s", "-o", o] for o in self.objects])
-        return _without_warnings(failed)
+        return _without_warnings(failed) or failed
 
     def _annotate(self, texts: Sequence[str]) -> None:
         """Add to each assembly file the tables that continue those of the files before."""

@@ -27,7 +27,7 @@ static struct Memory {
     SortedMap<size_t> free;              // ranges below high_water
     Section device, constants, managed;  // of the program's variables
     unsigned opened, by_kernels;         // how often: by kernels, and in all
-} memory;                                // never destroyed: other exit handlers may still use it
+} memory = {};                           // never destroyed: other exit handlers may still use it
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;

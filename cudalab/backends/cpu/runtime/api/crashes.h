@@ -239,8 +239,8 @@ void watch_for_crashes() {
     }
 }
 
-// From the program's start, and for the OS thread that runs main() on a stack for signals.
-static const bool watches = [] {
+// For the OS thread that runs main(), on a stack for signals.
+CUDALAB_BEFORE_PROGRAM static void watch_from_the_start() {
     is_main_thread = true;
     void* frame;
     backtrace(&frame, 1);  // loads its library now: a signal handler must not
@@ -250,7 +250,6 @@ static const bool watches = [] {
     alternate.ss_size = SIGNAL_STACK;
     sigaltstack(&alternate, nullptr);
     watch_for_crashes();
-    return true;
-}();
+}
 
 }  // namespace cudalab

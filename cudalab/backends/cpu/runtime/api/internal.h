@@ -6,6 +6,11 @@
 #include "cuda_runtime.h"
 #include "pages.h"
 
+// A function that runs, or an object that is made, before all constructors of the program: those of
+// its global objects may use the GPU.
+#define CUDALAB_BEFORE_PROGRAM __attribute__((constructor(101)))
+#define CUDALAB_MADE_BEFORE_PROGRAM __attribute__((init_priority(101)))
+
 namespace cudalab {
 
 struct Place {
@@ -205,7 +210,7 @@ void watch_memory(const Allocation& memory, size_t guard);
 void unwatch_memory(const Allocation& memory);
 void memory_written(const void* address, size_t bytes);
 // Other data for kernels than the program gives them, where a judge wants that: memory.cpp.
-extern const bool kernels_get_other_data;
+extern bool kernels_get_other_data;
 void change_copied_data(void* target, const void* source, size_t bytes);
 void change_shared_data();                    // before a launch
 void library_writes(bool begins);             // what host code writes until it ends

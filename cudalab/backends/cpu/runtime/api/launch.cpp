@@ -266,7 +266,7 @@ static struct LeftOut {
     ~LeftOut() {
         if (wanted) fprintf(stderr, "cudalab: %llu launches left out\n", launches);
     }
-} left_out;
+} left_out CUDALAB_MADE_BEFORE_PROGRAM;
 
 static Watch* watch;  // over the grid that runs; null if it is left out, or has run at once
 

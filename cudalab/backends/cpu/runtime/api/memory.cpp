@@ -42,7 +42,10 @@ void close_for_library() {
 
 // A course's judge lets kernels see other data than the program gives them, too: an answer that is
 // right then was computed elsewhere. Bytes are others again at each launch, and never the old ones.
-const bool kernels_get_other_data = judged_run() == JudgedRun::WITH_OTHER_DATA;
+bool kernels_get_other_data;
+CUDALAB_BEFORE_PROGRAM static void look_for_judge() {
+    kernels_get_other_data = judged_run() == JudgedRun::WITH_OTHER_DATA;
+}
 static bool pinned_is_source;  // of copies to the device, from which the host may compute, too
 
 static void change(const void* data, size_t bytes) {

@@ -14,9 +14,8 @@ LAST_PAGE CUDALAB_DEVICE_DATA static char cudalab_last_page[cudalab::PAGE] = {};
 LAST_PAGE CUDALAB_CONSTANT_DATA static char cudalab_last_constants[cudalab::PAGE] = {};
 __attribute__((used)) CUDALAB_MANAGED_DATA static char cudalab_last_managed = 0;
 
-static const bool known = [] {
+CUDALAB_BEFORE_PROGRAM static void tell_of_variables() {
     cudalab::know_variables({__start_cudalab_device, __stop_cudalab_device},
                             {__start_cudalab_constant, __stop_cudalab_constant},
                             {__start_cudalab_managed, __stop_cudalab_managed});
-    return true;
-}();
+}

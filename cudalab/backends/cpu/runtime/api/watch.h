@@ -236,7 +236,10 @@ static int count_os_threads() {
     closedir(tasks);
     return count;
 }
-static const int os_threads_at_start = count_os_threads();  // one, or an emulator's own
+static int os_threads_at_start;  // one, or an emulator's own
+CUDALAB_BEFORE_PROGRAM static void count_first_os_threads() {
+    os_threads_at_start = count_os_threads();
+}
 
 static int os_threads_of_device;
 

@@ -245,11 +245,14 @@ extern "C" void cudalab_assert_fail(const char* condition, const char* file, uns
     fail_host_assertion(condition, file, line, function);
 }
 
+// Refusals are check.cpp's, which tells the program.
+extern "C" void (*cudalab_program_refuses)(const char* place, const char* why);
 // Begins to observe; what host code that crashes has done is written to a file.
 extern "C" void cudalab_observe(Observer on_launch, Teller on_news, int detect, int file) {
     observer = on_launch;
     teller = on_news;
     detects = detect;
+    cudalab_program_refuses = refuse;
     crash_file = file;
     watch_for_crashes();
 }
@@ -262,10 +265,4 @@ extern "C" void cudalab_variables(Visitor visit) {
 // The allocation that contains an address, or null.
 extern "C" const ObservedMemory* cudalab_observed_memory(const void* address) {
     return find_observed(address);
-}
-
-// Refusals are check.cpp's, which tells the program.
-extern "C" void (*cudalab_program_refuses)(const char* place, const char* why);
-__attribute__((constructor)) static void tell_of_refusals() {
-    cudalab_program_refuses = cudalab::refuse;
 }

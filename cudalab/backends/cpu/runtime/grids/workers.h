@@ -128,7 +128,7 @@ static struct Pool {
         uint64_t block;
         char text[400];
     } crash;
-} pool;
+} pool = {};
 
 static __thread Worker* worker CUDALAB_OF_OS_THREAD;
 
