@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from cudalab.backends.cpu.compiler.pipeline import RefusedError, Unit, Units, Written, build, compiled
+from cudalab.backends.cpu.compiler.pipeline import (
+    RefusedError,
+    Unit,
+    Units,
+    Written,
+    build,
+    compiled,
+)
 from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.language.local_variables import EVERYWHERE
 
