@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudalab.program import ways
 from cudalab.program.build import executable
-from cudalab.program.rewrite import loops
 from tests.random_kernels import BLOCKS, HEADER, SLOTS, THREADS, Kernel
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def compare(seeds: range) -> tuple[dict[str, str], list[str]]:
         binary = executable([str(source)], "cpu")
     printed = [outcome(binary, way)[1].splitlines() for way in "10"]
     assert len(printed[0]) == len(names), printed
-    reasons = loops.stored(binary).reasons
+    reasons = ways.stored(binary).reasons
     different = [f"{one} | {two}" for one, two in zip(*printed, strict=True) if one != two]
     return {name: reason for name, reason in reasons.items() if reason}, different
 

@@ -4,7 +4,7 @@ build    → files, options    what the program is made of; the cache may have i
          → plain             if not: rewritten, compiled and linked
             → runtime        with the parts of the runtime that it uses
             → rewrite        every change of its text
-            → messages       what the compiler says, in the program's own words
+            → messages       what the compiler refuses, in the program's own words
 observed → build, run, verdict, report    the same under an instrument
 toolkit  → make, nvcc, rebuild            for makefiles and CMake
 """

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cudalab.backends import device_for, facts
-from cudalab.backends.cpu.compiler import flags, toolchain
+from cudalab.backends.cpu.compiler import cccl, flags, toolchain
 from cudalab.output.progress import stage
-from cudalab.program import cccl, runtime
+from cudalab.program import runtime
 from cudalab.program.files import File, Part, gather, program_of
 from cudalab.program.options import folders_of, libraries_of
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 
+from cudalab.backends.cpu.compiler import cccl
 from cudalab.backends.cpu.compiler.flags import PROGRAM, for_programs, with_users
 from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.errors import CudalabError
 from cudalab.output.notes import note
-from cudalab.program import cccl
 from cudalab.program.options import HostOptions, for_host
 
 _HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)
@@ -165,6 +165,11 @@ class Part:
             "-D__NVCC__",
             *(f"-D__CUDACC_VER_{each}__={n}" for each, n in numbers.items()),
         ]
+
+    @property
+    def headers(self) -> list[str]:
+        """The options by which these sources find the headers of CUDA and of its libraries."""
+        return [*for_programs(), *cccl.flags(self.texts)]
 
     def host_command(self, index: int, rewritten: str = "") -> list[str]:
         """The command that compiles a source in plain C or C++, as nvcc would pass it on.

@@ -6,22 +6,12 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from cudalab.errors import CudalabError, KernelCompileError
-from cudalab.program import refusals, rewrite
+from cudalab.program import refusals, rewrite, spelling
 from cudalab.program.files import File
 from cudalab.program.rewrite.parsed import Parsed
-from cudalab.program.wording import RUNTIME, as_written, readable
+from cudalab.program.wording import RUNTIME, as_written, errors_of, readable
 from cudalab.system import cache, elf
 
-# A name or a header that the compiler does not know, in the words of g++ and clang++.
-_UNKNOWN = re.compile(
-    r"^(?P<place>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: .*?"
-    r"(?:[\u2018'](?P<name>\w+)[\u2019'](?: was not declared| does not name| has not been declared"
-    r"|(?: is not a member of| in namespace) [\u2018'](?P<space>[\w:]+)[\u2019'])"
-    r"|(?:use of undeclared identifier|unknown type name|no template named|no member named)"
-    r" '(?P<other>\w+)'(?: in namespace '(?P<within>[\w:]+)')?"
-    r"|(?P<header>[\w./+-]+): No such file|'(?P<absent>[\w./+-]+)' file not found)",
-    re.MULTILINE,
-)
 _ASSEMBLER = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+): Error: ", re.MULTILINE)
 _NO_MAIN = re.compile(r"undefined (?:reference to|symbol:) [`']?main\b")
 _RETURNS_INT = re.compile(r"^\s*(?:int|void)\s+(\w+)\s*\(", re.MULTILINE)
@@ -78,18 +68,16 @@ def links(messages: str, label: str) -> CudalabError:
 
 def _lacking(messages: str, files: Sequence[File]) -> refusals.Lacking:
     """The missing features, inferred from the names that the compiler does not know."""
-    own = {file.label for file in files}
+    texts = {file.label: file.text.splitlines() for file in files}
     lacking = refusals.Lacking()
-    for match in _UNKNOWN.finditer(messages):
-        place = match["place"]
-        header = match["header"] or match["absent"]
-        name = match["name"] or match["other"]
-        if place.rpartition(":")[0] not in own:
+    for error in errors_of(messages, texts):
+        place, name = f"{error.path}:{error.line}", error.unknown()
+        if error.path not in texts:
             continue
-        if header:
+        if header := error.header():
             lacking.add_header(header, place)
-        elif not _defined(name, files):
-            lacking.add_name(name, place, match["space"] or match["within"] or "")
+        elif name.isidentifier() and not _defined(name, files):
+            lacking.add_name(name, place, error.namespace())
     for name, place in undefined(messages):
         lacking.add_linked(name, place)
     assembly = _ASSEMBLER.search(messages)
@@ -190,11 +178,11 @@ def not_loaded(message: str) -> KernelCompileError:
 
 def _of_c(name: str, place: str) -> str:
     """What is wrong with a function of CUDA that a file of C calls, where nothing declares it."""
-    if not refusals.is_cuda_name(name) or not place.rpartition(":")[0].endswith(".c"):
+    if not spelling.is_cuda_name(name) or not place.rpartition(":")[0].endswith(".c"):
         return ""
-    if other := refusals.meant(name):
+    if other := spelling.meant(name):
         return f"unknown: {name}; did you mean {other}?"
-    return _NOT_FOR_C.format(name) if refusals.is_known(name) else ""
+    return _NOT_FOR_C.format(name) if spelling.is_known(name) else ""
 
 
 def _is_kernel(name: str, texts: Mapping[str, str]) -> bool:

@@ -15,11 +15,12 @@ from cudalab.backends.cpu.compiler.pipeline import (
 )
 from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.output.progress import stage
-from cudalab.program import cccl, messages, rewrite, runtime
+from cudalab.program import rewrite, runtime
 from cudalab.program.files import IN_C, Part
 from cudalab.program.rewrite import loops
 from cudalab.program.rewrite.parsed import ONLY_LAUNCHED
 from cudalab.program.rewrite.unchecked import rewritten_c
+from cudalab.program.ways import Ways
 
 
 def build_program(part: Part, to: Path) -> None:
@@ -28,22 +29,26 @@ def build_program(part: Part, to: Path) -> None:
     def make(folder: Path) -> Path:
         made = runtime.plain(runtime.used(part.texts))
         objects, ways = build_objects(part, folder, made.folder)
-        with stage("compiling the runtime, once") as known:
-            objects += made.finish(lambda done, total: known.reach(done, total, "parts"))
+        objects += made.finish()
         binary = folder / "program"
         done = find_compiler().link(binary, [*objects, *part.host.link], shared=False)
         if done.returncode:
-            raise messages.explain(done.stderr, part.files)
+            raise RefusedError(done.stderr)
         ways.store(to)
         return binary
 
-    build(to, make)
+    try:
+        build(to, make)
+    except RefusedError as error:
+        from cudalab.program.messages import explain  # noqa: PLC0415 - most programs are not refused
+
+        raise explain(error.messages, part.files) from None
 
 
 def build_objects(
     part: Part, folder: Path, header: Path, more: Sequence[str] = ()
-) -> tuple[list[str], loops.Ways]:
-    """Compile the sources to objects in a folder; these, and how each kernel runs.
+) -> tuple[list[str], Ways]:
+    """Compile the sources to objects in a folder; these, and how each kernel runs. RefusedError.
 
     The precompiled header is in the folder `header`. The compiler gets `more` options.
     """
@@ -51,10 +56,7 @@ def build_objects(
     macros.write_text(part.host.macros, encoding="utf-8")
     units = Units(folder=folder, names=part.names, compiled=[*map(plain.unit, range(part.sources))])
     with stage(f"compiling {part.files[0].label}"):
-        try:
-            compiled(plain.write, units)
-        except RefusedError as error:
-            raise messages.explain(error.messages, part.files) from None
+        compiled(plain.write, units)
     return units.objects, plain.ways
 
 
@@ -63,11 +65,11 @@ class _Plain:
 
     def __init__(self, part: Part, folder: Path, header: Path, more: Sequence[str]) -> None:
         self.part, self.folder, self.more = part, folder, more
-        self.ways = loops.Ways()
+        self.ways = Ways()
         compiler, macros = find_compiler(), ["-include", str(folder / "macros")]
         own = [*compiler.compile, *flags.with_users(flags.PROGRAM), *part.flags]
         self.command = [*own, *(() if compiler.is_clang else flags.GCC_PROGRAM)]
-        self.command += ["-I", str(header), *flags.for_programs(), *cccl.flags(part.texts)]
+        self.command += ["-I", str(header), *part.headers]
         self.command += ["-include", runtime.PRECOMPILED, *macros]
         self.preprocessor = loops.Preprocessor(
             [*own, *macros], self.command, folder / "read", part.host.macros

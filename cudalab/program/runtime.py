@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from threading import get_native_id
 
@@ -75,17 +76,16 @@ def used(texts: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def source(part: str) -> Path:
-    """The file of a part: those that only some programs have are in the runtime's optional/."""
-    (file,) = flags.RUNTIME.rglob(f"{part}.cpp")
-    return file
+@cache
+def sources() -> dict[str, str]:
+    """The file of each part: those that only some programs have are in the runtime's optional/."""
+    return {file.stem: str(file) for file in flags.RUNTIME.rglob("*.cpp")}
 
 
 def flags_of(part: str) -> tuple[str, ...]:
     """The compiler's flags for a part."""
-    return (
-        flags.PART if part in _QUICK else (*flags.PART, "-O1")
-    )  # compiled in two thirds of the time
+    # With -O1 it is compiled in two thirds of the time.
+    return flags.PART if part in _QUICK else (*flags.PART, "-O1")
 
 
 # Making them -------------------------------------------------------------------------------------
@@ -114,39 +114,45 @@ def libraries(sources: Iterable[Path]) -> Sequence[Path]:
 class Runtime:
     """Files of the runtime, which compilers make in parallel while the caller continues."""
 
-    def __init__(self, folder: Path, parts: Sequence[str], *more: str) -> None:
-        """Start the compilers for the objects that are missing, with `more` flags."""
+    def __init__(
+        self, folder: Path, parts: Sequence[str], *more: str, header: Sequence[str] = ()
+    ) -> None:
+        """Start the compilers for what is missing in the folder.
+
+        The objects of the parts are compiled with `more` flags. The header of programs is kept as
+        g++ reads it with the flags for a `header`.
+        """
         from cudalab.backends.cpu.compiler.commands import Compilers
 
         folder.mkdir(exist_ok=True)
-        self.folder, self.parts = folder, parts
-        self._compilers, self._made = Compilers(), list[Path]()
+        compiler = find_compiler()
+        self.folder, self.objects = folder, [str(folder / f"{part}.o") for part in parts]
+        ways: dict[Path, Sequence[str]] = {}  # the options by which each missing file is made
         for part in parts:
-            own = [*flags.with_users(flags_of(part)), *more, *flags.for_runtime()]
-            self.make(folder / f"{part}.o", [*own, "-c", str(source(part))])
+            if not (made := folder / f"{part}.o").exists():
+                own = flags.with_users(flags_of(part))
+                ways[made] = (*own, *more, *flags.for_runtime(), "-c", sources()[part])
+        made = folder / f"{PRECOMPILED}.gch"
+        # Clang would need an option in each call.
+        if header and not compiler.is_clang and not made.exists():
+            text = flags.CUDA_RUNTIME.with_name(PRECOMPILED)
+            ways[made] = (*header, "-x", "c++-header", str(text))
+        self._made = list(ways)
+        self._compilers = Compilers(
+            [*compiler.compile, *way, "-o", str(_building(made))] for made, way in ways.items()
+        )
 
-    def make(self, made: Path, options: Sequence[str]) -> None:
-        """Start the compiler with these options unless the file is there."""
-        if not made.exists():
-            command = [*find_compiler().compile, *options, "-o", str(_building(made))]
-            self._compilers.add(command)
-            self._made.append(made)
-
-    def precompile(self, own: Sequence[str]) -> None:
-        """Start to read the header of programs with these flags."""
-        if not find_compiler().is_clang:  # which would need an option in each call
-            header = str(flags.CUDA_RUNTIME.with_name(PRECOMPILED))
-            self.make(self.folder / f"{PRECOMPILED}.gch", [*own, "-x", "c++-header", header])
-
-    def finish(self, say: Callable[[int, int], None] = lambda _done, _total: None) -> list[str]:
-        """Wait for the compilers and return the object files; see Compilers.finish for `say`."""
-        if failed := self._compilers.finish(say):
+    def finish(self) -> list[str]:
+        """Wait for the compilers and return the object files."""
+        with stage("compiling the runtime, once") as known:
+            failed = self._compilers.finish(partial(known.reach, of="parts"))
+        if failed:
             from cudalab.backends.cpu.kernel_runtime import runtime_failure
 
             raise runtime_failure(failed)
         for made in self._made:
             _building(made).replace(made)
-        return [str(self.folder / f"{part}.o") for part in self.parts]
+        return self.objects
 
 
 def _building(made: Path) -> Path:
@@ -157,9 +163,8 @@ def _building(made: Path) -> Path:
 def plain(optional: Sequence[str] = ()) -> Runtime:
     """Start to make the runtime: the common parts and these `optional` ones."""
     place = cached("programs", "runtime", *flags.with_users(flags.PART))
-    made = Runtime(place, (FIRST, *optional, *OF_PLAIN))
-    made.precompile([*flags.with_users(flags.PROGRAM), *flags.for_programs()])
-    return made
+    header = (*flags.with_users(flags.PROGRAM), *flags.for_programs())
+    return Runtime(place, (FIRST, *optional, *OF_PLAIN), header=header)
 
 
 def files(*, check: bool) -> list[Path]:
@@ -179,10 +184,9 @@ def observed(optional: Sequence[str] = ()) -> list[str]:
 
     checked = check_runtime_library()  # depends on the processor's features, too
     place = cached("programs", "observed", *flags.with_users(flags.PART), checked.name)
-    own = Runtime(place, (*optional, *OF_OBSERVED, *OF_PROGRAM), *_OBSERVED)
-    own.precompile(flags.check_flags((*OBSERVED_PROGRAM, *flags.for_programs())))
-    with stage("compiling the runtime, once") as known:
-        objects = own.finish(lambda done, total: known.reach(done, total, "parts"))
+    header = flags.check_flags((*OBSERVED_PROGRAM, *flags.for_programs()))
+    parts = (*optional, *OF_OBSERVED, *OF_PROGRAM)
+    objects = Runtime(place, parts, *_OBSERVED, header=header).finish()
     library = place / HOST_LIBRARY
     if not library.exists():
         apart = cached("programs", "library", *flags.with_users(flags.PART), checked.name)

@@ -7,11 +7,11 @@ a compiler says about the rest of a line that it could not read.
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cudalab.program import refusals
+from cudalab.program import spelling
 from cudalab.program.files import File
 
 RUNTIME = "/cpu/runtime/"
@@ -29,9 +29,12 @@ _INSTANCE = re.compile(
     re.MULTILINE,
 )
 _Q = "[\u2018']([^\u2019'\n]*)[\u2019']"  # quoted, in the words of g++ and clang++
+# A name that the compiler does not know, and the namespace in which it misses it.
 _UNKNOWN = re.compile(
-    rf"^{_Q}(?: was not declared| does not name| has not been declared| is not a member of)"
+    rf"^{_Q}(?: was not declared| does not name| has not been declared"
+    rf"|(?: is not a member of| in namespace)(?: {_Q})?)"
     rf"|^(?:use of undeclared identifier|unknown type name|no template named|no member named) {_Q}"
+    rf"(?: in namespace {_Q})?"
 )
 _SUGGESTED = re.compile(rf"; did you mean {_Q}\?$")
 _HEADER = re.compile(r"^([\w./+-]+): No such file or directory$|^'([\w./+-]+)' file not found$")
@@ -111,6 +114,16 @@ class Error:
     def unknown(self) -> str:
         """The name that the compiler does not know; empty for other errors."""
         match = _UNKNOWN.match(self.words)
+        return (match[1] or match[3]) if match else ""
+
+    def namespace(self) -> str:
+        """Where the compiler misses that name; empty if it does not say."""
+        match = _UNKNOWN.match(self.words)
+        return (match[2] or match[4] or "") if match else ""
+
+    def header(self) -> str:
+        """The header that the compiler does not find; empty for other errors."""
+        match = _HEADER.match(self.words)
         return (match[1] or match[2]) if match else ""
 
 
@@ -129,7 +142,7 @@ def readable(messages: str, files: Sequence[File]) -> str:
     names = {name for file in files for name in re.findall(r"[A-Za-z_]\w*", file.text)}
     elsewhere: dict[str, None] = {}
     errors: list[Error] = []
-    for each in _errors(messages, texts):
+    for each in errors_of(messages, texts):
         if each.path in texts:
             errors.append(each)
         elif RUNTIME not in each.path:
@@ -144,7 +157,8 @@ def readable(messages: str, files: Sequence[File]) -> str:
     return "\n".join([*elsewhere, *lines]) or messages.strip()
 
 
-def _errors(messages: str, texts: dict[str, list[str]]) -> Iterator[Error]:
+def errors_of(messages: str, texts: Mapping[str, Sequence[str]]) -> Iterator[Error]:
+    """The errors, each with its notes; `texts` are the lines of the sources, by their labels."""
     error: Error | None = None
     for match in _MESSAGE.finditer(messages):
         path, line, kind, words = match["path"], int(match["line"]), match["kind"], match["words"]
@@ -175,7 +189,7 @@ def _inside(messages: str, texts: dict[str, list[str]]) -> Iterator[Error]:
             )
 
 
-def _source(texts: dict[str, list[str]], path: str, line: int) -> str:
+def _source(texts: Mapping[str, Sequence[str]], path: str, line: int) -> str:
     lines = texts.get(path, ())
     return lines[line - 1] if 0 < line <= len(lines) else ""
 
@@ -275,11 +289,10 @@ def _own_words(error: Error, names: set[str]) -> str:
     words, name = error.words, error.unknown()
     if name:
         return _about_name(error, name, names)
-    if header := _HEADER.match(words):
-        path = header[1] or header[2]
+    if path := error.header():
         if folder := _folder_with(path, Path(error.path).parent):
             return f"no header {path}; it is in {folder}: add -I {shlex.quote(folder)}"
-        other = refusals.close_header(path)
+        other = spelling.close_header(path)
         return f"no header {path}" + (f"; did you mean {other}?" if other else "")
     if "void value not ignored" in words and "<<<" in error.source:
         return "a launch has no value: ask cudaGetLastError() behind it"
@@ -325,7 +338,7 @@ def _plain(words: str) -> str:
 
 def _about_name(error: Error, name: str, names: set[str]) -> str:
     """The words about an unknown name, with the one that was probably meant."""
-    suggestion = refusals.meant(name) if refusals.is_cuda_name(name) else ""
+    suggestion = spelling.meant(name) if spelling.is_cuda_name(name) else ""
     if suggestion:
         return f"unknown: {name}; did you mean {suggestion}?"
     if "keyword to refer to the type" in error.words:  # as C has it
@@ -337,7 +350,7 @@ def _about_name(error: Error, name: str, names: set[str]) -> str:
     header = header or (name if name in _CLASSES and not other else "")
     if header:
         return f"{words}; it needs #include <{header}>"
-    other = other or refusals.close(name, names - {name}, said[1] if said else "")
+    other = other or spelling.close(name, names - {name}, said[1] if said else "")
     return f"{words}; did you mean \u2018{other}\u2019?" if other else words
 
 

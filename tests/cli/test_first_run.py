@@ -94,6 +94,6 @@ def test_clang_reads_what_an_observed_program_has(part, tmp_path):
     """The parts that no other first run compiles: linking them would take zig's minute."""
     zig = Path(find_spec("ziglang").origin).with_name("zig")
     flags = [*runtime.flags_of(part), *for_runtime(), "-O0", "-o", tmp_path / "part.o"]
-    command = [zig, "c++", *flags, "-c", runtime.source(part)]
+    command = [zig, "c++", *flags, "-c", runtime.sources()[part]]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 0, done.stderr

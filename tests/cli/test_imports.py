@@ -76,5 +76,17 @@ def test_a_command_does_not_import_what_others_do(tmp_path):
     words = ("check", "reduce", "--kernel", str(tmp_path / "my.cu"), "--no-time")
     checking = imported(*words, check=False)  # an empty kernel is wrong
     assert not checking & {"tarfile", "sqlite3", "cudalab.checker.selftest"}
-    bench = next((Path(__file__).parents[2] / "docs/results/bench").glob("*.json"))
-    assert not imported("bench", "--compare", str(bench), str(bench)) & (measuring | cuda)
+    stored = next((Path(__file__).parents[2] / "docs/results/bench").glob("*.json"))
+    assert not imported("bench", "--compare", str(stored), str(stored)) & (measuring | cuda)
+    assert not imported("report", "reduce", "--from", str(stored)) & (measuring | cuda | {"rich"})
+
+
+def test_a_new_program_imports_nothing_that_explains_mistakes(tmp_path):
+    program = tmp_path / "new.cu"
+    program.write_text("__global__ void k() {} int main() { k<<<1, 1>>>(); }", encoding="utf-8")
+    build = f"from cudalab.program.build import executable; executable([{str(program)!r}], 'cpu')"
+    code = f"import sys; {build}; print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    modules = {*done.stderr.decode().splitlines()[-1].split()}
+    assert "cudalab.program.rewrite" in modules
+    assert not modules & {f"cudalab.program.{name}" for name in ("messages", "wording")}

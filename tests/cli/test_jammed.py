@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cudalab.backends.cpu import regions
+from cudalab.program import ways
 from cudalab.program.build import executable
-from cudalab.program.rewrite import loops
 from tests.random_groups import outcome
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
@@ -14,7 +14,7 @@ PROGRAMS = Path(__file__).parents[1] / "programs"
 
 def test_sums_are_those_of_host_functions():
     binary = executable([str(PROGRAMS / "sums.cu")], "cpu")
-    assert not any(loops.stored(binary).reasons.values())
+    assert not any(ways.stored(binary).reasons.values())
     for way in "10":
         assert outcome(binary, way)[:2] == (0, "228 compared, 0 wrong\n")
 

@@ -11,7 +11,7 @@ from command import cudalab
 from whole_programs import with_gcc
 
 from cudalab.program.files import File
-from cudalab.program.refusals import meant
+from cudalab.program.spelling import meant
 from cudalab.program.wording import readable
 
 MISTAKES = Path(__file__).parents[1] / "programs" / "mistakes"

@@ -21,7 +21,7 @@ from cudalab.bench.charts import intensities, rooflines
 from cudalab.bench.document import Merged, as_json, load, merged
 from cudalab.bench.report import content, pages
 from cudalab.cli import bench as commands
-from cudalab.cli.work import report as cli_report
+from cudalab.cli.work import report_measurements
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.microscope.document import document as profile_document
@@ -615,14 +615,16 @@ def test_other_kinds_of_files(results_file, tmp_path):
 
 def test_the_named_variants_are_swept(monkeypatch):
     made = []
-    monkeypatch.setattr(cli_report, "measure", lambda *_, **options: made.append(options) or 1)
+    monkeypatch.setattr(
+        report_measurements, "measure", lambda *_, **options: made.append(options) or 1
+    )
     named = "cols_global,cols_shared,cols_strips"
     invoke("reduce", "--cols", "--variants", named, "--sweep", "A=1", "--sweep", "A=1,2")
     (options,) = made
     found = {key: options[key] for key in options if key not in ("device", "threads")}
-    _, swept = cli_report.requests(REDUCE, "cpu", frozenset(), **found)
+    _, swept = report_measurements.requests(REDUCE, "cpu", frozenset(), **found)
     assert swept.sweep == {"A": ["1", "2"]}
-    _, *shapes = cli_report.requests(REDUCE, "cpu", frozenset(), **{**found, "sweep": ()})
+    _, *shapes = report_measurements.requests(REDUCE, "cpu", frozenset(), **{**found, "sweep": ()})
     # cols_strips has no number of threads that can be changed alone.
     assert [request.variants for request in shapes] == ["cols_global", "cols_shared"]
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from whole_programs import OWN, cudalab, run, with_lines
 
-from cudalab.backends.cpu.compiler import flags
-from cudalab.program import cccl
+from cudalab.backends.cpu.compiler import cccl, flags
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from cudalab.backends.cpu import regions
 from cudalab.cli.run import run
+from cudalab.program import ways
 from cudalab.program.build import executable
 from cudalab.program.files import File
 from cudalab.program.rewrite import edited, loops
@@ -27,7 +28,7 @@ def test_both_ways_print_the_same():
     assert printed.count("cudaSuccess") == 24
     assert "block (0,0,0): thread (33,0,0): " in messages
     assert "ways.cu:361: " in messages
-    reasons = loops.stored(binary).reasons
+    reasons = ways.stored(binary).reasons
     assert {name for name, reason in reasons.items() if reason} == {
         *("waits", "lanes"),
     }
@@ -37,7 +38,7 @@ def test_both_ways_print_the_same():
 def test_what_pointers_lead_to_stays_in_its_place():
     """The variables of a region are not gone when it is over and a pointer still leads to them."""
     binary = executable([str(PROGRAMS / "borrowed.cu")], "cpu")
-    assert not any(loops.stored(binary).reasons.values())
+    assert not any(ways.stored(binary).reasons.values())
     for way in "10":
         assert outcome(binary, way)[:2] == (0, "37 kernels, 0 wrong\n")
 
@@ -484,7 +485,7 @@ def test_what_nvcc_accepts_is_declared_in_both_ways(tmp_path):
     program = tmp_path / "declared.cu"
     program.write_text(DECLARED)
     binary = executable([str(program)], "cpu")
-    assert loops.stored(binary).reasons["together"] == ""
+    assert ways.stored(binary).reasons["together"] == ""
     assert outcome(binary, "1") == outcome(binary, "0") == (0, "1699 2845\n600 2596\n", "")
 
 
@@ -549,7 +550,7 @@ def test_blocks_of_several_dimensions_have_loops_over_rows(block, has_rows):
 
 def test_templates_that_pointers_and_macros_launch_are_loops():
     binary = executable([str(PROGRAMS / "instances.cu")], "cpu")
-    reasons = loops.stored(binary).reasons
+    reasons = ways.stored(binary).reasons
     assert len(reasons) == 5
     assert not any(reasons.values())
     for way in "10":
@@ -565,7 +566,7 @@ def test_a_template_of_which_no_instance_is_named_has_fibers_and_says_so(tmp_pat
         "f<<<1, 32>>>(p); named<<<1, 1>>>(p); return cudaDeviceSynchronize(); }\n"
     )
     binary = executable([str(program)], "cpu")
-    reasons = loops.stored(binary).reasons
+    reasons = ways.stored(binary).reasons
     assert "names an instance" in reasons["k"]
     assert not reasons["named"]
     assert outcome(binary, "1") == outcome(binary, "0")

@@ -4,8 +4,8 @@ import pytest
 
 from cudalab.backends.cpu.regions import blamed
 from cudalab.backends.cpu.regions import body as writing
+from cudalab.program import ways
 from cudalab.program.build import executable
-from cudalab.program.rewrite import loops
 from tests.random_groups import outcome
 
 # Each kernel and, in plain C++, what its thread t of 64 gives.
@@ -167,7 +167,7 @@ def test_what_a_thread_changes_is_its_own(tmp_path):
     source.write_text(program(KERNELS, MORE))
     binary = executable([str(source)], "cpu")
     assert outcome(binary, "1") == outcome(binary, "0") == (0, "", "")
-    assert set(loops.stored(binary).reasons.values()) == {""}
+    assert set(ways.stored(binary).reasons.values()) == {""}
 
 
 def test_a_refusal_of_the_compiler_costs_the_kernel_concerned(tmp_path, monkeypatch):
@@ -183,7 +183,7 @@ def test_a_refusal_of_the_compiler_costs_the_kernel_concerned(tmp_path, monkeypa
     source.write_text(program(chosen) + "// refused\n")
     binary = executable([str(source)], "cpu")
     assert outcome(binary, "1") == (0, "", "")
-    reasons = loops.stored(binary).reasons
+    reasons = ways.stored(binary).reasons
     assert reasons["one_of_two"] == ""
     assert f"{source}:" in reasons["in_turn"]
     assert "the compiler refuses its loops: " in reasons["in_turn"]

@@ -6,8 +6,8 @@ one variable, or one call, for all threads of the block would give something els
 
 from __future__ import annotations
 
+from cudalab.program import ways
 from cudalab.program.build import executable
-from cudalab.program.rewrite import loops
 from tests.cli.test_ways_changes import MEET, program
 from tests.random_groups import outcome
 
@@ -164,6 +164,6 @@ def test_each_thread_has_what_it_changes(tmp_path):
     source.write_text(text.replace(MEET, MEET + TYPES))
     binary = executable([str(source)], "cpu")
     assert outcome(binary, "1") == outcome(binary, "0") == (0, "", "")
-    refused = {name[2:]: why for name, why in loops.stored(binary).reasons.items() if why}
+    refused = {name[2:]: why for name, why in ways.stored(binary).reasons.items() if why}
     assert refused.keys() == REASONS.keys()
     assert all(REASONS[name] in why for name, why in refused.items())

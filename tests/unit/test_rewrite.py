@@ -3,9 +3,9 @@
 import pytest
 from whole_programs import rewrite
 
+from cudalab.backends.cpu.compiler import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, tokenize
-from cudalab.program import cccl
 from cudalab.program.files import File, gather, included, is_for_host
 from cudalab.program.observed.build import inlined
 from cudalab.program.rewrite import edited

@@ -24,8 +24,8 @@ from typing import BinaryIO
 from cudalab.backends import host_device
 from cudalab.checker.submit.program import JudgedRun
 from cudalab.errors import CudalabError
+from cudalab.program import ways
 from cudalab.program.build import executable
-from cudalab.program.rewrite import loops
 from tools import programs, results
 from tools.results import table
 
@@ -142,7 +142,7 @@ def measured(program: Program) -> Row | None:
     binary = built(program)
     if binary is None:
         return None
-    reasons = loops.stored(binary)
+    reasons = ways.stored(binary)
     in_loops = sum(not reason for reason in reasons.reasons.values())
     host_s = fibers_s = loops_s = 0.0
     stopped, same = False, True

@@ -37,8 +37,8 @@ _PLAIN_HEADERS = frozenset(
     | {"stddef.h", "cassert", "cmath", "cstdint", "climits", "cfloat", "cstdio", "cstddef"}
     | {"type_traits", "limits"}
 )
-FIBERS = "cudalab_fibers"  # the symbol with the reasons for fibers
 LOOPS = "loops over the threads of a block"
+FIBERS = "cudalab_fibers"  # the symbol with the reasons for fibers
 # Macros for kernels, in whose place loops have variables and functions.
 _LOCAL_HERE = (
     *("threadIdx", "blockIdx", "blockDim", "gridDim"),

@@ -135,10 +135,10 @@ def with_toolkit(
 
 def show_tiers(files: Sequence[str], options: list[str]) -> None:
     """Print how the CPU device runs each kernel of a program."""
-    from cudalab.program.rewrite import loops
+    from cudalab.program import ways
 
-    ways = loops.stored(executable(files, host_device(), options))
-    click.echo("\n".join(ways.lines()) if ways.reasons else "no kernels")
+    kernels = ways.stored(executable(files, host_device(), options))
+    click.echo("\n".join(kernels.lines()) if kernels.reasons else "no kernels")
 
 
 def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:

@@ -25,7 +25,7 @@ from cudalab.backends.trace import Place
 from cudalab.errors import CudalabError
 from cudalab.language import source
 from cudalab.output.progress import stage
-from cudalab.program import cccl, messages, rewrite, runtime
+from cudalab.program import messages, rewrite, runtime
 from cudalab.program.files import File, Part
 from cudalab.program.options import for_host
 from cudalab.program.rewrite.parsed import ONLY_LAUNCHED, Parsed
@@ -183,8 +183,7 @@ class _Observed:
         commands: list[list[str]] = []
         for part in self.program:
             more = ("-I", str(self.header), *runtime.OBSERVED_PROGRAM, *part.flags)
-            more += (*flags.for_programs(), *cccl.flags(part.texts))
-            own = flags.check_flags(more)
+            own = flags.check_flags((*more, *part.headers))
             command = [*find_compiler().compile, *own, *kernel_runtime.searched(own)]
             commands += [command] * len(part.for_device)
         files = [file for part in self.program for file in part.files]

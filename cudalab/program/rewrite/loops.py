@@ -9,11 +9,10 @@ function for a whole block is declared behind the kernel.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from cudalab.backends.cpu import kernels
 from cudalab.backends.cpu.compiler import flags, toolchain
 from cudalab.backends.cpu.regions import Loops, Place, loops, parts, unit
 from cudalab.backends.cpu.regions.functions import Function
@@ -21,6 +20,7 @@ from cudalab.backends.cpu.regions.words import read
 from cudalab.language.tokens import Token, spaced, split
 from cudalab.program.rewrite.launches import qualified
 from cudalab.program.rewrite.parsed import Launch, Parsed
+from cudalab.program.ways import Ways
 
 MOST_INSTANCES = 8  # of a template's loops
 _GROUPS = "cudalab/group_regions.h"  # for loops with cooperative groups
@@ -35,43 +35,6 @@ _CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)", re.DOTALL)
 # headers, choose between systems and toolkits, not between kernels.
 _DEFINED = ("-DCUDART_VERSION=13000", "-DCUDA_VERSION=13000", "-D__CUDA_ARCH__=800")
 _HARMLESS = re.compile(r"_\w*|\w+_H_?|CUDA\w*_VERSION|NDEBUG|defined")
-
-
-@dataclass
-class Ways:
-    """How each kernel of a program runs."""
-
-    reasons: dict[str, str] = field(default_factory=dict)  # by kernel; empty for loops
-    any_loops: bool = False
-    places: dict[str, frozenset[Place]] = field(default_factory=dict)  # of the kernels with loops
-
-    def refuse(self, reason: str) -> None:
-        """Record that all kernels keep their fibers."""
-        self.reasons = {name: before or reason for name, before in self.reasons.items()}
-        self.any_loops = False
-
-    def store(self, binary: Path) -> None:
-        """Write them beside the program's binary."""
-        text = "".join(f"{name}\t{reason}\n" for name, reason in self.reasons.items())
-        _beside(binary).write_text(text, encoding="utf-8")
-
-    def lines(self) -> list[str]:
-        """A line of text for each kernel."""
-        return [
-            f"{name}: {kernels.described(reason) if reason else kernels.LOOPS}"
-            for name, reason in self.reasons.items()
-        ]
-
-
-def stored(binary: Path) -> Ways:
-    """How the kernels of a compiled program run."""
-    lines = _beside(binary).read_text(encoding="utf-8").splitlines()
-    pairs = [line.partition("\t") for line in lines]
-    return Ways({name: reason for name, _, reason in pairs})
-
-
-def _beside(binary: Path) -> Path:
-    return binary.with_name(f"{binary.name}.tiers")
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ texts, and asks where it is when it runs.
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from cudalab.backends.cpu.compiler import cccl
 from cudalab.backends.cpu.compiler.flags import OF_SAMPLES
 from cudalab.errors import KernelCompileError
 from cudalab.language import nvcc_rules, scopes, source, types
 from cudalab.language.tokens import Token, closing_angle
 from cudalab.output.notes import note
-from cudalab.program import cccl, refusals
+from cudalab.program import spelling
 from cudalab.program.files import included
 from cudalab.program.rewrite.parsed import Parsed
 
@@ -60,7 +61,7 @@ def _of_host(files: Sequence[Parsed]) -> Iterator[tuple[Parsed, int, str]]:
     for file, token, words in nvcc_rules.of_host(read, seen):
         if "leave out std::" in words:  # --expt-relaxed-constexpr may allow it
             continue
-        if token.text in nvcc_rules.LIBRARY or not refusals.is_known(token.text):
+        if token.text in nvcc_rules.LIBRARY or not spelling.is_known(token.text):
             yield files[read.index(file)], token.start, words
 
 

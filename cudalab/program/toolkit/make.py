@@ -17,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from cudalab.backends.cpu.compiler import cccl
 from cudalab.backends.cpu.compiler.flags import PART, for_programs, with_users
 from cudalab.backends.cpu.compiler.toolchain import PACKAGE, find_compiler, key, run
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.output.progress import stage
-from cudalab.program import cccl, files, runtime
+from cudalab.program import files, runtime
 from cudalab.system.cache import cache_dir, explain_full_disk
 
 SHELL = "bin/shell-of-make"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cudalab.backends.cpu.compiler.pipeline import RefusedError
 from cudalab.backends.cpu.compiler.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, UsageError
 from cudalab.output.notes import note
@@ -222,7 +223,10 @@ def _compile(line: Line, source: str, output: Path, *until: str) -> list[File]:
         recording.write_text(rebuild.text(record, files), encoding="utf-8")
         more = ["-include", str(recording), *until]
         part = Part(files=files, sources=1, options=line.options)
-        (made,), _ = plain.build_objects(part, Path(name), runtime_folder(), more)
+        try:
+            (made,), _ = plain.build_objects(part, Path(name), runtime_folder(), more)
+        except RefusedError as error:
+            raise explain(error.messages, files) from None
         _move(Path(made), output)
     return files
 

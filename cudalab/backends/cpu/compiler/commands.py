@@ -138,15 +138,12 @@ class Compilers:
     At most one runs per processor, since each takes hundreds of MB.
     """
 
-    def __init__(self) -> None:
-        """Start with none."""
-        self._waiting: deque[Sequence[str]] = deque()
+    def __init__(self, commands: Iterable[Command]) -> None:
+        """Start as many as there are processors; the next ones as others finish."""
+        self._waiting = deque(commands)
+        self._total = len(self._waiting)
         self._started: list[tuple[subprocess.Popen[bytes], list[bytes]]] = []  # and what they say
         self._running = selectors.DefaultSelector()  # by the pipes through which they say it
-
-    def add(self, command: Sequence[str]) -> None:
-        """Start a compiler, now or as soon as another one has finished."""
-        self._waiting.append(command)
         self._start()
 
     def finish(self, say: Callable[[int, int], None] = lambda _done, _total: None) -> str:
@@ -164,8 +161,7 @@ class Compilers:
                 os.close(key.fd)
                 process.wait()
                 self._start()
-                total = len(self._started) + len(self._waiting)
-                say(total - len(self._waiting) - len(self._running.get_map()), total)
+                say(len(self._started) - len(self._running.get_map()), self._total)
         return "".join(
             b"".join(said).decode(errors="replace") or f"{process.args!r} failed without a message"
             for process, said in self._started
@@ -195,7 +191,4 @@ class Compilers:
 
 def run_all(commands: Iterable[Sequence[str]]) -> str:
     """Run the commands in parallel and return the messages of those that failed."""
-    compilers = Compilers()
-    for command in commands:
-        compilers.add(command)
-    return compilers.finish()
+    return Compilers(commands).finish()
