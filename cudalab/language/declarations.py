@@ -156,7 +156,7 @@ class Declarations:
             known = named(scope, name)
             short = name.rpartition("::")[2]
             if known is not None and known.name:
-                scope.names.setdefault(short, []).append(known)
+                scope.declare(known)
             elif type_named(scope, name) is None:
                 scope.declare(Name(short, "unknown", position=i))
         return node
@@ -198,7 +198,6 @@ class Declarations:
             outer = scope.outside_templates()
             if key != "enum" and outer.own(name) is None:
                 outer.inner(name, "class").is_opaque = True
-                outer.names[name][-1].type = Type("class", name, scope=outer.names[name][-1].scope)
             return Node("class", i, behind, text=name)
         last = words.behind(brace, end)
         if key == "enum":
@@ -220,9 +219,8 @@ class Declarations:
         inner = outer.inner(short, "class") if short else Scope("class", outer)
         inner.parent, inner.is_opaque = scope, False
         type_ = Type("class", name, scope=inner)
-        for declared in outer.names.get(short, ()) if short else ():
-            if declared.scope is inner:
-                declared.type, declared.is_template = type_, scope.kind == "template"
+        if short:
+            outer.define(short, type_, is_template=scope.kind == "template")
         bases = self.words.texts[behind:brace]
         for base in (
             word for k, word in enumerate(bases) if self.words.kinds[behind + k] == "name"

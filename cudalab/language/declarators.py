@@ -21,8 +21,9 @@ class Declarators:
 
     def declare(self, node: Node, name: Name, scope: Scope) -> None:
         """Note a name; a template's name is known outside of it."""
+        if scope.kind == "template":
+            name = replace(name, is_template=True)
         node.names.append(name)
-        name.is_template |= scope.kind == "template"
         scope.outside_templates().declare(name)
 
     def read(
@@ -79,7 +80,7 @@ class Declarators:
             for k in range(i + 1, last - 1):
                 if words.kinds[k] == "name":
                     self.declare(node, Name(texts[k], "variable", position=k), scope)
-            return self._initializer(node, last, end, scope, UNKNOWN)
+            return self._initialize(node, self._initializer(last, end, scope), last, end, scope)
         i, name = self._declared_name(i, end, scope)
         if i == at:
             return i
@@ -94,22 +95,19 @@ class Declarators:
             inside = self.expressions.whole(i + 1, words.behind(i, end) - 1, scope)
             node.children.append(inside)
             type_, i = scopes.array_of(type_), words.behind(i, end)
-        kind = "type" if node.kind == "alias" else "variable"
-        declared = Name(name.rpartition("::")[2], kind, type_, i)
+        kind, known_from = "type" if node.kind == "alias" else "variable", i
         while texts[i] in tokens.ATTRIBUTES:
             i = words.behind(i + 1, end)
-        if texts[i] == ":" and scope.kind == "class":
-            declared.is_bit_field = True
-            i = words.end_of(i, end, ",;")
-        self.declare(node, declared, scope)
-        before, value = len(node.children), i
-        i = self._initializer(node, i, end, scope, type_ if not is_array else UNKNOWN)
-        node.declarators.append(Declarator(first, at, array, value, i))
-        if len(node.children) > before and node.children[-1].kind == "initializer":
-            declared.initializer = node.children[-1]
-            node.children[-1].at = at
-            node.children[-1].names = [declared]
-        return i
+        is_bit_field = texts[i] == ":" and scope.kind == "class"
+        i = words.end_of(i, end, ",;") if is_bit_field else i
+        value = self._initializer(i, end, scope, type_ if not is_array else UNKNOWN)
+        declared = Name(name.rpartition("::")[2], kind, type_, known_from, initializer=value)
+        self.declare(node, replace(declared, is_bit_field=is_bit_field), scope)
+        if value is not None:  # which may use the name itself
+            value.at, value.names = at, node.names[-1:]
+        last = self._initialize(node, value, i, end, scope)
+        node.declarators.append(Declarator(first, at, array, i, last))
+        return last
 
     def _behind_class(self, i: int) -> int:
         """The index behind `Class::*` of a pointer to a member; `i` for anything else."""
@@ -164,25 +162,31 @@ class Declarators:
             of = scopes.pointer_to(scopes.pointer_to(type_)) if texts[array] == "[" else UNKNOWN
             kind = "type" if node.kind == "alias" else "variable"
             self.declare(node, Name(texts[at], kind, of, first), scope)
-        last = self._initializer(node, i, end, scope, UNKNOWN)
+        last = self._initialize(node, self._initializer(i, end, scope), i, end, scope)
         if names:
             node.declarators.append(Declarator(first, at, array, i, last))
         return last
 
-    def _initializer(self, node: Node, i: int, end: int, scope: Scope, type_: Type) -> int:
-        """Read `= value`, `(values)` or `{values}`; the index behind it."""
-        words, sign = self.words, self.words.texts[i]
-        if sign == "=" and i < end:
-            value, last = self.expressions.assignment(i + 1, end, scope)
-        elif sign in ("(", "{") and i < end:
-            last = words.behind(i, end)
-            inside = self.expressions.arguments(i + 1, last - 1, scope)
-            value = Node("list", i, last, inside, text=sign, scope=scope)
-        else:
+    def _initializer(self, i: int, end: int, scope: Scope, type_: Type = UNKNOWN) -> Node | None:
+        """The node of `= value`, `(values)` or `{values}`, which is yet to be read."""
+        sign = self.words.texts[i]
+        if i >= end or sign not in ("=", "(", "{"):
+            return None
+        return Node("initializer", i, i, text=sign, type=type_, scope=scope)
+
+    def _initialize(self, node: Node, value: Node | None, i: int, end: int, scope: Scope) -> int:
+        """Read an initializer, if there is one, into `node`; the index behind it."""
+        if value is None:
             return i
-        child = Node("initializer", i, last, [value], text=sign, type=type_, scope=scope)
-        node.children.append(child)
-        return last
+        if value.text == "=":
+            inside, value.last = self.expressions.assignment(i + 1, end, scope)
+        else:
+            value.last = self.words.behind(i, end)
+            values = self.expressions.arguments(i + 1, value.last - 1, scope)
+            inside = Node("list", i, value.last, values, text=value.text, scope=scope)
+        value.children.append(inside)
+        node.children.append(value)
+        return value.last
 
     def _declares_function(self, paren: int, end: int, scope: Scope) -> bool:
         """Whether the bracket behind a name holds parameters, not a variable's initializer."""

@@ -58,7 +58,7 @@ class KernelFile(CudaFile):
             edits += lockstep.edits([self])[0]
         of_locals, blamed = list[Edit](), set[Place]()
         if observed and exact:
-            of_locals, blamed = local_variables.edits(self, self._places.__getitem__, refused)
+            of_locals, blamed = local_variables.edits(self, self.places.__getitem__, refused)
         others = {place: times - (place in blamed) for place, times in refused.items()}
         head, more = self._exact(edits, others) if exact else ("", [])
         more += of_locals
@@ -79,12 +79,13 @@ class KernelFile(CudaFile):
 
         def lines(statement: Node) -> list[Place]:  # of tokens; they matter if some are refused
             tokens = self.words.tokens[statement.first : statement.last if refused else 0]
-            return [self._places[token.start] for token in tokens] or [("", 0)]
+            return [self.places[token.start] for token in tokens] or [("", 0)]
 
         edits = list(exact.edits(self, made, lines, refused))
         defined = [text for _, text in exact.twins(once, self.text, made)]
         return "".join([*defined, "\n"] if defined else ""), edits
 
     @cached_property
-    def _places(self) -> Places:
+    def places(self) -> Places:
+        """The user's files and lines."""
         return Places(self.text)

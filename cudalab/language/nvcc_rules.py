@@ -7,26 +7,23 @@ may change is left to nvcc.
 
 import re
 from bisect import bisect
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from cudalab.errors import KernelCompileError
-from cudalab.language.scopes import Node, Scope
-from cudalab.language.source import Source, blank_comments, place
+from cudalab.language import kernel_file
+from cudalab.language.scopes import Node
+from cudalab.language.source import Source, with_defines
 from cudalab.language.structure import CudaFile
 from cudalab.language.tokens import Token, set_of
 from cudalab.system import elf
 
 MAX_STATIC_SHARED = 48 << 10  # bytes of a kernel's __shared__ variables
 
-_INITIALIZED_SHARED = re.compile(
-    r"\b__shared__\b(?:[^;{}()\[\]=]|\([^()]*\)|\[[^\[\]]*\])*?(?:(?<=\])\s*\{|(?<![=!<>])=(?!=))"
-)
-_RESULT = re.compile(
-    r"\b__global__\s+(?:(?:static|inline)\s+)*"
-    r"(?P<type>(?:(?:unsigned|signed|char|short|int|long|float|double|bool|auto)\b\s*)+\**)"
-)
+
+Error = tuple[Token, str]  # where it is, and what
+
 _CHANGES = re.compile(r"\s*#\s*(?!pragma\b|line\b)")
 _IF = re.compile(r"\s*#\s*if")
 _ENDIF = re.compile(r"\s*#\s*endif")
@@ -47,33 +44,43 @@ LIBRARY = set_of("std rand srand exit fopen fclose fprintf fread fwrite scanf ge
 
 def check(source: Source, defines: Mapping[str, str | int], library: Path) -> None:
     """Raise KernelCompileError if nvcc would reject `source`, which `library` was compiled from."""
-    check_results(source)
-    text, read = source.text, CudaFile(source.text)
-    read.read(Scope("namespace"), frozenset())
+    read = kernel_file.read(with_defines(source.text, defines))
+    own = len(read.text) - len(source.text)  # where it begins, behind the definitions
     macros = {name for name, value in defines.items() if "__" in str(value)}
-    file = File(read, macros | {each.name for each in read.macros})
-    errors = [f"{place(text, token.start)}: error: {error}" for _, token, error in of_host([file])]
-    for match in _INITIALIZED_SHARED.finditer(blank_comments(text)):
-        at = place(text, match.start())
-        errors.append(f"{at}: error: a __shared__ variable cannot have an initial value")
-    _raise([*errors, *_too_much_shared(source, library)])
+    file = File(read, macros | {each.name for each in read.macros if each.start >= own})
+    of_host_ = [(token, error) for _, token, error in of_host([file])]
+    errors = [*_results(read), *of_host_, *_initialized(file)]
+    _raise(read, errors, _too_much_shared(source, library))
 
 
-def check_results(source: Source) -> None:
+def check_results(source: Source, defines: Mapping[str, str | int]) -> None:
     """Raise KernelCompileError if a kernel returns something."""
-    errors = []
-    for match in _RESULT.finditer(blank_comments(source.text)):
-        at, of = place(source.text, match.start()), match["type"].strip()
-        errors.append(f"{at}: error: a kernel returns {of}: it must be void")
-    _raise(errors)
+    read = kernel_file.read(with_defines(source.text, defines))
+    _raise(read, _results(read))
 
 
-def _raise(errors: Sequence[str]) -> None:
-    if errors:
+def _raise(
+    file: kernel_file.KernelFile, errors: Iterable[Error], others: Iterable[str] = ()
+) -> None:
+    places = ((file.places[token.start], error) for token, error in errors)
+    lines = [*(f"{name}:{line}: error: {error}" for (name, line), error in places), *others]
+    if lines:
         raise KernelCompileError(
-            "nvcc would reject the kernel:\n" + "\n".join(errors),
+            "nvcc would reject the kernel:\n" + "\n".join(lines),
             hint="the host's compiler accepts it, but a GPU's does not",
         )
+
+
+def _results(file: CudaFile) -> Iterator[Error]:
+    """The kernels that certainly return something."""
+    for node in file.root.walk():
+        for name in node.names if "__global__" in node.words else ():
+            type_, stars = name.type, ""
+            while type_.kind == "pointer" and type_.element is not None:
+                type_, stars = type_.element, f"{stars}*"
+            if stars or type_.is_auto or type_.kind not in ("void", "unknown"):
+                of = f"{type_.text} {stars}".strip()
+                yield file.words.tokens[node.first], f"a kernel returns {of}: it must be void"
 
 
 # Shared memory ------------------------------------------------------------------------------------
@@ -104,7 +111,7 @@ class File:
     """
 
     def __init__(self, file: CudaFile, macros: set[str]) -> None:
-        self.words, self.macros = file.words, macros
+        self.root, self.words, self.macros = file.root, file.words, macros
         self.changes = [each.start for each in file.directives if _CHANGES.match(each.text)]
         self.conditions = list(_conditions(file.directives))
         self.functions: set[str] = set()  # of the host
@@ -114,6 +121,10 @@ class File:
         for node in _outside_classes(file.root):
             self._note(node)
 
+    def may_be_left_out(self, node: Node) -> bool:
+        """Whether the preprocessor decides whether something is there."""
+        return bisect(self.conditions, self.words.tokens[node.first].start) % 2 == 1
+
     def _note(self, node: Node) -> None:
         """Add what a declaration declares."""
         texts = self.words.texts
@@ -122,13 +133,12 @@ class File:
         head = body.first if body and node.kind == "function" else node.last
         words = set(texts[node.first : head])
         in_front = set(texts[node.first : node.at]) if node.at >= 0 else words
-        begin = self.words.tokens[node.first].start
         plain = not (
             node.kind not in ("function", "declaration")
             or words & _NOT_PLAIN
             or in_front & self.macros
             or self._may_change(node.first, head)
-            or bisect(self.conditions, begin) % 2 == 1  # it may be left out
+            or self.may_be_left_out(node)
         )
         arrays = {
             texts[k]
@@ -180,6 +190,18 @@ def _conditions(directives: Sequence[Token]) -> Iterator[int]:
             yield each.start
 
 
+def _initialized(file: File) -> Iterator[Error]:
+    """The shared variables that are certainly given a value where they are declared."""
+    texts, tokens = file.words.texts, file.words.tokens
+    for node in file.root.of_kind("declaration"):
+        if "__shared__" not in node.words or file.may_be_left_out(node):
+            continue
+        values = [(texts[one.value], one.array < one.value) for one in node.declarators]
+        if any(sign == "=" or (sign == "{" and is_array) for sign, is_array in values):
+            at = tokens[texts.index("__shared__", node.first)]
+            yield at, "a __shared__ variable cannot have an initial value"
+
+
 def of_host(
     files: Sequence[File], seen: Mapping[int, Collection[int]] | None = None
 ) -> Iterator[tuple[File, Token, str]]:
@@ -199,7 +221,7 @@ def of_host(
 
 def _uses(
     file: File, functions: set[str], variables: set[str], others: set[str]
-) -> Iterator[tuple[Token, str]]:
+) -> Iterator[Error]:
     for function in file.device_code:
         calls = {
             call.children[0] for call in function.of_kind("call", "construct") if call.children

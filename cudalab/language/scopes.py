@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import reduce
 from typing import NamedTuple
 
 from cudalab.language.tokens import set_of
@@ -169,9 +170,9 @@ def basic(words: list[str]) -> Type:
     return integer(text, bits, unsigned=unsigned)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Name:
-    """A declared name."""
+    """A declared name, of which all that the text says is known when it is declared."""
 
     name: str
     kind: str  # variable, function, type, class, namespace, or unknown
@@ -216,6 +217,8 @@ class Scope:
     _: KW_ONLY
     used: list[Scope] = field(default_factory=list)  # `using namespace`, and known bases
     is_opaque: bool = False  # it may have variables from elsewhere, as of an unknown base
+    # What several declarations of a name have in common, and how many of them that is.
+    _merged: dict[str, tuple[Name, int]] = field(default_factory=dict)
 
     @property
     def may_lead(self) -> bool:
@@ -239,10 +242,13 @@ class Scope:
         if self.kind == "block":
             known = [each for each in declared if position is None or each.position <= position]
             return known[-1] if known else None
-        result = declared[0]
-        for each in declared[1:]:
-            result = result.merged(each)
-        return result
+        if len(declared) == 1:
+            return declared[0]
+        merged, count = self._merged.get(name, (declared[0], 1))
+        if count < len(declared):
+            merged = reduce(Name.merged, declared[count:], merged)
+            self._merged[name] = merged, len(declared)
+        return merged
 
     def member(self, name: str, position: int | None = None) -> Name | None:
         """The name as this scope or one that it uses declares it."""
@@ -277,8 +283,19 @@ class Scope:
             if each.scope is not None and each.kind == kind:
                 return each.scope
         scope = Scope(kind, self)
-        self.declare(Name(name, kind, scope=scope))
+        type_ = Type("class", name, scope=scope) if kind == "class" else UNKNOWN
+        self.declare(Name(name, kind, type_, scope=scope))
         return scope
+
+    def define(self, name: str, type_: Type, *, is_template: bool) -> None:
+        """Note that the class of this name is a `type_`, where it was only declared before."""
+        self.names[name] = [
+            replace(each, type=type_, is_template=is_template)
+            if each.scope is type_.scope
+            else each
+            for each in self.names[name]
+        ]
+        self._merged.pop(name, None)
 
     def outside_templates(self) -> Scope:
         """The scope around a template's parameters; any other one is itself."""

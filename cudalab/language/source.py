@@ -151,13 +151,6 @@ def local_arrays(text: str) -> set[str]:
     return {name for one in declared for name in re.findall(r"(\w+)\s*\[", one["names"])}
 
 
-def place(text: str, position: int) -> str:
-    """The file and line of a position in a Source's text, by its #line directives."""
-    *_, last = _LINE.finditer(text, 0, position)  # the text begins with one
-    lines = text.count("\n", last.end() + 1, position)
-    return f"{last[2]}:{int(last[1]) + lines}"
-
-
 def load(path: Path, label: str | None = None) -> Source:
     """Read a .cu file. CudalabError if it or one of its includes cannot be read."""
     label = label or path.as_posix()
