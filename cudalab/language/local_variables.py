@@ -10,7 +10,7 @@ from itertools import pairwise
 from cudalab.language.expressions import ASSIGNMENTS
 from cudalab.language.scopes import Declarator, Node
 from cudalab.language.structure import CudaFile
-from cudalab.language.tokens import Edit, Place, Words, bracket_around, split
+from cudalab.language.tokens import Edit, Place, Words, split
 
 # Variables of these are no plain ones of the thread, or say how they are stored.
 _OTHERS = frozenset(
@@ -231,7 +231,7 @@ class _Declaration:
     def _is_jumped_over(self) -> bool:
         """Whether a label behind the declaration, in its block, can be reached around it."""
         words, texts, node = self.words, self.words.texts, self.node
-        begin = bracket_around(words.tokens, node.first) or self.body.first
+        begin = words.around(node.first) or self.body.first
         end = words.behind(begin, self.body.last)
         inside = range(node.last, end)
         of_switch = (

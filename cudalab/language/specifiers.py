@@ -155,7 +155,8 @@ def _named_type(
     of_class = scope.outside_templates()  # whose constructor may be declared here
     is_constructor = known is not None and of_class.kind == "class" and known.scope is of_class
     is_call = texts[behind] == "(" and (known is None or is_constructor)
-    if is_call or is_variable(scope, name, i):
+    is_member = texts[behind] == "::" and texts[behind + 1] in ("operator", "~")
+    if is_call or is_member or is_variable(scope, name, i):
         return i, None
     return behind, known or scopes.Type(text=words.text(i, behind))
 

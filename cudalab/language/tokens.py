@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -80,36 +80,49 @@ def tokenize(text: str) -> list[Token]:
     ]
 
 
+def brackets(
+    tokens: Sequence[Token], directives: Sequence[Token] = (), first: int = 0
+) -> Iterator[tuple[int, int]]:
+    """The indices where brackets open and close, from token `first` on, in the order of closing.
+
+    The branches of an `#if` among the directives begin with the same brackets open.
+    """
+    open_: list[int] = []
+    saved: list[list[int]] = []
+    pending = list(reversed(directives))
+    for i in range(first, len(tokens)):
+        text = tokens[i].text
+        while pending and pending[-1].start < tokens[i].start:
+            word = pending.pop().text.lstrip().lstrip("#").lstrip()
+            if word.startswith("if"):
+                saved.append(list(open_))
+            elif word.startswith("el") and saved:
+                open_ = list(saved[-1])
+            elif word.startswith("endif") and saved:
+                saved.pop()
+        if text in OPENING:
+            open_.append(i)
+        elif text in CLOSING:
+            depth = len(open_) - 1
+            while depth >= 0 and tokens[open_[depth]].text not in (CLOSING[text], "{"):
+                depth -= 1  # over what does not close
+            if depth >= 0 and tokens[open_[depth]].text == CLOSING[text]:
+                yield open_[depth], i
+                del open_[depth:]
+
+
 def closing(tokens: Sequence[Token], opening: int) -> int | None:
-    """The index where the bracket at `opening` closes; None if it does not."""
-    return _partner(tokens, range(opening, len(tokens)), OPENING, CLOSING)
+    """The index where the first bracket from `opening` on closes; None if it does not."""
+    while opening < len(tokens) and tokens[opening].text not in OPENING:
+        opening += 1
+    pairs = brackets(tokens, first=opening)
+    return next((end for start, end in pairs if start == opening), None)
 
 
-def opening(tokens: Sequence[Token], closing_: int) -> int | None:
-    """The index where the bracket that closes at `closing_` opens; None if it does not."""
-    return _partner(tokens, range(closing_, -1, -1), CLOSING, OPENING)
-
-
-def _partner(
-    tokens: Sequence[Token], places: range, deeper: Collection[str], back: Collection[str]
-) -> int | None:
-    depth = 0
-    for i in places:
-        if tokens[i].text in deeper:
-            depth += 1
-        elif tokens[i].text in back:
-            depth -= 1
-            if depth == 0:
-                return i
-    return None
-
-
-def bracket_around(tokens: Sequence[Token], i: int) -> int | None:
-    """The index of the bracket that opens around token `i`; None if there is none."""
-    i -= 1
-    while i >= 0 and tokens[i].text not in OPENING:
-        i = (opening(tokens, i) or 0) - 1 if tokens[i].text in CLOSING else i - 1
-    return i if i >= 0 else None
+def opening(tokens: Sequence[Token], closing: int) -> int | None:
+    """The index where the bracket that closes at `closing` opens; None if it does not."""
+    pairs = brackets(tokens[: closing + 1])
+    return next((start for start, end in pairs if end == closing), None)
 
 
 def closing_angle(tokens: Sequence[Token], opening_: int) -> int | None:
@@ -265,7 +278,8 @@ class Words:
         signs = [as_sign(token) for token in tokens]
         self.texts = [token.text for token in signs] + [""] * 8
         self.kinds = [token.kind for token in signs] + ["end"] * 8
-        self.partners = _partners(self.tokens, directives)
+        pairs = list(brackets(self.tokens, directives))
+        self.partners = {**dict(pairs), **{end: start for start, end in pairs}}
 
     def __len__(self) -> int:
         """The number of tokens."""
@@ -279,6 +293,13 @@ class Words:
     def skip(self, i: int, end: int) -> int:
         """The index behind a token, or behind a bracket that opens here."""
         return self.behind(i, end) if self.texts[i] in OPENING else i + 1
+
+    def around(self, i: int) -> int | None:
+        """The index of the bracket that opens around a token; None if there is none."""
+        i -= 1
+        while i >= 0 and self.texts[i] not in OPENING:
+            i = self.partners.get(i, i) - 1
+        return i if i >= 0 else None
 
     def adjacent(self, i: int) -> bool:
         """Whether nothing is between a token and the next one."""
@@ -325,30 +346,3 @@ class Words:
             self.texts[k] + ("" if k == last - 1 or self.adjacent(k) else " ")
             for k in range(first, last)
         )
-
-
-def _partners(tokens: Sequence[Token], directives: Sequence[Token]) -> dict[int, int]:
-    """The partners of brackets. The branches of `#if` begin with the same ones open."""
-    partners: dict[int, int] = {}
-    open_: list[int] = []
-    saved: list[list[int]] = []
-    pending = list(reversed(directives))
-    for i, token in enumerate(tokens):
-        while pending and pending[-1].start < token.start:
-            word = pending.pop().text.lstrip().lstrip("#").lstrip()
-            if word.startswith("if"):
-                saved.append(list(open_))
-            elif word.startswith("el") and saved:
-                open_ = list(saved[-1])
-            elif word.startswith("endif") and saved:
-                saved.pop()
-        if token.text in OPENING:
-            open_.append(i)
-        elif token.text in CLOSING:
-            depth = len(open_) - 1
-            while depth >= 0 and tokens[open_[depth]].text not in (CLOSING[token.text], "{"):
-                depth -= 1  # over what does not close
-            if depth >= 0 and tokens[open_[depth]].text == CLOSING[token.text]:
-                partners[i], partners[open_[depth]] = open_[depth], i
-                del open_[depth:]
-    return partners

@@ -1,11 +1,10 @@
 """Facts about the functions that the kernels of a file reach."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 from math import prod
 
 from cudalab.backends.cpu.regions import lambdas, syntax
-from cudalab.backends.cpu.regions.functions import Function
+from cudalab.backends.cpu.regions.functions import Declaration, Function
 from cudalab.backends.cpu.regions.parts import OUTER
 from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.syntax import LOOPS, Local, Statement
@@ -19,9 +18,7 @@ _CURRENT = set_of(
     "__trap __brkpt __lane_id __pipeline_memcpy_async __pipeline_commit __pipeline_wait_prior"
 )
 _ASSERTIONS = frozenset({"assert", "cudalab_assert"})  # of labs: a program's block runs once more
-# What follows the parameters of a method that is defined.
-_AFTER_PARAMETERS = frozenset({"{", ":", "->", "const", "noexcept", "override", "final", "&", "&&"})
-_BRANCHING = frozenset({"if", "for", "while", "switch"})
+
 _SMALL = 128  # elements of an array that a region copies
 _CHEAP = frozenset({"min", "max", "static_cast", "sizeof"})
 
@@ -380,44 +377,22 @@ class Analysis:
 
     def _names_that_need_current(self) -> set[str] | None:
         """Names of functions and methods that need the position; None if any text may."""
-        classes = []
-        for each in self.unit.classes(self.reached):
-            inside = set(texts(each[texts(each).index("{") :]))
-            classes.append((each, set(texts(each)), not inside.isdisjoint(self.unit.placed)))
+        classes = [(each, set(texts(each.words))) for each in self.unit.classes(self.reached)]
 
-        def placed(names: set[str]) -> Iterator[Words]:
-            return (
-                each
-                for each, words, is_placed in classes
-                if is_placed or words & {"threadIdx", *names}
-            )
+        def placed(names: set[str]) -> Iterator[Declaration]:
+            placing = {"threadIdx", *self.unit.placed, *names}
+            return (each for each, words in classes if words & placing)
 
         names = closure(
             _CURRENT if self.unit.is_program else _CURRENT | _ASSERTIONS,
-            lambda names: self._using(names).union(*map(_entries, placed(names))),
+            lambda names: self._using(names).union(*(each.entries for each in placed(names))),
         )
-        by_operators = any("operator" in texts(each) for each in placed(names))
+        by_operators = any("operator" in texts(each.words) for each in placed(names))
         return None if by_operators else names  # which are called by no name
 
     def _using(self, names: set[str]) -> set[str]:
         """The functions with one of these names in their text."""
         return {f.name for f in self.reached if not names.isdisjoint(texts(f.body))}
-
-
-def _entries(words: Words) -> set[str]:
-    """The names of a class and of its methods."""
-    names = set()
-    for i, (word, after) in enumerate(pairwise(words)):
-        if word.kind != "name" or word.text in _BRANCHING:
-            continue
-        before = texts(words[i - 1 : i])
-        if before in (["struct"], ["class"], ["union"]):
-            names.add(word.text)
-        elif after.text == "(" and before not in ([","], [":"]):  # as to members
-            end = close(words, i + 1) + 1
-            if end < len(words) and words[end].text in _AFTER_PARAMETERS:
-                names.add(word.text)
-    return names
 
 
 def _is_small_array(name: str, words: Words) -> bool:

@@ -8,13 +8,13 @@ from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.orders import leads_to_rounds, steps_of
 from cudalab.backends.cpu.regions.parts import OUTER, Part, by_itself, in_lambda
-from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, simple, walk
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of, nodes, simple, walk
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import BUILT_IN, STEPS
 from cudalab.backends.cpu.regions.waiting import may_wait
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.lockstep import STEP
-from cudalab.language.tokens import bracket_around, closing_angle, names_in, spaced, split, texts
+from cudalab.language.tokens import brackets, closing_angle, names_in, spaced, split, texts
 
 EVERYWHERE = frozenset({-1, -2})  # more than one region, and none that there is
 _SOMETHING = "*"  # in place of a name: what a pointer leads to
@@ -186,26 +186,14 @@ def hoisted(body: Body, words: Words) -> tuple[list[Part], Words]:
             raise NotCoveredError(f"{name.place}: {name.text} in a lambda")
         if {"?", "&&", "||"} & set(before):
             raise NotCoveredError(f"{name.place}: a conditional {name.text}")
-        if not locals_of(words) and _follows_comma(words, at):
+        commas = (each for top in nodes(words) for each in top.of_kind("comma"))
+        if any(comma.children[0].last <= at < comma.last for comma in commas):
             raise NotCoveredError(f"{name.place}: {name.text} behind a comma")
         result = f"cudalab_r_{body.number()}"
         pieces.append(Part("call", simple(words[at:end]), words[at:end], result))
         value = result if body.unit.has_value(name.text) else "((void)0)"
         words = [*words[:at], name._replace(text=value), *words[end:]]
     return pieces, words
-
-
-def _follows_comma(words: Words, i: int) -> bool:
-    """Whether word `i` follows a comma operator, not a comma between arguments."""
-    for j in range(i):
-        around = bracket_around(words, j)
-        if words[j].text != "," or (around is not None and close(words, around) < i):
-            continue
-        before = words[around - 1] if around else words[j]
-        if around is None or (words[around].text == "(" and before.kind == "sign"
-                              and before.text not in (">", "]", ")")):  # fmt: skip
-            return True
-    return False
 
 
 # What is lent -------------------------------------------------------------------------------------
@@ -275,7 +263,13 @@ def _lent_in(
     """
     changed = {each.name for each in facts.places.of(words).changes if not each.is_plain}
     lent, given = set(changed), facts.unit.given
-    values: Words = [word for i, word in enumerate(words) if not _is_index(words, i)]
+    indices = {
+        i
+        for first, last in brackets(words)
+        if words[first].text == "["
+        for i in range(first + 1, last)
+    }
+    values: Words = [word for i, word in enumerate(words) if i not in indices]
     for i, word in enumerate(words[:-1]):
         if word.kind != "name" or words[i + 1].text not in ("(", "<"):
             continue
@@ -297,11 +291,3 @@ def _lent_in(
     handed_on = {word.text for word, after in pairwise(words) if after.text not in ("(", "=")}
     only_called = facts.lambdas - handed_on - names_in(words[-1:])
     return lent & facts.levels.names.keys() - only_called
-
-
-def _is_index(words: Words, i: int) -> bool:
-    """Whether a word stands in the brackets of an index."""
-    around = bracket_around(words, i)
-    while around is not None and words[around].text != "[":
-        around = bracket_around(words, around)
-    return around is not None

@@ -9,13 +9,13 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from cudalab.backends.cpu.regions.functions import Function
+from cudalab.backends.cpu.regions.functions import Declaration, Function
 from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
 from cudalab.backends.cpu.regions.syntax import LOOPS, TYPES, Statement, walk
 from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, own_names, parsed
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name
-from cudalab.language.tokens import Token, split, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
+from cudalab.language.tokens import Token, texts
 
 # What language/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
 _OWN = frozenset(
@@ -60,11 +60,11 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
         return
     kernel = reached[0]
     used = {word.text for function in reached for word in function.body}
-    classes = [word for each in unit.classes(reached) for word in each[texts(each).index("{") :]]
+    classes = [word for each in unit.classes(reached) for word in each.words[each.brace :]]
     _refuse_form(unit, kernel)
     _refuse_hidden(unit, kernel)
     declared = _declared_only(unit)
-    if taken := _of_libraries(unit) & used:
+    if taken := unit.declared_with(_LIBRARIES) & used:  # such as `cuda::atomic<int> a;`
         raise NotCoveredError(f"{kernel.head[0].place}: a library: {min(taken)}")
     for function in reached:
         _refuse_words(unit, function.body, declared)
@@ -82,13 +82,9 @@ def never_waits(unit: Unit, reached: list[Function]) -> bool:
 
     Even without loops over them such threads run one after another, with no stacks of their own.
     """
-    bodies = [*(function.body for function in reached), *unit.classes(reached)]
-    used = {word.text for body in bodies for word in body}
+    used = {word.text for body in unit.bodies(reached) for word in body}
     used |= {word.text for function in reached for word in function.head}
-    unknown = _declared_only(unit) - unit.by_name.keys()
-    for statement in split(unit.outside, ";"):
-        if "volatile" in texts(statement):
-            unknown.add(declared_name(statement))
+    unknown = _declared_only(unit) - unit.by_name.keys() | unit.declared_with({"volatile"})
     if used & (_MEETING | unit.collective | GROUPS | _LIBRARIES | unknown):
         return False
     return not any(
@@ -118,7 +114,11 @@ def _refuse_form(unit: Unit, kernel: Function) -> None:
     same = [each for each in unit.all_functions if each.name == kernel.name]
     if len(same) > 1 and not (kernel.template or unit.namespace or _is_overloaded(unit, kernel)):
         same = [kernel]  # the types of its parameters tell it from the host's functions
-    if len(same) > 1 or kernel.name in _specialized(unit):
+    is_specialized = any(
+        kernel.name in each.names and texts(each.words[:3]) == ["template", "<", ">"]
+        for each in unit.declarations
+    )
+    if len(same) > 1 or is_specialized:
         raise NotCoveredError(f"{place}: several functions {kernel.name}")
     if any(each.is_reference for each in kernel.parameters):
         raise NotCoveredError(f"{place}: a parameter that is a reference")
@@ -181,39 +181,10 @@ def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
                 raise NotCoveredError(f"{word.place}: {word.text} is in another file")
 
 
-def _of_libraries(unit: Unit) -> set[str]:
-    """The file's variables and types that use a library, such as `cuda::atomic<int> a;`."""
-    names = set()
-    for statement in split(unit.outside, ";"):
-        if _LIBRARIES.isdisjoint(texts(statement)):
-            continue
-        if statement[0].text == "using":
-            names.add(statement[1].text)
-        for part in split(statement):  # perhaps also a template argument
-            names.add(declared_name(part))
-    return names - TYPES
-
-
 def _declared_only(unit: Unit) -> set[str]:
     """The device functions that the file declares, perhaps without defining them."""
-    names = set()
-    for statement in split(unit.outside, ";"):
-        words = texts(statement)
-        words = words[len(words) - words[::-1].index("}") :] if "}" in words else words
-        if "__device__" in words and "(" in words:
-            names.add(words[words.index("(") - 1])
-    return names
-
-
-def _specialized(unit: Unit) -> set[str]:
-    """The names of the templates that the file specializes."""
-    names = set()
-    words = texts(unit.outside)
-    for i in range(len(words) - 3):
-        if words[i : i + 3] == ["template", "<", ">"]:
-            rest = words[i + 3 : i + 60]
-            names |= {name for name, after in pairwise(rest) if after == "<"}
-    return names
+    functions = (each for each in unit.declarations if "function" in each.node.words)
+    return {name for each in functions if "__device__" in texts(each.words) for name in each.names}
 
 
 _OF_METHOD = (".", "->", "::")
@@ -224,9 +195,9 @@ def note_meetings_elsewhere(units: Sequence[Unit]) -> None:
     classes = [
         {
             name
-            for names, words in unit.definitions
-            for name in names - TYPES
-            if name.isidentifier() and _met(words, BUILT_IN | unit.collective)
+            for each in unit.definitions
+            for name in each.names - TYPES
+            if _met(each, BUILT_IN | unit.collective)
         }
         for unit in units
     ]
@@ -235,18 +206,17 @@ def note_meetings_elsewhere(units: Sequence[Unit]) -> None:
         unit.elsewhere = functions | ({name for names in classes for name in names} - own)
 
 
-def _met(definition: Words, names: Collection[str]) -> Token | None:
+def _met(definition: Declaration, names: Collection[str]) -> Token | None:
     """The first call of one of `names` inside a class or an operator."""
-    inside = definition[texts(definition).index("{") :]  # a function's own body is not in it
-    found = calls(inside, names)
+    found = calls(definition.words[definition.brace :], names)
     return found[0].word if found else None
 
 
 def refuse_hidden_meetings(unit: Unit, reached: list[Function]) -> None:
     """NotCoveredError if a method, an operator or a pointer may lead to a barrier."""
     meeting = BUILT_IN | unit.collective
-    for words in unit.classes(reached):
-        if word := _met(words, meeting):
+    for each in unit.classes(reached):
+        if word := _met(each, meeting):
             raise NotCoveredError(f"{word.place}: {word.text} in a class or an operator")
     methods = {
         function.name for function in unit.functions if texts(function.returns[-1:]) == ["::"]

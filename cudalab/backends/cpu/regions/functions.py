@@ -1,13 +1,14 @@
-"""The functions of a file as the passes use them, made from the tree."""
+"""What stands at the top level of a file as the passes use it, made from the tree."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from cudalab.backends.cpu.regions.syntax import TYPES, Statement
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, close
-from cudalab.language.scopes import Node
-from cudalab.language.tokens import ATTRIBUTES, Token, closing_angle, names_in, spaced, split, texts
+from cudalab.language.scopes import Node, Scope
+from cudalab.language.tokens import ATTRIBUTES, Token, names_in, spaced, split, texts
 
 DEFAULT_BOUND = "1024"
 _NOT_TYPED = frozenset(
@@ -49,6 +50,7 @@ class Function:
     bounds: str  # the most threads of a block, as the text says
     head: Words  # all up to the body
     specialized: Words  # `<int>`, of a template's specialization
+    scope: Scope  # of its parameters
     statements: list[Statement] = field(default_factory=list)  # read when they are needed
     numbers: tuple[int, ...] = ()  # the places of its template's parameters that are its own
 
@@ -73,8 +75,61 @@ class Function:
         return texts(self.returns) == ["void"]
 
 
-def functions_in(root: Node, words: Words) -> list[Function]:
-    """The functions that are defined at the top level; everything else is ignored."""
+@dataclass
+class Declaration:
+    """A declaration at the top level of a file."""
+
+    node: Node
+    words: Words  # with the head of a template
+    function: Function | None  # that it defines, unless this stays as it is
+
+    @property
+    def head(self) -> Words:
+        """All words but a function's body."""
+        return self.function.head if self.function else self.words
+
+    @cached_property
+    def names(self) -> set[str]:
+        """The names by which what it declares can be used.
+
+        An operator is used with its class, or with those of its operands.
+        """
+        node = self.node
+        of_class, colons, name = node.text.rpartition("::")
+        if node.kind == "function" and name.startswith(("operator", "~")):
+            if colons:
+                return {of_class.rpartition("::")[2].partition("<")[0]}
+            own = {each.name for parameter in node.parameters for each in parameter.names}
+            behind = self.words[node.at - node.last :]  # the operator itself
+            operands = behind[: texts(behind).index("{")]
+            return names_in(operands) - own - TYPES - _QUALIFIERS
+        classes = (each.text for each in (node, *node.children) if each.kind in ("class", "enum"))
+        names = {
+            *(each.name for each in node.names),
+            *(each.rpartition("::")[2] for each in classes),
+        }
+        before = self.words[: _until(self.words, "=({[;")]
+        return names - {""} or names_in(before[-1:])
+
+    @cached_property
+    def entries(self) -> set[str]:
+        """The names of classes in it and of their methods."""
+        nodes = [each for each in self.node.walk() if each.kind in ("class", "function")]
+        return {each.text.rpartition("::")[2] for each in nodes} - {""}
+
+    @property
+    def brace(self) -> int:
+        """Where its first brace opens among the words; their number if there is none."""
+        return _until(self.words, "{")
+
+
+def _until(words: Words, signs: str) -> int:
+    """Where the first of the signs stands; the number of words if there is none."""
+    return next((i for i, word in enumerate(words) if word.text in signs), len(words))
+
+
+def declarations(root: Node, words: Words) -> list[Declaration]:
+    """What stands at the top level."""
     found = []
     for outer in root.children:
         node, template = outer, words[:0]
@@ -84,8 +139,10 @@ def functions_in(root: Node, words: Words) -> list[Function]:
             node = node.children[0]
         if node.kind == "namespace":
             raise NotCoveredError(f"{words[node.first].place}: a namespace")
-        if node.kind == "function" and (function := _function(words, node, outer.first, template)):
-            found.append(function)
+        function = None
+        if node.kind == "function":
+            function = _function(words, node, outer.first, template)
+        found.append(Declaration(node, words[outer.first : node.last], function))
     return found
 
 
@@ -120,6 +177,7 @@ def _function(words: Words, node: Node, start: int, template: Words) -> Function
         bounds=bounds,
         head=head,
         specialized=specialized,
+        scope=node.scope or Scope("function"),
     )
 
 
@@ -138,37 +196,3 @@ def parameter_of(part: Words) -> Parameter | None:
     plain = words[: words.index("[")] if "[" in words else words
     named = len(plain) > 1 and part[len(plain) - 1].kind == "name" and plain[-1] not in TYPES
     return Parameter(part, plain[-1] if named else "", default)
-
-
-def _operands(head: Words) -> set[str]:
-    """The classes that an operator outside of all classes takes."""
-    opening = len(head) - 1 - texts(head[::-1]).index(")")  # `operator()` is in a class
-    while texts(head)[opening] != "(":
-        opening -= 1
-    names: set[str] = set()
-    for part in split(head[opening + 1 : close(head, opening)]):
-        parameter = parameter_of(part)
-        own = parameter.name if parameter else ""
-        names |= {word.text for word in part if word.kind == "name" and word.text != own}
-    return names - TYPES - _QUALIFIERS
-
-
-def defined(head: Words) -> set[str]:
-    """The names by which the class, function or other entity after `head` can be used."""
-    if head and head[0].text == "template":
-        head = head[(closing_angle(head, 1) or 0) + 1 :]
-    words = texts(head)
-    for i, word in enumerate(words):
-        if word in ("struct", "class", "union") and i + 1 < len(head):
-            return set(words[i + 1 : words.index(":") if ":" in words else None])
-    if "(" not in words or "=" in words:
-        return set(words)
-    before = words[: words.index("(")]
-    if "operator" in before:
-        at = before.index("operator")
-        if before[at - 1] != "::":
-            return _operands(head)
-        before = before[: at - 1]
-    if before[-1:] == [">"]:  # a specialization, or what a class template has
-        before = before[: len(before) - before[::-1].index("<") - 1]
-    return set(before[-1:])

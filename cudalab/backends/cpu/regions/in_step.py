@@ -270,7 +270,7 @@ def are_alike(unit: Unit, kernel: Function) -> bool:
     if not unit.is_program or kernel.template or kernel.numbers or not unit.is_flat(kernel):
         return False
     functions = unit.called_by(kernel)
-    bodies = [*(function.body for function in functions), *unit.classes(functions)]
+    bodies = unit.bodies(functions)
     words = [word.text for body in bodies for word in body]
     return (
         "threadIdx" in words

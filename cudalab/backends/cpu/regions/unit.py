@@ -1,20 +1,20 @@
 """A file's functions, and which of them the threads of a block or a warp go through together."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 from cudalab.backends.cpu.regions import syntax
-from cudalab.backends.cpu.regions.functions import Function, defined, functions_in
+from cudalab.backends.cpu.regions.functions import Declaration, Function, declarations
 from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.places import Effects, Places
 from cudalab.backends.cpu.regions.syntax import LOOPS, TYPES, Statement
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.lockstep import IN_STEP, STEP
-from cudalab.language.scopes import INT, Name, Scope, Type
-from cudalab.language.tokens import Token, closure, names_in, only_x, set_of, split, texts
+from cudalab.language.scopes import Scope
+from cudalab.language.tokens import Token, closure, names_in, only_x, set_of, texts
 from cudalab.language.tree import Reader
 
 Normalizing = Callable[["Unit", Function], list[Statement]]
@@ -65,14 +65,15 @@ class Unit:
         self.is_program = is_program
         self.root = Reader(words, bodies=False).file(Scope("namespace"))
         self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
-        self.all_functions = [
-            each
-            for each in functions_in(self.root, self.words)
-            if not each.specialized or calls(each.body, BUILT_IN)  # others stay as they are
-        ]
+        self.declarations = declarations(self.root, words)
+        for each in self.declarations:
+            own = each.function
+            if own and own.specialized and not calls(own.body, BUILT_IN):
+                each.function = None
+        self.all_functions = [each.function for each in self.declarations if each.function]
         self.functions = [each for each in self.all_functions if each.is_device or not is_program]
-        for each in self.all_functions:
-            each.body = _capturing(each.body)
+        for function in self.all_functions:
+            function.body = _capturing(function.body)
         self.by_name: dict[str, list[Function]] = {}
         for function in self.functions:
             self.by_name.setdefault(function.name, []).append(function)
@@ -106,12 +107,15 @@ class Unit:
     @cached_property
     def numbers(self) -> dict[str, int]:
         """Constants of the file that are a decimal number, as in `const int N = 2048;`."""
-        words = texts(self.outside)
-        return {
-            name: int(value)
-            for name, sign, value, end in zip(words, words[1:], words[2:], words[3:], strict=False)
-            if sign == "=" and value.isdecimal() and end in {";", ",", "}"}
-        }
+        known = constants(self.root.of_kind("declaration"), self.words)
+        for enum in self.root.of_kind("enum"):
+            own = texts(self.words[enum.first : enum.last])
+            known |= {
+                name: value
+                for name, sign, value in zip(own, own[1:], own[2:], strict=False)
+                if sign == "="
+            }
+        return {name: int(value) for name, value in known.items() if value.isdecimal()}
 
     @cached_property
     def given(self) -> Given:
@@ -125,18 +129,9 @@ class Unit:
 
     def places(self, function: Function) -> Places:
         """The places at which a function names variables."""
-        scope = Scope("template", self.root.scope)
-        for part in function.template_parameters:
-            is_type = part[0].text in ("typename", "class")
-            name, kind = part[-1].text, "type" if is_type else "variable"
-            scope.declare(Name(name, kind, Type(text=name) if is_type else INT))
-        inner = Scope("function", scope)
-        for parameter in function.parameters:
-            words = parameter.words
-            Reader(words).declarators.parameters(0, len(words), inner)
         referring = {"&", "&&", "decltype"} | self.given.referring
         refers = bool(referring & set(texts(function.returns)))
-        return Places(self.given, inner, returns_reference=refers)
+        return Places(self.given, function.scope, returns_reference=refers)
 
     def kernels(self) -> list[Function]:
         """The unit's own kernels, in the order of the text."""
@@ -200,8 +195,8 @@ class Unit:
                 function in self.called_by(each) for each in callees
             ):
                 raise NotCoveredError(f"{function.head[0].place}: a recursion with barriers")
-        for words in self.classes(reached):
-            _check_class(words)
+        for each in self.classes(reached):
+            _check_class(each.words)
         return reached
 
     def has_value(self, name: str) -> bool:
@@ -217,8 +212,11 @@ class Unit:
     def is_flat(self, kernel: Function) -> bool:
         """Whether a kernel uses threadIdx.x alone."""
         functions = self.called_by(kernel)
-        bodies = [*(function.body for function in functions), *self.classes(functions)]
-        return all(only_x(body) for body in bodies)
+        return all(map(only_x, self.bodies(functions)))
+
+    def bodies(self, functions: Sequence[Function]) -> list[Words]:
+        """The words of functions and of the classes that they use."""
+        return [*(each.body for each in functions), *(e.words for e in self.classes(functions))]
 
     def handing_over(self, words: Words) -> Words:
         """The words, with threadIdx passed to functions that use it."""
@@ -232,53 +230,40 @@ class Unit:
             raise NotCoveredError(f"{place}: the address of a function that uses threadIdx")
         return result
 
-    def classes(self, functions: Iterable[Function]) -> list[Words]:
-        """The classes and specializations used by the functions or by other such classes."""
-        classes: list[Words] = []
+    def classes(self, functions: Iterable[Function]) -> list[Declaration]:
+        """The classes and the like that functions use, or other such classes."""
+        classes = list[Declaration]()
         seen = {word.text for each in functions for word in [*each.head, *each.body]}
-        left = list(self.definitions)
-        for names, words in self.aliases:
-            if seen & names:
-                seen |= words
-        while found := [words for names, words in left if seen & names]:
-            left = [each for each in left if not seen & each[0]]
+        left = self.definitions
+        for alias in reversed(self.aliases):
+            if seen & alias.names:
+                seen |= set(texts(alias.words))
+        while found := [each for each in left if seen & each.names]:
+            left = [each for each in left if each not in found]
             classes += found
-            seen |= {word.text for words in found for word in words}
+            seen |= {word.text for each in found for word in each.words}
         return classes
 
     @cached_property
-    def definitions(self) -> list[tuple[set[str], Words]]:
-        """The definitions outside functions: the names that stand for each, and its words."""
-        found = []
-        i, start = 0, 0
-        while i < len(self.outside):
-            text = self.outside[i].text
-            if text == "{":
-                end = close(self.outside, i)
-                found.append((defined(self.outside[start:i]), self.outside[start:end]))
-                i, start = end, end + 1
-            elif text in (";", "}"):
-                start = i + 1
-            i += 1
-        return found
+    def definitions(self) -> list[Declaration]:
+        """What is defined in braces besides functions: classes, operators, lambdas with names."""
+        others = (each for each in self.declarations if each.function is None)
+        return [each for each in others if each.brace < len(each.words)]
 
     @cached_property
-    def aliases(self) -> list[tuple[set[str], set[str]]]:
-        """The aliases of types, with the words that they stand for; the last one first."""
-        found = []
-        for statement in split(self.outside, ";"):
-            words = texts(statement)
-            starts = [i for i, word in enumerate(words) if word in ("using", "typedef")]
-            if starts:  # perhaps behind a class
-                words = words[starts[-1] :]
-                name = words[1] if words[0] == "using" else words[-1]
-                found.append(({name}, set(words)))
-        return found[::-1]
+    def aliases(self) -> list[Declaration]:
+        """The names that types have besides their own."""
+        return [each for each in self.declarations if each.node.kind == "alias"]
+
+    def declared_with(self, words: Collection[str]) -> set[str]:
+        """What has one of these words in its declaration, of a function before its body."""
+        found = (each for each in self.declarations if not set(texts(each.head)).isdisjoint(words))
+        return {name for each in found for name in each.names} - TYPES
 
     @cached_property
     def placed_members(self) -> set[str]:
         """The names of methods that may use threadIdx."""
-        definitions = [(set(texts(words)), words) for _, words in self.definitions]
+        definitions = [(set(texts(each.words)), each.words) for each in self.definitions]
         return closure(
             (),
             lambda names: {
@@ -296,8 +281,7 @@ class Unit:
         functions = [each for each in self.functions if not each.is_kernel]
         meanings = [
             *(({each.name}, set(texts(each.body))) for each in functions),
-            *((names, set(texts(words))) for names, words in self.definitions),
-            *self.aliases,
+            *((each.names, set(texts(each.words))) for each in (*self.definitions, *self.aliases)),
         ]
         return closure(
             {"threadIdx", *self.placed},

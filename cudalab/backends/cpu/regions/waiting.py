@@ -9,7 +9,7 @@ from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.syntax import LOOPS, Statement, locals_of, variables, walk
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, declared_name
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
 from cudalab.language.tokens import closure, has_lambda, split, texts
 
 # In the names of what reads memory that other threads may change, besides atomic functions.
@@ -45,11 +45,8 @@ class _Waits:
 
     def __init__(self, unit: Unit, functions: list[Function], polling: set[str]) -> None:
         self.unit, self.polling = unit, polling
-        self.volatile = {  # what the file declares as such, outside of functions
-            declared_name(statement)
-            for statement in split(unit.outside, ";")
-            if unit.is_program and "volatile" in texts(statement)
-        }
+        # What the file declares as such, outside of functions.
+        self.volatile = unit.declared_with({"volatile"}) if unit.is_program else set[str]()
         self.functions: dict[str, list[Function]] = {}
         for function in functions:
             self.functions.setdefault(function.name, []).append(function)

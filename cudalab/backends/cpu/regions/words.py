@@ -113,13 +113,6 @@ def close(words: Sequence[Token], start: int) -> int:
     return end
 
 
-def declared_name(declaration: Words) -> str:
-    """The name that a declaration outside functions declares."""
-    words = texts(declaration)
-    ends = [i for i, word in enumerate(words) if word in ("=", "{", "(", "[")]
-    return words[min(ends, default=len(words)) - 1]
-
-
 class Call(NamedTuple):
     """A call in a list of words, by the indices of its name and of its brackets."""
 
