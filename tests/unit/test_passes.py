@@ -15,7 +15,7 @@ from cudalab.backends.cpu.regions.normal_forms import (
 )
 from cudalab.backends.cpu.regions.syntax import locals_of, statements
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.unit import Unit, parsed
+from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, read
 from cudalab.language.tokens import spaced
 
@@ -30,7 +30,7 @@ def unit(body, *, before="", is_program=False):
 def after(run, body, **how):
     """What a pass makes of a kernel's statements, in one line."""
     own = unit(body, **how)
-    return spaced(word for each in run(own, parsed(own.kernels()[0])) for word in each.words)
+    return spaced(word for each in run(own, own.kernels()[0]) for word in each.words)
 
 
 def in_words(text):
@@ -395,7 +395,7 @@ def test_each_pass_that_refuses_gives_its_reason(body, reason):
     before = "__device__ void meets() { __syncthreads(); } "
     own = unit(body, before=before, is_program=True)
     kernel = own.kernels()[0]
-    functions = [parsed(each) for each in own.check(kernel)]
+    functions = own.check(kernel)
     reasons = []
     for refuse in PASSES.refuse:
         try:

@@ -35,7 +35,7 @@ from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.body import Passes, written_for
 from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.given import Given
-from cudalab.backends.cpu.regions.unit import Unit, parsed
+from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaces
 
 PASSES = Passes(
@@ -132,7 +132,7 @@ def _add(written: Loops, unit: Unit) -> None:
     kernels: list[Function] = []
     for kernel in unit.kernels():
         try:
-            functions = [parsed(each) for each in unit.check(kernel)]
+            functions = unit.check(kernel)
             written.alike += [kernel] * in_step.are_alike(unit, kernel)
             for refuse in PASSES.refuse:
                 refuse(unit, functions)

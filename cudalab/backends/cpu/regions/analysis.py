@@ -6,10 +6,10 @@ from math import prod
 from cudalab.backends.cpu.regions import lambdas, syntax
 from cudalab.backends.cpu.regions.functions import Declaration, Function
 from cudalab.backends.cpu.regions.parts import OUTER
-from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.syntax import LOOPS, Local, Statement
 from cudalab.backends.cpu.regions.uniformity import Level, Levels
-from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, parsed
+from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit
+from cudalab.backends.cpu.regions.uses import INTO
 from cudalab.backends.cpu.regions.words import CHANGING, Words, calls, close, whole_arguments
 from cudalab.language.tokens import closure, has_lambda, names_in, set_of, spaced, split, texts
 
@@ -33,7 +33,7 @@ class Facts:
         """
         self.unit, self.function, self.results = unit, function, results
         self.statements = unit.normalized(function)
-        self.places = unit.places(function)
+        self.uses = unit.uses(function)
         self.in_step = function.name in unit.in_step
         self.meets = unit.is_collective(function.body) or self.in_step  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]
@@ -76,7 +76,7 @@ class Facts:
     def look(self) -> None:
         """Find the levels and scalars, given what is known about the parameters so far."""
         self.levels = Levels(
-            self.unit, self.places, self.function, self.statements, self.parameters, self.results
+            self.unit, self.uses, self.function, self.statements, self.parameters, self.results
         )
         self.loose = set(self.own)
         before = None
@@ -192,7 +192,7 @@ class Facts:
             return False
         if local.name in self.lambdas:
             return lambdas.refers(value)
-        if not self.unit.effects.makes(self.places.type_of(local.name)):
+        if not self.unit.effects.makes(self.uses.type_of(local.name)):
             return False
         if self.levels.reads_memory(value) or any(word.text in ("{", "&") for word in value):
             return False
@@ -220,7 +220,7 @@ class Facts:
                 callee = self.unit.by_name[call.word.text][0]
                 for parameter, argument in zip(callee.parameters, call.arguments, strict=False):
                     yield from self._places(argument, elements=parameter.is_reference)
-            for name, _, changed, _ in self.places.of(words).changes:
+            for name, _, changed, _ in self.uses.of(words).changes:
                 at = next((i for i, word in enumerate(changed) if word.text in CHANGING), 0)
                 if name in self.pointers or {".", "->"} & set(texts(changed[:at])):
                     yield from self._places(changed[at:])
@@ -250,14 +250,14 @@ class Facts:
         """The variables that a statement changes, not those that it declares or points to."""
         return {
             name
-            for name, through, *_ in self.places.of(words).changes
+            for name, through, *_ in self.uses.of(words).changes
             if not (through and name in self.pointers)
         }
 
     def _may_be_scalar(self, local: Local) -> bool:
         if local.is_reference or local.name in self.lambdas or local.array:
             return False
-        if not self.unit.effects.makes(self.places.type_of(local.name)):
+        if not self.unit.effects.makes(self.uses.type_of(local.name)):
             return False
         return self.is_scalar_value(local.initializer, memory=self.meets)
 
@@ -312,11 +312,7 @@ class Analysis:
         self._need_current = self._names_that_need_current()
         # Functions with arrays of each thread, or with loops, and their callers.
         self.with_arrays = closure(
-            (
-                f.name
-                for f in reached
-                if any(each.array for each in syntax.variables(parsed(f).statements))
-            ),
+            (f.name for f in reached if any(x.array for x in syntax.variables(f.statements))),
             lambda names: (f.name for f in reached if calls(f.body, names)),
         )
         self.with_loops = closure(LOOPS, self._using)

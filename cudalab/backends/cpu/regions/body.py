@@ -285,8 +285,8 @@ def _begin_parameter(body: Body, parameter: Parameter) -> None:
 def widths(function: Function) -> list[str]:
     """The widths of blocks in a function's text, as in `blockIdx.x * 16`."""
     words, constants = function.body, texts(function.template)
-    places = [i for i in range(len(words) - 4) if texts(words[i : i + 4]) == _BLOCK]
-    factors = [words[i + 4] for i in places]
+    starts = [i for i in range(len(words) - 4) if texts(words[i : i + 4]) == _BLOCK]
+    factors = [words[i + 4] for i in starts]
     return sorted(
         {each.text for each in factors if each.kind == "number" or each.text in constants}
     )

@@ -47,7 +47,7 @@ def _refuse_ends(body: Body, parts: list[Part]) -> None:
             ending = []
         for local in part.statement.declared if part.statement.kind == "simple" else ():
             is_lambda = local.name in body.facts.lambdas
-            type_ = body.facts.places.type_of(local.name)
+            type_ = body.facts.uses.type_of(local.name)
             if body.unit.effects.ends(type_) and not (is_lambda or local.pointer):
                 ending.append(local)
 
@@ -77,16 +77,16 @@ def _regions_of(pieces: list[Part]) -> dict[str, set[int]]:
             number += 1
             continue
         number += piece.cuts
-        places = {number}
+        regions = {number}
         if piece.kind == "call":
-            places = {number, number + 1}
+            regions = {number, number + 1}
             number += 1
         elif piece.kind in ("construct", "step"):
-            places = {number + 1}
+            regions = {number + 1}
             number += 2
         for word in piece.call or piece.statement.words:
             if word.kind == "name":
-                used.setdefault(word.text, set()).update(places)
+                used.setdefault(word.text, set()).update(regions)
     return used
 
 
@@ -236,9 +236,9 @@ def _borrowed_by(facts: Facts, statement: Statement) -> Iterator[tuple[str, str,
             lent = _lent_in(facts, local.initializer, refers=True)
             yield from ((name, local.name, True) for name in lent)
     for words in statement.pieces:
-        borrowers = {local.name: facts.places.type_of(local.name) for local in locals_of(words)}
-        for name, through, *_ in facts.places.of(words).changes:
-            type_ = facts.places.type_of(name)
+        borrowers = {local.name: facts.uses.type_of(local.name) for local in locals_of(words)}
+        for name, through, *_ in facts.uses.of(words).changes:
+            type_ = facts.uses.type_of(name)
             if through and not type_.is_array:
                 borrowers[_SOMETHING] = type_.element_of_array
             else:
@@ -250,7 +250,7 @@ def _borrowed_by(facts: Facts, statement: Statement) -> Iterator[tuple[str, str,
             refers = type_.kind == "class" or not is_known
             lent = _lent_in(facts, words, refers=refers, returned=is_known) - {borrower}
             yield from ((name, borrower, True) for name in lent)
-            read = {name for name in names_in(words) if facts.places.type_of(name).may_lead}
+            read = {name for name in names_in(words) if facts.uses.type_of(name).may_lead}
             yield from ((name, borrower, False) for name in read - lent - {borrower})
 
 
@@ -261,7 +261,7 @@ def _lent_in(
 
     `refers`: the expression itself may be referred to; `returned`: so may be what a call returns.
     """
-    changed = {each.name for each in facts.places.of(words).changes if not each.is_plain}
+    changed = {each.name for each in facts.uses.of(words).changes if not each.is_plain}
     lent, given = set(changed), facts.unit.given
     indices = {
         i
@@ -280,7 +280,7 @@ def _lent_in(
             continue
         inside = words[opening : close(words, opening)]
         is_method = texts(words[i - 1 : i]) in (["."], ["->"])
-        function = None if is_method else facts.places.scope.find(word.text)
+        function = None if is_method else facts.uses.scope.find(word.text)
         may_return = function is None or function.type.may_lead
         if (returned and may_return) or changed & names_in(inside):
             lent |= names_in(words if is_method else inside)

@@ -13,7 +13,7 @@ from cudalab.backends.cpu.regions.functions import Declaration, Function
 from cudalab.backends.cpu.regions.gathering import refuse_gathering
 from cudalab.backends.cpu.regions.groups import GROUPS
 from cudalab.backends.cpu.regions.syntax import LOOPS, TYPES, Statement, walk
-from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit, own_names, parsed
+from cudalab.backends.cpu.regions.unit import BUILT_IN, Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
 from cudalab.language.tokens import Token, texts
 
@@ -24,7 +24,7 @@ _OWN = frozenset(
         for name in ("cast", "fit", "make", "into", "by", "zero_too", "dynamic", "dynamic_array")
     }
     | {"saturated", "from_bits"}
-    | {"to_bits", "Target", "Places", "rank_in", "ranks_of", "lanes_of_tile"}
+    | {"to_bits", "Target", "Uses", "rank_in", "ranks_of", "lanes_of_tile"}
     | {"lane_at", "lane_below", "lane_above", "lane_across"}
     | {"in_cooperative_launch", "cudalab_enlisted"}
 )
@@ -68,7 +68,7 @@ def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
         raise NotCoveredError(f"{kernel.head[0].place}: a library: {min(taken)}")
     for function in reached:
         _refuse_words(unit, function.body, declared)
-        for each in walk(parsed(function).statements):
+        for each in walk(function.statements):
             _refuse_polling(unit, function, each)
     _refuse_words(unit, classes, declared)
     refuse_gathering(unit, reached)
@@ -90,7 +90,7 @@ def never_waits(unit: Unit, reached: list[Function]) -> bool:
     return not any(
         word.text.startswith(("atomic", "__threadfence"))
         for function in reached
-        for each in walk(parsed(function).statements)
+        for each in walk(function.statements)
         if each.kind in LOOPS
         for word in each.words
     )
@@ -154,9 +154,9 @@ def _refuse_polling(unit: Unit, function: Function, loop: Statement) -> None:
     )
     names = {word.text for word in condition}
     left = set(names)
-    places = unit.places(function)
+    uses = unit.uses(function)
     for each in loop.walk() if reads else ():
-        left -= {change.name for change in places.changes([each]) if change.is_plain}
+        left -= {change.name for change in uses.changes([each]) if change.is_plain}
         for words in each.pieces:
             left -= {after.text for word, after in pairwise(words) if word.text == "&"}
     if reads and left == names:
@@ -222,7 +222,7 @@ def refuse_hidden_meetings(unit: Unit, reached: list[Function]) -> None:
         function.name for function in unit.functions if texts(function.returns[-1:]) == ["::"]
     }
     for function in reached:
-        body, own = function.body, own_names(function)
+        body, own = function.body, function.own_names
         called = {call.name for call in calls(body, meeting)}
         for i, word in enumerate(body):
             if word.text not in unit.collective | unit.elsewhere or word.text in own:

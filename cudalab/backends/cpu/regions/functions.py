@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
+from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.syntax import TYPES, Statement
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, close
 from cudalab.language.scopes import Node, Scope
@@ -51,8 +52,18 @@ class Function:
     head: Words  # all up to the body
     specialized: Words  # `<int>`, of a template's specialization
     scope: Scope  # of its parameters
-    statements: list[Statement] = field(default_factory=list)  # read when they are needed
     numbers: tuple[int, ...] = ()  # the places of its template's parameters that are its own
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        """The statements of its body; passes put others in their place."""
+        return syntax.statements(self.body)
+
+    @cached_property
+    def own_names(self) -> set[str]:
+        """The names of its parameters and local variables."""
+        variables = {each.name for each in syntax.variables(self.statements)}
+        return variables | {each.name for each in self.parameters}
 
     @property
     def is_device(self) -> bool:
@@ -166,12 +177,11 @@ def _function(words: Words, node: Node, start: int, template: Words) -> Function
     specialized = words[named + 1 : node.at]
     if not typed or "operator" in texts(head) or (specialized and len(template) != 3):
         return None
-    parameters = (parameter_of(words[each.first : each.last]) for each in node.parameters)
     return Function(
         name=name,
         template=template,
         returns=typed,
-        parameters=[each for each in parameters if each],
+        parameters=[_parameter(words, each) for each in node.parameters],
         body=words[block.first + 1 : block.last - 1],
         is_kernel="__global__" in texts(head),
         bounds=bounds,
@@ -181,18 +191,8 @@ def _function(words: Words, node: Node, start: int, template: Words) -> Function
     )
 
 
-def parameter_of(part: Words) -> Parameter | None:
-    """The parameter that the words declare; None if they are `void`."""
-    words = texts(part)
-    default: Words = []
-    if "=" in words:
-        part, default = part[: words.index("=")], part[words.index("=") + 1 :]
-        words = texts(part)
-    if words in ([], ["void"]):
-        return None
-    for i, word in enumerate(words):
-        if word == "(" and words[i + 1] == "&" and words[i + 3] == ")":  # a reference to an array
-            return Parameter(part, words[i + 2], default)
-    plain = words[: words.index("[")] if "[" in words else words
-    named = len(plain) > 1 and part[len(plain) - 1].kind == "name" and plain[-1] not in TYPES
-    return Parameter(part, plain[-1] if named else "", default)
+def _parameter(words: Words, node: Node) -> Parameter:
+    value = next((each for each in node.children if each.kind == "initializer"), None)
+    declared = words[node.first : value.first if value else node.last]
+    default = words[value.first + 1 : value.last] if value else []
+    return Parameter(declared, node.names[-1].name if node.names else "", default)

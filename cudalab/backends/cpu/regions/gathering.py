@@ -42,7 +42,7 @@ def refuse_gathering(unit: Unit, reached: list[Function]) -> None:
             raise NotCoveredError(f"{found[1].word.place}: {_SEVERAL}")
         loops += sum(
             bool(calls(statement.words, unit.gathering | {PLACE}))
-            for statement in syntax.walk(syntax.statements(function.body))
+            for statement in syntax.walk(function.statements)
             if statement.kind in LOOPS and found
         )
     if loops > 1:

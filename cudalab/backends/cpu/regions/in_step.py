@@ -16,7 +16,7 @@ from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import LOOPS, Statement, edited
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit, parsed
+from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit
 from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text
 from cudalab.language.tokens import called, only_x, split, texts
 
@@ -40,7 +40,7 @@ def settle_loops(unit: Unit, functions: list[Function]) -> None:
     bodies = [set(texts(function.body)) for function in functions]
     if unit.is_collective(kernel.body) or not any(LOOPS & body for body in bodies):
         return
-    own = parsed(kernel).statements
+    own = kernel.statements
     last = own[-1]
     extends = last.kind == "if" and not last.parts[1:] and LOOPS & set(texts(last.words))
     kernel.statements = with_own_counters(returning_early(own) if extends else own)
@@ -198,7 +198,7 @@ class _Kernel:
 def settle_guards(unit: Unit, functions: list[Function]) -> None:
     """Let a program's kernel return early where a branch with barriers extends to its end."""
     kernel = functions[0]
-    if not unit.is_program or not (own := parsed(kernel).statements):
+    if not unit.is_program or not (own := kernel.statements):
         return
     last = own[-1]
     if last.kind != "if" or last.parts[1:] or not calls(last.words, BLOCK_WIDE | unit.block_wide):
@@ -216,7 +216,7 @@ def begins_with_guards(unit: Unit, kernel: Function) -> bool:
     alone = len(unit.by_name[kernel.name]) == 1 and not kernel.specialized
     if not (unit.is_program and kernel.is_kernel and alone) or kernel.numbers:
         return False
-    statements = kernel.statements or []
+    statements = kernel.statements
     guards = [i for i, each in enumerate(statements) if is_guard(each)]
     if not guards or "..." in texts(kernel.template):
         return False

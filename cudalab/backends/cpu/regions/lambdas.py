@@ -5,9 +5,9 @@ region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 """
 
 from cudalab.backends.cpu.regions import syntax
-from cudalab.backends.cpu.regions.functions import Function, parameter_of
+from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.parts import Piece
-from cudalab.backends.cpu.regions.syntax import Edit, Local, Statement, statements, walk
+from cudalab.backends.cpu.regions.syntax import Edit, Local, Statement, expression, statements, walk
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close, of_text
 from cudalab.language.tokens import split, texts
@@ -48,10 +48,7 @@ def _argument(words: Words, meeting: set[str]) -> tuple[int, int] | None:
 
 def is_lambda(words: Words) -> bool:
     """Whether the words are a single lambda that is not called immediately."""
-    if texts(words[:1]) != ["["] or texts(words[-1:]) != ["}"]:
-        return False
-    opening = next((i for i, word in enumerate(words) if word.text == "{"), 0)
-    return bool(opening) and close(words, opening) == len(words) - 1
+    return texts(words[:1]) == ["["] and expression(tuple(words)).kind == "lambda"
 
 
 def refers(words: Words) -> bool:
@@ -65,20 +62,13 @@ def taken_apart(words: Words) -> tuple[list[str], list[Statement]]:
 
     Each call therefore makes all of its changes.
     """
-    opening = next(i for i, word in enumerate(words) if word.text == "{")
-    body = statements(words[opening + 1 : -1])
+    node = expression(tuple(words))
+    block = node.children[0]
+    body = statements(words[block.first + 1 : block.last - 1])
     early = [word for statement in body[:-1] for word in statement.words if word.text == "return"]
     if early or (body and body[-1].kind != "simple" and "return" in texts(body[-1].words)):
         raise NotCoveredError(f"{words[0].place}: a lambda that returns early")
-    names = [
-        (parameter.name if (parameter := parameter_of(part)) else "")
-        for part in (
-            split(words[close(words, 0) + 2 : opening - 1])
-            if words[opening - 1].text == ")"
-            else []
-        )
-    ]
-    return names, body
+    return [each.names[-1].name if each.names else "" for each in node.parameters], body
 
 
 def definition(local: Local, value: Words, bindings: list[Piece]) -> list[Piece]:

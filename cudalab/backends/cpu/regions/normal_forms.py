@@ -6,7 +6,7 @@ from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.functions import Function, Parameter
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
 from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Local, Statement
-from cudalab.backends.cpu.regions.unit import Unit, parsed
+from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text
 from cudalab.language.scopes import BASIC, Node
 from cudalab.language.tokens import closing_angle, closure, has_lambda, set_of, spaced, split, texts
@@ -17,8 +17,8 @@ def own_counters(unit: Unit, function: Function) -> list[Statement]:
 
     No counter does whose address, or a reference to it, may outlive a loop.
     """
-    places = unit.places(function)
-    changes = places.changes(syntax.walk(function.statements))
+    uses = unit.uses(function)
+    changes = uses.changes(syntax.walk(function.statements))
     return with_own_counters(
         function.statements, {each.name for each in changes if not each.is_plain}
     )
@@ -322,7 +322,7 @@ def hand_over_numbers(kernel: Function) -> None:
 
 def _must_be_known(kernel: Function, names: set[str]) -> bool:
     """Whether one of `names`, or a value computed from it, must be a constant."""
-    statements = list(syntax.walk(parsed(kernel).statements))
+    statements = list(syntax.walk(kernel.statements))
     declared = [local for each in statements for local in each.declared]
     names = closure(
         names,

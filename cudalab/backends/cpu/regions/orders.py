@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from cudalab.backends.cpu.regions.analysis import Facts
 from cudalab.backends.cpu.regions.in_step import COMPUTING, LONG
 from cudalab.backends.cpu.regions.parts import OUTER, Piece
-from cudalab.backends.cpu.regions.places import INTO
 from cudalab.backends.cpu.regions.strides import Strides, changed_elements
 from cudalab.backends.cpu.regions.syntax import (
     LOOPS,
@@ -35,6 +34,7 @@ from cudalab.backends.cpu.regions.syntax import (
     walk,
 )
 from cudalab.backends.cpu.regions.uniformity import Level
+from cudalab.backends.cpu.regions.uses import INTO
 from cudalab.backends.cpu.regions.words import CHANGING, Words, close, of_text
 from cudalab.language.tokens import called, names_in, set_of, spaced, split, texts
 
@@ -279,9 +279,9 @@ def _common_index(loop: Statement, facts: Facts) -> Local | None:
         return None
     index = loop.declared[0]
     same = [word for word in loop.step if word.text not in {*CHANGING, index.name}]
-    changed = {each.name for each in facts.places.of(loop.step).changes}
-    inside = {each.name for each in facts.places.of(loop.condition).changes}
-    inside |= {each.name for each in facts.places.changes(walk(loop.parts))}
+    changed = {each.name for each in facts.uses.of(loop.step).changes}
+    inside = {each.name for each in facts.uses.of(loop.condition).changes}
+    inside |= {each.name for each in facts.uses.changes(walk(loop.parts))}
     if index.array or index.is_reference or texts(index.value[:1]) != ["="]:
         return None
     if changed != {index.name} or index.name in inside | facts.levels.escaping:
@@ -297,8 +297,8 @@ def _changes_own(
     own = {parameter.name for parameter in facts.function.parameters if not parameter.is_reference}
     own |= {local.name for local in facts.locals if not local.is_reference}
     own -= facts.levels.escaping | facts.levels.shared
-    changes = [*facts.places.changes(inside)]
-    changes += [] if index else facts.places.of(loop.step).changes
+    changes = [*facts.uses.changes(inside)]
+    changes += [] if index else facts.uses.of(loop.step).changes
     return all(
         name in own and is_plain and not through and texts(words[1:2]) != ["."]
         for name, through, words, is_plain in changes

@@ -12,9 +12,9 @@ from enum import IntEnum
 from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.lambdas import is_lambda, taken_apart
-from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.syntax import LOOPS, Local, Statement
 from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES, Unit
+from cudalab.backends.cpu.regions.uses import Uses
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.tokens import closing_angle, has_lambda, split, texts
 
@@ -55,17 +55,17 @@ class Levels:
     def __init__(
         self,
         unit: Unit,
-        places: Places,
+        uses: Uses,
         function: Function,
         statements: list[Statement],
         parameters: list[Level],
         results: dict[str, Level],
     ) -> None:
         """Raise the levels until they hold for every assignment."""
-        self.unit, self.places = unit, places
+        self.unit, self.uses = unit, uses
         self.statements = statements
         self.results = results
-        self.changed = {change.name for change in places.changes(syntax.walk(statements))}
+        self.changed = {change.name for change in uses.changes(syntax.walk(statements))}
         self.names: dict[str, Level] = {}
         self.around: dict[str, int] = {}  # how many branches and loops variables are declared in
         self.lambdas: dict[str, tuple[list[str], list[Statement]]] = {}  # called, not handed over
@@ -348,7 +348,7 @@ class Levels:
             starts_by_lane = True
         else:
             starts_by_lane = first[:3] == ["threadIdx", ".", "x"] and first[3:] in _LANE
-        changes = self.places.changes(loop.parts[0].walk())
+        changes = self.uses.changes(loop.parts[0].walk())
         multiples = all((_number(word) or 1) % _WARP == 0 for word in (condition[2], step[2]))
         turns = starts_by_lane and multiples and all(each.name != name for each in changes)
         self.by_whole_warps |= turns and first[0] in self.in_grid
@@ -382,7 +382,7 @@ class Levels:
             if local.is_reference:
                 self.escaping.add(local.name)
         may_skip = not _SKIPPING.isdisjoint(texts(words))  # so that some threads change nothing
-        for name, through, value, is_plain in self.places.of(words).changes:
+        for name, through, value, is_plain in self.uses.of(words).changes:
             if not is_plain:
                 # It may change where no assignment is seen.
                 if name in self.names and name not in self.shared:

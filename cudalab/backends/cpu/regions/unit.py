@@ -1,16 +1,15 @@
 """A file's functions, and which of them the threads of a block or a warp go through together."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 
-from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.functions import Declaration, Function, declarations
 from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
-from cudalab.backends.cpu.regions.places import Effects, Places
 from cudalab.backends.cpu.regions.syntax import LOOPS, TYPES, Statement
+from cudalab.backends.cpu.regions.uses import Effects, Uses
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import Scope
@@ -77,6 +76,7 @@ class Unit:
         self.by_name: dict[str, list[Function]] = {}
         for function in self.functions:
             self.by_name.setdefault(function.name, []).append(function)
+        self._called: dict[Function, list[Function]] = {}
         self.refused: dict[str, NotCoveredError] = {}  # functions that cannot be translated
         if is_program:
             row, outside = is_row(self.functions), constants(self.root.children, words)
@@ -127,11 +127,11 @@ class Unit:
         """What is known of the effects of the file's functions."""
         return Effects(self.given)
 
-    def places(self, function: Function) -> Places:
-        """The places at which a function names variables."""
+    def uses(self, function: Function) -> Uses:
+        """What the statements of a function do with variables."""
         referring = {"&", "&&", "decltype"} | self.given.referring
         refers = bool(referring & set(texts(function.returns)))
-        return Places(self.given, function.scope, returns_reference=refers)
+        return Uses(self.given, function.scope, returns_reference=refers)
 
     def kernels(self) -> list[Function]:
         """The unit's own kernels, in the order of the text."""
@@ -147,9 +147,11 @@ class Unit:
 
     def called_by(self, function: Function) -> list[Function]:
         """The function and all that it calls, directly or not."""
+        if function in self._called:
+            return self._called[function]
         found = [function]
         for each in found:  # grows while it is read
-            own = own_names(each)
+            own = each.own_names
             names = {word.text for word in each.body if word.text in self.by_name} - own
             called = {call.word.text for call in calls(each.body, names)}
             found += [
@@ -158,13 +160,14 @@ class Unit:
                 for other in self.by_name[name]
                 if other not in found and (name in called or not other.is_kernel)
             ]
+        self._called[function] = found
         return found
 
     def normalized(self, function: Function) -> list[Statement]:
         """The statements of a function in the form that later passes rely on."""
-        function = parsed(function)
+        function = copy(function)
         for each in self.normalize:
-            function = replace(function, statements=each(self, function))
+            function.statements = each(self, function)
         return function.statements
 
     def check(self, kernel: Function) -> list[Function]:
@@ -189,7 +192,7 @@ class Unit:
                 raise NotCoveredError(
                     f"{function.head[0].place}: several functions {function.name} with barriers"
                 )
-            names = set(texts(function.body)) & self.by_name.keys() - own_names(function)
+            names = set(texts(function.body)) & self.by_name.keys() - function.own_names
             callees = (each for name in names for each in self.by_name[name])
             if function.name in self.collective and any(
                 function in self.called_by(each) for each in callees
@@ -340,12 +343,6 @@ def _is_cast(words: list[Token], i: int) -> bool:
     return before[-1:] in (["("], ["<"], ["asm"], ["__asm__"]) and before[:1] != ["]"]
 
 
-def own_names(function: Function) -> set[str]:
-    """The parameters and local variables of a function."""
-    parameters = {parameter.name for parameter in function.parameters}
-    return parameters | {local.name for local in syntax.variables(parsed(function).statements)}
-
-
 def _check_words(words: list[Token], *, any_volatile: bool = False) -> None:
     for i, word in enumerate(words):
         if word.text in _ONLY_FIBERS:
@@ -356,10 +353,3 @@ def _check_words(words: list[Token], *, any_volatile: bool = False) -> None:
             opening = i + 1 + (texts(words[i + 1 : i + 2]) == ["volatile"])
             if texts(words[opening : opening + 2]) != ["(", '""']:  # which only holds values fast
                 raise NotCoveredError(f"{word.place}: inline PTX")
-
-
-def parsed(function: Function) -> Function:
-    """The function with the statements of its body."""
-    if not function.statements:
-        function.statements = syntax.statements(function.body)
-    return function

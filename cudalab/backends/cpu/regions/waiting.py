@@ -6,9 +6,9 @@ another block can end it.
 """
 
 from cudalab.backends.cpu.regions.functions import Function
-from cudalab.backends.cpu.regions.places import Places
 from cudalab.backends.cpu.regions.syntax import LOOPS, Statement, locals_of, variables, walk
 from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, Unit
+from cudalab.backends.cpu.regions.uses import Uses
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls
 from cudalab.language.tokens import closure, has_lambda, split, texts
 
@@ -57,7 +57,7 @@ class _Waits:
         if (function, alone) in self.seen:
             return
         self.seen.add((function, alone))
-        places = {each.name: texts(each.initializer) for each in variables(function.statements)}
+        begun = {each.name: texts(each.initializer) for each in variables(function.statements)}
 
         def among(statements: list[Statement], alone: str) -> None:
             for i, statement in enumerate(statements):
@@ -67,7 +67,7 @@ class _Waits:
                 inside = alone
                 self._look(function, statement, alone)
                 if statement.kind == "if" and is_apart and len(statement.parts) == 1:
-                    inside = alone or _who(statement.condition, places)
+                    inside = alone or _who(statement.condition, begun)
                 for part in statement.parts:
                     among(part.inside, inside)
 
@@ -90,13 +90,13 @@ class _Waits:
                 raise NotCoveredError(f"{loop.words[0].place}: a loop that waits for other threads")
 
 
-def _who(condition: Words, places: dict[str, list[str]]) -> str:
+def _who(condition: Words, begun: dict[str, list[str]]) -> str:
     """Whether a condition selects a single `thread` or `warp`; empty if it may select more."""
     for part in split(condition, "&&"):
         words = texts(part)
         name = words[0] if words else ""
-        if places.get(name, [])[:1] == ["threadIdx"]:
-            words = [*places[name], *words[1:]]
+        if begun.get(name, [])[:1] == ["threadIdx"]:
+            words = [*begun[name], *words[1:]]
         if words[:3] != ["threadIdx", ".", "x"]:
             continue
         if words[3:4] == ["=="] and len(words) == 5:
@@ -148,10 +148,10 @@ def _waits(
         if "volatile" in texts([*local.spec, *local.value])  # a pointer, perhaps
     }
     names |= {each.name for each in function.parameters if "volatile" in texts(each.words)}
-    before, places = None, unit.places(function)
+    before, uses = None, unit.uses(function)
     while before != names:
         before = set(names)
-        _follow(loop, places, polling, names, decided=False)
+        _follow(loop, uses, polling, names, decided=False)
     leaving = {"break", "return"}
     return _decides(loop.condition, polling, names) or any(
         _decides(each.condition, polling, names)
@@ -162,19 +162,19 @@ def _waits(
 
 
 def _follow(
-    statement: Statement, places: Places, polling: set[str], names: set[str], *, decided: bool
+    statement: Statement, uses: Uses, polling: set[str], names: set[str], *, decided: bool
 ) -> None:
     """Add to `names` the variables that depend on what other threads change."""
     for words in statement.pieces:
         for local in locals_of(words):
             if decided or _decides(local.value, polling, names):
                 names.add(local.name)
-        for name, _, value, _ in places.of(words).changes:
+        for name, _, value, _ in uses.of(words).changes:
             if decided or _decides(value, polling, names):
                 names.add(name)
     inside = decided or (statement.kind == "if" and _decides(statement.condition, polling, names))
     for part in statement.parts:
-        _follow(part, places, polling, names, decided=inside)
+        _follow(part, uses, polling, names, decided=inside)
 
 
 def _decides(words: Words, polling: set[str], names: set[str]) -> bool:

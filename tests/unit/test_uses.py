@@ -1,4 +1,4 @@
-"""Which places of a statement read a variable, and which may change it."""
+"""Which uses of a statement read a variable, and which may change it."""
 
 import pytest
 
@@ -27,8 +27,8 @@ def found(body):
     """What is assigned, and what anything may be done to, in a statement of a kernel."""
     unit = Unit(read(FILE.replace("BODY", body)), "", PASSES.normalize, is_program=True)
     kernel = unit.kernels()[0]
-    places = unit.places(kernel)
-    changes = [each for s in unit.normalized(kernel) for each in places.of(s.words).changes]
+    uses = unit.uses(kernel)
+    changes = [each for s in unit.normalized(kernel) for each in uses.of(s.words).changes]
     return tuple({each.name for each in changes if each.is_plain is kind} for kind in (True, False))
 
 

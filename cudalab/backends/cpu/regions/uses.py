@@ -44,8 +44,8 @@ class Found:
     elsewhere: bool = False  # it may change what has no name here
 
 
-class Places:
-    """The places at which the statements of a function name variables."""
+class Uses:
+    """What the statements of a function do with the variables that they name."""
 
     def __init__(self, given: Given, scope: Scope, *, returns_reference: bool) -> None:
         """`scope` has the function's parameters."""
@@ -86,12 +86,12 @@ class Places:
 class _Walk:
     """Goes through the tree of a statement."""
 
-    def __init__(self, places: Places, words: Words) -> None:
-        self.places, self.given, self.own = places, places.given, words
+    def __init__(self, uses: Uses, words: Words) -> None:
+        self.uses, self.given, self.own = uses, uses.given, words
         self.reader = Reader(words)
         self.words = self.reader.words
         self.found = Found()
-        self.returns_reference = places.returns_reference
+        self.returns_reference = uses.returns_reference
 
     def visit(self, node: Node, *, lent: bool = False) -> None:
         """Note what a node does; `lent`: whoever has its value may refer to its variable."""
@@ -118,13 +118,13 @@ class _Walk:
 
     def _change(self, i: int, *, through: bool = False, is_plain: bool) -> None:
         name = self.own[i].text
-        if is_plain or name not in self.places.shared:
+        if is_plain or name not in self.uses.shared:
             self.found.changes.append(Change(name, through, self.own[i:], is_plain))
 
     # Operands -------------------------------------------------------------------------------------
 
     def _name(self, node: Node, lent: bool) -> None:
-        decays = node.text in self.places.arrays  # to a pointer to its elements
+        decays = node.text in self.uses.arrays  # to a pointer to its elements
         if lent or decays or self._may_change("conversion", node):
             self._change(node.first, is_plain=False)
 
@@ -152,7 +152,7 @@ class _Walk:
         operand, sign = node.children[0], node.text.lstrip("_")
         if sign in ("++", "--"):
             self._target(operand, lent=lent)
-        elif sign == "*" and self._root(operand) in self.places.arrays:
+        elif sign == "*" and self._root(operand) in self.uses.arrays:
             self._element(operand, lent)
         else:
             self.visit(operand, lent=sign in ("&", "&&") or self._may_change(sign, operand))
@@ -175,7 +175,7 @@ class _Walk:
         base, *indices = node.children
         changes = self._may_change("[]", base)
         self._each(indices, lent=changes)
-        if self._root(node) in self.places.arrays:
+        if self._root(node) in self.uses.arrays:
             self._element(base, lent)
         else:
             is_pointer = type_of(base).kind == "pointer" and base.kind != "member"
@@ -245,7 +245,7 @@ class _Walk:
 
     def _call_variable(self, callee: Node, arguments: list[Node]) -> None:
         """A call of a lambda, a pointer to a function or an object."""
-        parameters = self.places.lambdas.get(callee.text)
+        parameters = self.uses.lambdas.get(callee.text)
         self.found.elsewhere = True
         if parameters is None and "()" in self.given.operators:
             self._change(callee.first, is_plain=False)
@@ -294,7 +294,7 @@ class _Walk:
         self.visit(declared)
         if declared.kind == "declaration" and self.words.texts[declared.last] == ":":
             refers = {"&", "&&"} & set(self.words.texts[declared.first : declared.last])
-            if refers or self._root(rest[0]) not in self.places.arrays:
+            if refers or self._root(rest[0]) not in self.uses.arrays:
                 self.visit(rest[0], lent=True)
             rest = rest[1:]
         self._each(rest)
@@ -304,9 +304,9 @@ class _Walk:
         declarators = {each.name: each for each in node.declarators}
         for each in node.declarators:
             if "__shared__" in node.words:
-                self.places.shared.add(self.own[each.name].text)
+                self.uses.shared.add(self.own[each.name].text)
             elif each.array < each.value:
-                self.places.arrays.add(self.own[each.name].text)
+                self.uses.arrays.add(self.own[each.name].text)
         for child in node.children:
             declarator = declarators.get(child.at)
             if child.kind == "class":
@@ -322,9 +322,7 @@ class _Walk:
                 name = self.own[declarator.name].text
                 value = child.children[0]
                 if value.kind == "lambda":
-                    self.places.lambdas[name] = [
-                        self.own[p.first : p.last] for p in value.parameters
-                    ]
+                    self.uses.lambdas[name] = [self.own[p.first : p.last] for p in value.parameters]
                 copies = self.given.copies(node.type, words)
                 copies = copies or self.given.reads_reference(node.type, words)
                 self.found.elsewhere |= not copies
@@ -359,7 +357,7 @@ class _Walk:
                 node = node.children[1]
             else:
                 break
-        self.found.elsewhere |= through and self._root(node) not in self.places.arrays
+        self.found.elsewhere |= through and self._root(node) not in self.uses.arrays
         if node.kind == "name":
             self._change(node.first, through=through, is_plain=not lent or through)
         else:
@@ -395,15 +393,15 @@ class Effects:
         body = function.body or []
         if _NOT_COMPUTING & set(texts(body)):
             return False
-        places = Places(self.given, function.scope or Scope("function"), returns_reference=False)
-        found = places.of(body)
-        own = places.locals | {
+        uses = Uses(self.given, function.scope or Scope("function"), returns_reference=False)
+        found = uses.of(body)
+        own = uses.locals | {
             words[-1].text
             for words, _ in function.parameters
             if words and not {"&", "&&"} & set(texts(words))
         }
         alone = all(
-            each.name in own and (not each.through or each.name in places.arrays)
+            each.name in own and (not each.through or each.name in uses.arrays)
             for each in found.changes
         )
         return alone and not found.elsewhere and all(map(self.computes, found.calls))
