@@ -46,99 +46,99 @@ class Fault:
         return text.replace(self.old, self.new)
 
 
-def _of_places(name: str, old: str, new: str, file: str = "places.py") -> Fault:
+def _of_uses(name: str, old: str, new: str, file: str = "uses.py") -> Fault:
     return Fault(name, WRITER + file, old, new)
 
 
 # What reads a variable, or changes it, is mistaken for the other.
 OF_PLACES = (
-    _of_places(
+    _of_uses(
         "the last of several expressions changes nothing", "lent=lent or changes)", "lent=changes)"
     ),
-    _of_places("an address is a plain read", 'lent=sign in ("&", "&&") or', "lent="),
-    _of_places(
+    _of_uses("an address is a plain read", 'lent=sign in ("&", "&&") or', "lent="),
+    _of_uses(
         "no function changes its arguments", "lent=not self.given.reads(named, words, i))", ")"
     ),
-    _of_places(
+    _of_uses(
         "no method changes its object",
         'lent=not reads and self.words.texts[callee.at] == ".")',
         ")",
     ),
-    _of_places(
+    _of_uses(
         "no lambda expression changes its arguments",
         'lent=not known or bool({"&", "&&", "..."} & set(texts(words))))',
         "lent=not known)",
     ),
-    _of_places(
+    _of_uses(
         "a capture with a name of its own reads",
         "self._lend_all(start, start + len(capture))",
         "pass",
     ),
-    _of_places("a returned variable is read", "lent=self.returns_reference)", ")"),
-    _of_places(
+    _of_uses("a returned variable is read", "lent=self.returns_reference)", ")"),
+    _of_uses(
         "structured bindings are copies",
         'child, lent=bool({"&", "&&"} & set(texts(self.own[node.first : child.first])))',
         "child",
     ),
-    _of_places(
+    _of_uses(
         "a cast to a reference copies",
         "self._each(node.children, lent=not self.given.copies(node.type, words))\n\n    def _c",
         "self._each(node.children)\n\n    def _c",
     ),
-    _of_places(
+    _of_uses(
         "a cast in brackets copies",
         "self._each(node.children, lent=not copies)\n\n    def _named",
         "self._each(node.children)\n\n    def _named",
     ),
-    _of_places("a pointer to a member reads", 'node.text == ".*" or self', "self"),
-    _of_places(
+    _of_uses("a pointer to a member reads", 'node.text == ".*" or self', "self"),
+    _of_uses(
         "an object that is shifted by is read",
         "lent=changes or (lent and is_operand))",
         "lent=changes)",
     ),
-    _of_places(
+    _of_uses(
         "an object in an expression refers to nothing",
         "self._each(node.children, lent=not copies)\n\n    def _call(",
         "self._each(node.children)\n\n    def _call(",
     ),
-    _of_places(
+    _of_uses(
         "an object behind new refers to nothing",
         "lent=bool(words) and not self.given.copies(node.type, words))",
         ")",
     ),
-    _of_places(
+    _of_uses(
         "no conversion changes its object",
         'or decays or self._may_change("conversion", node)',
         "or decays",
     ),
-    _of_places(
+    _of_uses(
         "a called object stays as it is",
         'if parameters is None and "()" in self.given.operators:',
         "if False:",
     ),
-    _of_places(
+    _of_uses(
         "a loop over a range reads it", "self.visit(rest[0], lent=True)", "self.visit(rest[0])"
     ),
-    _of_places("an arrow reads its object", 'lent=self._may_change("->", base))', ")"),
-    _of_places(
+    _of_uses("an arrow reads its object", 'lent=self._may_change("->", base))', ")"),
+    _of_uses(
         "no operator of a class changes its object",
         "changes |= _is_member(words, i)",
         "pass",
         "given.py",
     ),
-    _of_places(
+    _of_uses(
         "no operator changes its operands",
         "changes = any(map(self._may_change, parameters[assigns and len(parameters) > 1 :]))",
         "changes = False",
         "given.py",
     ),
-    _of_places(
+    _of_uses(
         "no type refers to anything",
         "{name for name, inside in named if any(_mutable_references(inside))}",
         "set()",
         "given.py",
     ),
-    _of_places("no type is deduced as a reference", '"decltype", "__decltype",', "", "given.py"),
+    _of_uses("no type is deduced as a reference", '"decltype", "__decltype",', "", "given.py"),
 )
 FAULTS = (
     Fault(
@@ -163,7 +163,7 @@ FAULTS = (
     ),
     Fault(
         "a choice of two variables changes none",
-        WRITER + "places.py",
+        WRITER + "uses.py",
         "self._each(node.children[1:], lent=lent)",
         "self._each(node.children[1:])",
     ),
@@ -175,7 +175,7 @@ FAULTS = (
     ),
     Fault(
         "a reference is to nothing",
-        WRITER + "places.py",
+        WRITER + "uses.py",
         "copies = copies or self.given.reads_reference(node.type, words)",
         "copies = True",
     ),
