@@ -186,6 +186,7 @@ class Declarations:
         while words.kinds[k] == "name" and words.kinds[k + 1] == "name" and texts[k + 1] != "final":
             k += 1  # a macro, or the class of a variable
         behind, name = end_of_name(words, k, end, scope)
+        behind = words.angle(behind, end) or behind  # of a specialization that has bases
         if k > first and self._is_variable(first, behind, end, scope):
             return None
         brace = behind + (texts[behind] == "final")

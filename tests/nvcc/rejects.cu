@@ -15,6 +15,17 @@ extern "C" __global__ unsigned long long *kernel(int *out) {  // <- returns unsi
     return 0;
 }
 
+// --- result of a class
+struct Pair {
+    int first;
+};
+extern "C" __global__ Pair kernel(int *out) {  // <- a kernel returns Pair: it
+    return {*out = 1};
+}
+
+// --- result that is deduced
+extern "C" __global__ auto kernel(int *out) { return *out = 1; }  // <- a kernel returns auto: it
+
 // --- function in a device function
 static int one() { return 1; }
 __device__ int two() {

@@ -132,3 +132,17 @@ extern "C" __global__ void other(int *out, unsigned n) {
 extern "C" {
 __global__ void kernel(int *out, unsigned n) { *out = n; }
 }
+
+// --- shared variable with a value that the preprocessor leaves out
+extern "C" __global__ void kernel(int *out, unsigned n) {
+#ifdef COUNTED
+    __shared__ int counted = 0;
+#endif
+    __shared__ int a;
+    a = n;
+    *out = a;
+}
+
+// --- result that a definition makes void
+#define NOTHING void
+extern "C" __global__ NOTHING kernel(int *out, unsigned n) { *out = n; }

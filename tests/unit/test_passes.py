@@ -382,6 +382,43 @@ def test_a_loop_with_a_barrier_goes_around_loops_over_threads():
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("template <class T> struct A<T*> : B { int x; };", {"A"}),
+        ("typedef struct { int x; } P, *Q;", {"P", "Q"}),
+        ("struct R { int x; } r, s[4];", {"R", "r", "s"}),
+        ("enum E : int { ONE = 1 };", {"E"}),
+        ("template <class T> B<T>::B(int i) : x(i) { }", {"B"}),
+        ("template <class T> int B<T>::operator()(int i) { return i; }", {"B"}),
+        ("A::~A() { }", {"A"}),
+        ("C operator+(const A& a, const N::B<int>& b) { return a; }", {"A", "N", "B"}),
+        ("auto g = [](int x) { return x; };", {"g"}),
+        ("using U = A;", {"U"}),
+        ("using N::f;", {"f"}),
+        ("__device__ int f(int a), g(int);", {"f", "g"}),
+    ],
+)
+def test_what_is_declared_outside_of_functions_is_known_by_its_names(text, names):
+    (declaration,) = unit("", before=text).declarations[:1]
+    assert declaration.names == names
+
+
+def test_what_a_call_meets_behind_a_comma_is_refused():
+    text = """extern "C" __global__ void k(int* out, int n) {{ {} __syncthreads(); }}"""
+    refused = loops(text.format("out[n] = (n, __ballot_sync(~0u, n));")).reasons["k"]
+    assert "__ballot_sync behind a comma" in refused
+    for statement in ("out[n] = (__ballot_sync(~0u, n), n);", "out[n] = __ballot_sync(~0u, n), n;"):
+        assert loops(text.format(statement)).kernels == ["k"]
+
+
+def test_a_program_may_hand_over_volatile_memory_in_any_place():
+    function = "__device__ int at(int i, volatile int* p) { return p[i]; }"
+    text = f"{function} __global__ void k(int* out) {{ out[threadIdx.x] = at(1, out); }}"
+    assert loops(text, is_program=True).kernels == ["k"]
+    assert loops(text.replace("__global__", 'extern "C" __global__')).kernels == []
+
+
+@pytest.mark.parametrize(
     ("body", "reason"),
     [
         ('asm(""); printf("%d", __shfl_sync(~0u, n, 0));', "printf between warp operations"),
@@ -389,10 +426,21 @@ def test_a_loop_with_a_barrier_goes_around_loops_over_threads():
         ("while (atomicAdd(out, 0) == 0) { }", "a loop that waits for other threads"),
         ("auto p = &meets; p();", "the address of meets, which has barriers"),
         ("for (int i = 0; i < n; ++i) out[i] = 0;", "each thread has loops of its own"),
+        ("out[0] = Wide() + n; out[1] = Wide();", "__syncthreads in a class or an operator"),
+        ("Clean c; out[0] = n;", "__syncthreads in a class or an operator"),
+        ("out[0] = first(n);", "a library: first"),
+        ("out[0] = elsewhere(n);", "elsewhere is in another file"),
+        ("auto p = threads; out[0] = p(n);", "__syncthreads in a class or an operator"),
     ],
 )
 def test_each_pass_that_refuses_gives_its_reason(body, reason):
-    before = "__device__ void meets() { __syncthreads(); } "
+    before = """__device__ void meets() { __syncthreads(); }
+        struct Wide { int x; }; struct Clean { int x; ~Clean(); };
+        __device__ Clean::~Clean() { __syncthreads(); }
+        __device__ int operator+(const Wide& a, int b) { __syncthreads(); return b; }
+        __device__ int first(cuda::atomic<int>* a) { return 1; }
+        extern __device__ int elsewhere(int a);
+        auto threads = [] __device__ (int i) { __syncthreads(); return i; }; """
     own = unit(body, before=before, is_program=True)
     kernel = own.kernels()[0]
     functions = own.check(kernel)

@@ -5,7 +5,7 @@ from whole_programs import rewrite
 
 from cudalab.backends.cpu.compiler import cccl
 from cudalab.errors import NoDeviceError
-from cudalab.language.tokens import Lines, closing_angle, tokenize
+from cudalab.language.tokens import Lines, brackets, closing, closing_angle, opening, tokenize
 from cudalab.program.files import File, gather, included, is_for_host
 from cudalab.program.observed.build import inlined
 from cudalab.program.rewrite import edited
@@ -102,6 +102,15 @@ def test_signs_are_single_characters():
     assert words("a<<<b>>>(c)->d::e") == [
         *("a", "<", "<", "<", "b", ">", ">", ">", "(", "c", ")", "->", "d", "::", "e"),
     ]
+
+
+def test_brackets_belong_together_by_their_kind():
+    tokens = tokenize("f(a[b) { c(]; } )")
+    assert sorted(brackets(tokens)) == [(1, 5), (6, 11)]
+    assert closing(tokens, 0) == 5  # of the first bracket from there on
+    assert closing(tokens, 3) is None
+    assert opening(tokens, 11) == 6
+    assert opening(tokens, 12) is None
 
 
 def test_angles():

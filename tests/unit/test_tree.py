@@ -256,6 +256,46 @@ def test_two_declarations_that_differ_make_a_name_unknown():
     assert scope.find("a").type.kind == "integer"
 
 
+def test_declarations_that_are_added_later_are_merged_with_those_before():
+    scope = Scope("namespace")
+    tree("int f(int); int f(int); int a;", scope)
+    assert scope.find("f").parameters is not None
+    tree("int f(float); float a;", scope)
+    assert scope.find("f").parameters is None
+    assert scope.find("a").type.kind == "unknown"
+    tree("int f(char);", scope)
+    assert scope.find("f").parameters is None
+
+
+def test_a_class_is_known_by_its_definition_wherever_it_was_declared_before():
+    text = "struct A; template <class T> struct B; struct A { int x; }; template <class T> "
+    root, _ = tree(f"{text}struct B {{ T x; }}; void f(A a, B<int> b) {{ g(a.x); g(b.x); }}")
+    assert root.scope.find("B").is_template
+    assert not root.scope.find("A").is_template
+    calls = [node.children[1] for node in root.of_kind("call")]
+    assert [type_of(call).kind for call in calls] == ["integer", "unknown"]
+
+
+def test_a_specialization_with_a_base_is_a_class():
+    root, _ = tree("struct B { int x; }; template <> struct A<int> : B { int f() { return x; } };")
+    assert [node.text for node in root.of_kind("class")] == ["B", "A"]
+    (value,) = (node.children[0] for node in root.of_kind("return"))
+    assert type_of(value).kind == "integer"
+
+
+def test_an_initializer_may_name_what_it_initializes():
+    root, _ = tree("void f() { auto a = [](int i) { return a(i); }; auto b = b(1) + b; g(b); }")
+    (*_, call) = root.of_kind("call")
+    assert type_of(call.children[1]).kind == "unknown"
+
+
+def test_a_member_without_a_type_belongs_to_its_class_outside_of_it():
+    text = "struct A { A(); ~A(); operator bool(); int x; }; A::A() { g(x); } A::~A() { g(x); } "
+    root, _ = tree(text + "A::operator bool() { return g(x); }")
+    assert [node.text for node in root.of_kind("function")] == ["A::A", "A::~A", "A::operator"]
+    assert [type_of(call.children[1]).kind for call in root.of_kind("call")] == ["integer"] * 3
+
+
 def test_lambdas_and_operators():
     text = (
         "struct A { __device__ A operator+(A b) const { return b; } operator int() { return 1; } };"
