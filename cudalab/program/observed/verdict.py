@@ -1,9 +1,11 @@
 """The verdict on a program: what is wrong with it, and what only follows from that."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
+from cudalab.backends.trace import Finding, Place
 from cudalab.language.source import lines_of
 from cudalab.language.tokens import Lines, tokenize
 from cudalab.microscope import sanitize
@@ -12,6 +14,7 @@ from cudalab.microscope.findings import FindingRow, errors, grouped
 from cudalab.microscope.remarks import of_findings
 from cudalab.output.annotations import Annotation, Level, Rule
 from cudalab.program.files import File
+from cudalab.program.observed.order import NOBODY
 from cudalab.program.observed.run import Observed
 from cudalab.program.rewrite.unchecked import COUNTED_ON, thrown_away
 
@@ -105,7 +108,8 @@ def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = Fal
     """
     texts = {file.label: lines_of(file.text) for file in files}
     known: dict[sanitize.Identity, FindingRow] = {}
-    sanitize.add_rows(known, (sanitize.finding_row(each, name, texts) for each in seen.findings))
+    observed = [*seen.findings, *map(_unwritten, seen.told("unwritten copy"))]
+    sanitize.add_rows(known, (sanitize.finding_row(each, name, texts) for each in observed))
     rows = sorted(known.values(), key=lambda row: row.note)  # errors first
 
     ignored = _unchecked(seen, {file.label: file.text for file in files})
@@ -134,11 +138,22 @@ def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = Fal
         ignored,
         ended=[] if is_explained else ended,
         follows=[*follows, *(ended if is_explained else [])],
-        leaks=seen.told("leak"),
+        leaks=[
+            text if times == 1 else f"{text}, {times:,} times"
+            for text, times in Counter(seen.told("leak")).items()
+        ],
         leaks_count=leaks and not ended,
         failed=[text for text in failed if _PLACE.sub(r"\g<file>:\g<line>", text) not in told],
         refused=seen.told("refusal"),
     )
+
+
+def _unwritten(text: str) -> Finding:
+    """The note that a copy brings the host what nobody has written."""
+    at = _PLACE.match(text)
+    assert at is not None
+    place = Place(at["file"], int(at["line"]))
+    return Finding("unwritten_copy", "", place, NOBODY, detail=at["text"], note=True)
 
 
 def _unchecked(seen: Observed, texts: dict[str, str]) -> list[str]:

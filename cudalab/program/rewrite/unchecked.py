@@ -9,7 +9,9 @@ from cudalab.program.rewrite.parsed import Parsed
 
 # What a program counts on: bytes that are copied or set, memory that is made or given back, and
 # which device is used.
-COUNTED_ON = re.compile(r"cuda(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|SetDevice\b)\w*")
+COUNTED_ON = re.compile(
+    r"cuda(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|SetDevice\b|EventElapsedTime)\w*"
+)
 _API = re.compile(r"cuda[A-Z]")
 _CONDITIONAL = frozenset({"if", "for", "while", "switch"})
 _BEFORE_STATEMENT = frozenset({"", ";", "{", "}", "else", "do", ":"})

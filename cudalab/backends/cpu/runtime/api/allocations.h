@@ -167,6 +167,12 @@ cudaError_t release(Call& call, void* pointer, bool pinned) {
     return cudaSuccess;
 }
 
+cudaError_t not_released(const void* pointer, cudaError_t error) {
+    const auto found = memory.live.find((uintptr_t)pointer);
+    if (found != memory.live.end()) found->value.is_given_back = true;
+    return error;
+}
+
 void free_all() {
     for (auto next = memory.live.begin(); next != memory.live.end();) {
         const Allocation& each = next->value;
@@ -183,6 +189,7 @@ void tell_leaks() {
     for (const auto& each : memory.live) {
         const Allocation& left = each.value;
         if (left.kind == Kind::VARIABLE || left.kind == Kind::REGISTERED) continue;
+        if (left.is_given_back) continue;
         char text[400];
         snprintf(text, sizeof text, "%s:%d: %zu bytes of %s memory are never freed",
                  left.where().file, left.where().line, left.bytes,

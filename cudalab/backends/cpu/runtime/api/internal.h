@@ -104,6 +104,7 @@ struct Allocation {
     Hints hints = {};
     MemoryPool* pool = nullptr;
     bool of_graph = false;
+    bool is_given_back = false;  // in vain: the device has failed before
     const Callers* callers = callers_in_library(place);
     Place where() const { return callers ? first_of(*callers) : place; }
 };
@@ -154,6 +155,7 @@ void describe_device_address(const void* address, char* text, size_t size);
 cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool = nullptr);
 // Frees the allocation that begins at `pointer`, if it is of one of these kinds.
 cudaError_t release(Call& call, void* pointer, bool pinned);
+cudaError_t not_released(const void* pointer, cudaError_t error);  // returns the error
 // Addresses of memory that graphs allocate and free when they run.
 void* reserve(size_t bytes);
 void unreserve(void* address, size_t bytes);
@@ -227,6 +229,7 @@ enum class MessageKind {
     REFUSAL,
     ERRORS_READ,  // the program has asked for the error of the calls that failed
     UNREAD_CALL,  // failed, its result was thrown away, and nobody has asked for the error
+    UNWRITTEN,    // a copy brings the host what nobody has written
 };
 void report(MessageKind what, const char* text);
 // assert() in host code, as the C library ends it.

@@ -238,6 +238,7 @@ void host_waits(cudaStream_t) {}
 void host_waits(cudaEvent_t) {}
 void host_waits() {}
 void memory_read(const void*, size_t) {}
+void copied_to_host(const Call&, const Copy&) {}
 void pool_gives(const void*, Place, cudaStream_t) {}
 void pool_takes(const void*, Place, cudaStream_t) {}
 void program_ends() {}

@@ -84,7 +84,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes, const char* file, int line)
 
 cudaError_t cudaFree(void* pointer, const char* file, int line) {
     Call call("cudaFree", {file, line}, Call::ANYWHERE);
-    if (cudaError_t error = call.pending_after_all_work()) return error;
+    if (cudaError_t error = call.pending_after_all_work()) return not_released(pointer, error);
     return release(call, pointer, false);
 }
 
@@ -116,7 +116,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, const ch
 
 cudaError_t cudaFreeHost(void* pointer, const char* file, int line) {
     Call call("cudaFreeHost", {file, line});
-    if (cudaError_t error = call.pending_after_all_work()) return error;
+    if (cudaError_t error = call.pending_after_all_work()) return not_released(pointer, error);
     return release(call, pointer, true);
 }
 

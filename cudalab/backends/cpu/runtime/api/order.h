@@ -59,6 +59,8 @@ void host_waits(cudaEvent_t event);
 void host_waits();  // for all work
 // What copies and fills use. Writing is memory_written, too.
 void memory_read(const void* address, size_t bytes);
+struct Copy;
+void copied_to_host(const Call& call, const Copy& copy);
 // Memory of a pool, which comes and goes in the order of a stream.
 void pool_gives(const void* memory, Place place, cudaStream_t stream);
 void pool_takes(const void* memory, Place place, cudaStream_t stream);

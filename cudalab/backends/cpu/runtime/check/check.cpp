@@ -45,6 +45,7 @@ static bool cudalab_in_kernel() {
 }
 // How a whole program ends where a lab's launch does: observe.cpp sets it.
 EXPORT void (*cudalab_program_refuses)(const char* place, const char* why) = nullptr;
+EXPORT bool (*cudalab_program_keeps)(const void* address) = nullptr;  // set as above
 static void refuse(const char* place, const char* why) {
     if (cudalab_program_refuses) cudalab_program_refuses(place, why);
     char what[sizeof(FindingRow::detail)];
@@ -148,6 +149,20 @@ EXPORT void cudalab_check_written(unsigned number) {
 
 EXPORT void cudalab_check_part_written(unsigned number, size_t offset, size_t bytes) {
     mark_part_written(run.regions[number].shadow, offset, bytes);
+}
+
+// How many of `bytes` bytes from `offset` on have no value; the first of them is `first`.
+EXPORT size_t cudalab_check_unwritten(unsigned number, size_t offset, size_t bytes, size_t* first) {
+    const Shadow& shadow = run.regions[number].shadow;
+    size_t count = 0;
+    for (size_t at = offset; shadow.cells && at < offset + bytes; ++at) {
+        const unsigned written = shadow.written[at / 4] & 15;
+        if (written == 15)
+            at |= 3;  // the word has a value
+        else if (!(written >> at % 4 & 1) && !count++)
+            *first = at;
+    }
+    return count;
 }
 
 // From now on the written bytes of `to` are those of `from`.

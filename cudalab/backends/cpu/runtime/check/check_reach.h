@@ -4,6 +4,9 @@
 
 #include "check_state.h"
 
+// Whether an address of a whole program is the host's alone; null for a lab.
+extern "C" bool (*cudalab_program_keeps)(const void* address);
+
 namespace cudalab {
 
 // Whether the page of an address is mapped: write(2) fails instead of crashing.

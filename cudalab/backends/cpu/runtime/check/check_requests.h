@@ -11,6 +11,13 @@ static inline Region& region(unsigned number) {
                                          : run.regions[number];
 }
 
+const size_t FAR = 64 << 20;
+// Whether an index of type int that has overflowed may have led there, in a whole program.
+static bool is_overflow(const char* address, size_t distance) {
+    return cudalab_program_keeps && distance < 16 * (1ull << 31) &&
+           (!cudalab_program_keeps(address) || !is_mapped(address));
+}
+
 // The region that an address belongs to, and whether the access lies inside it.
 static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& inside) {
     const unsigned known = run.region_of_site[site];
@@ -64,8 +71,9 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
         if (away < distance) distance = away, nearest = i;
     }
     inside = false;
-    // An address far away from all buffers means a wrong pointer rather than a wrong index.
-    return distance < (64u << 20) ? nearest : NO_REGION;
+    // An address far away from all buffers means a wrong pointer rather than a wrong index, unless
+    // an int could lead there, and nothing else is there.
+    return distance < FAR || is_overflow(address, distance) ? nearest : NO_REGION;
 }
 
 // An access to memory that a kernel has freed. False if it is none.
@@ -100,6 +108,9 @@ static void describe_far(FindingRow& row, const Event& e) {
         snprintf(row.detail, sizeof row.detail, "through a null pointer");
     else if (is_changeable(e.address))
         snprintf(row.detail, sizeof row.detail, "a variable of the host");
+    else if (cudalab_program_keeps && cudalab_program_keeps(e.address) && is_mapped(e.address))
+        snprintf(row.detail, sizeof row.detail, "address %#zx, in memory of the host",
+                 (size_t)e.address);
     else
         snprintf(row.detail, sizeof row.detail, "address %#zx", (size_t)e.address);
 }
@@ -120,6 +131,8 @@ static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
                     ? e.address + e.bytes > r.high && e.address < r.high ? 0 : e.address - r.high
                     : e.address - r.low;
             row.space = r.space;
+            if (row.beyond < 0 ? (size_t)-row.beyond >= FAR : (size_t)row.beyond >= FAR)
+                snprintf(row.detail, sizeof row.detail, "has an int overflowed?");
         }
     }
     if (fresh) {

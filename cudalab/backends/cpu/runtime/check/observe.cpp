@@ -4,6 +4,7 @@
 #include "layout.h"
 #include "order.h"
 #include "sorted_map.h"
+#include "work.h"
 
 extern "C" {
 // The runtime of check mode (check.cpp).
@@ -12,6 +13,7 @@ void cudalab_check_remove(unsigned number);
 void cudalab_check_freed(unsigned number, void* memory);
 void cudalab_check_written(unsigned number);
 void cudalab_check_part_written(unsigned number, size_t offset, size_t bytes);
+size_t cudalab_check_unwritten(unsigned number, size_t offset, size_t bytes, size_t* first);
 const char* cudalab_check_error();
 bool cudalab_check_reached_outside();
 unsigned cudalab_active_lanes();
@@ -86,6 +88,34 @@ void memory_written(const void* address, size_t bytes) {
     if (const ObservedMemory* in = find_observed(address))
         cudalab_check_part_written(in->region, (uintptr_t)address - in->begin, bytes);
     order_write(address, bytes);
+}
+
+// Tells of the first copy of each call that brings the host what nobody has written.
+void copied_to_host(const Call& call, const Copy& copy) {
+    static SortedMap<bool> told;
+    const ObservedMemory* in = find_observed(copy.source);
+    const uintptr_t caller = (uintptr_t)call.place.file + (uintptr_t)call.place.line;
+    if (!detects || !in || told.find(caller) != told.end()) return;
+    size_t first = 0, unwritten = 0;
+    for (size_t slice = 0; slice < copy.depth; ++slice)
+        for (size_t row = 0; row < copy.height; ++row) {
+            const size_t begin = (uintptr_t)copy.source - in->begin + slice * copy.source_slice +
+                                 row * copy.source_pitch;
+            size_t at;
+            const size_t more = cudalab_check_unwritten(in->region, begin, copy.width, &at);
+            if (more && !unwritten) first = at;
+            unwritten += more;
+        }
+    if (!unwritten) return;
+    told[caller] = true;
+    char text[600];
+    snprintf(
+        text, sizeof text,
+        "%s:%d: %s copies %zu bytes to the host, and nobody has written %zu of them: the first "
+        "is byte %zu of the %zu allocated at %s:%d",
+        call.place.file, call.place.line, call.name, copy.width * copy.height * copy.depth,
+        unwritten, first, in->bytes, in->file, in->line);
+    report(MessageKind::UNWRITTEN, text);
 }
 
 void library_writes(bool begins) {
@@ -245,14 +275,16 @@ extern "C" void cudalab_assert_fail(const char* condition, const char* file, uns
     fail_host_assertion(condition, file, line, function);
 }
 
-// Refusals are check.cpp's, which tells the program.
+// What check.cpp asks of a program.
 extern "C" void (*cudalab_program_refuses)(const char* place, const char* why);
+extern "C" bool (*cudalab_program_keeps)(const void* address);
 // Begins to observe; what host code that crashes has done is written to a file.
 extern "C" void cudalab_observe(Observer on_launch, Teller on_news, int detect, int file) {
     observer = on_launch;
     teller = on_news;
     detects = detect;
     cudalab_program_refuses = refuse;
+    cudalab_program_keeps = [](const void* address) { return !is_device_address(address); };
     crash_file = file;
     watch_for_crashes();
 }

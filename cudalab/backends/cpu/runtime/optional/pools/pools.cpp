@@ -83,7 +83,7 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t 
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, const char* file, int line) {
     Call call("cudaFreeAsync", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending()) return not_released(pointer, error);
     Work work(cudaGraphNodeTypeMemFree, PoolMemory{pointer, 0});
     cudaError_t result;
     if (captures && captures->take(call, stream, work, &result)) return result;

@@ -254,7 +254,8 @@ cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* f
 
 cudaError_t cudaFreeArray(cudaArray_t array, const char* file, int line) {
     Call call("cudaFreeArray", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending())
+        return array ? not_released(array->owned, error) : error;
     if (!array) return cudaSuccess;
     auto found = arrays.find((uintptr_t)array);
     if (found == arrays.end() || !array->owned)
@@ -317,7 +318,8 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array, const cudaChan
 
 cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array, const char* file, int line) {
     Call call("cudaFreeMipmappedArray", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending())
+        return array ? not_released(array->owned, error) : error;
     if (!array) return cudaSuccess;
     auto found = mipmapped.find((uintptr_t)array);
     if (found == mipmapped.end())

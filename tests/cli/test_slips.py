@@ -1,0 +1,77 @@
+"""What `cudalab run` says of mistakes at the borders of host and device."""
+
+import pytest
+from whole_programs import run
+
+pytestmark = pytest.mark.xdist_group("run")
+
+
+def told(slip, *options):
+    """The status of a run, and its report as one line."""
+    done = run("slips.cu", "cpu", *options, arguments=[slip])
+    return done.returncode, " ".join(done.stderr.decode().split())
+
+
+def sanitized(slip):
+    return told(slip, "--sanitize")
+
+
+def test_a_copy_of_what_nobody_has_written_is_a_note():
+    status, report = sanitized("rounds_down")
+    assert status == 0
+    assert "slips: clean" in report
+    assert "1. note: copy of memory that was never written" in report
+    assert "cudaMemcpy copies 4000 bytes to the host, and nobody has written 928 of them" in report
+    assert "the first is byte 3072 of the 4000 allocated at" in report
+    assert "cudaMemcpy(host, out, BYTES, cudaMemcpyDeviceToHost);" in report
+    assert "(n + threads - 1) / threads blocks" in report
+    _, report = sanitized("in_rows")
+    assert "cudaMemcpy2D copies 2000 bytes to the host, and nobody has written 400 of" in report
+    assert "the first is byte 3200 of the 4000" in report
+    assert "note" not in sanitized("rounds_up")[1]
+
+
+def test_an_index_that_has_overflowed_is_named_and_what_the_program_frees_in_vain_is_no_leak():
+    status, report = sanitized("overflow")
+    assert status == 3
+    assert "before the start of 'out' in global memory (has an int overflowed?)" in report
+    assert "as a size_t" in report
+    assert "never free" not in report
+
+
+def test_a_pointer_of_the_host_in_a_struct_is_called_one():
+    status, report = sanitized("nested_pointer")
+    assert status == 3
+    assert ", in memory of the host)" in report
+    assert "lay in memory that was copied, such as a struct" in report
+
+
+def test_dynamic_shared_memory_without_a_size_is_explained_by_the_launch():
+    status, report = sanitized("no_size")
+    assert status == 3
+    assert "kernel<<<blocks, threads, bytes>>>" in report
+
+
+def test_device_memory_without_a_value_is_to_be_filled_by_the_host():
+    status, report = sanitized("no_memset")
+    assert status == 3
+    assert "reads bins[0] in global memory" in report
+    assert "cudaMemset for counters and sums" in report
+
+
+def test_equal_leaks_share_a_line():
+    _, report = sanitized("no_free")
+    assert "4000 bytes of device memory are never freed, 10 times" in report
+    assert report.count("never freed") == 2
+    assert "400 bytes of managed memory are never freed" in report
+
+
+@pytest.mark.parametrize("options", [(), ("--sanitize",)])
+def test_a_time_that_was_never_measured_is_told(options):
+    status, report = told("no_record", *options)
+    assert status == (3 if options else 0)
+    assert "an event was never recorded" in report
+    if options:
+        assert "Failures that the program ignores:" in report
+    else:
+        assert "cudaEventElapsedTime failed and the program does not look at its result" in report

@@ -1,0 +1,100 @@
+// What students get wrong at the borders of host and device, one mistake for each argument.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+struct Vector {
+    int n;
+    float* data;
+};
+
+__global__ void square(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] * in[i];
+}
+__global__ void fill(float* image, int width, int height) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < width && y < height) image[y * width + x] = 1;
+}
+__global__ void mark(int* out, int stride, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, k = i * stride;
+    if (k < n) out[k] = 1;
+}
+__global__ void scale(Vector* v) {
+    if (threadIdx.x < v->n) v->data[threadIdx.x] *= 2;
+}
+__global__ void reverse(float* x) {
+    extern __shared__ float s[];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void count(int* bins) {
+    atomicAdd(&bins[threadIdx.x % 16], 1);
+}
+
+const int N = 1000, BYTES = N * sizeof(float);
+float host[N];
+
+static float* device_copy() {
+    float* copy;
+    cudaMalloc(&copy, BYTES);
+    cudaMemcpy(copy, host, BYTES, cudaMemcpyHostToDevice);
+    return copy;
+}
+
+int main(int, char** words) {
+    const char* slip = words[1];
+    if (!strcmp(slip, "rounds_down") || !strcmp(slip, "in_rows")) {
+        float *in = device_copy(), *out;
+        cudaMalloc(&out, BYTES);
+        square<<<N / 256, 256>>>(in, out, N);
+        if (slip[0] == 'r')
+            cudaMemcpy(host, out, BYTES, cudaMemcpyDeviceToHost);
+        else  // the last row alone lacks something
+            cudaMemcpy2D(host, 200, out, 400, 200, 10, cudaMemcpyDeviceToHost);
+        cudaFree(in), cudaFree(out);
+    } else if (!strcmp(slip, "rounds_up")) {
+        float *in = device_copy(), *out;
+        cudaMalloc(&out, BYTES);
+        square<<<(N + 255) / 256, 256>>>(in, out, N);
+        cudaMemcpy(host, out, BYTES, cudaMemcpyDeviceToHost);
+        cudaFree(in), cudaFree(out);
+    } else if (!strcmp(slip, "overflow")) {
+        int* out;
+        cudaMalloc(&out, BYTES);
+        cudaMemset(out, 0, BYTES);
+        mark<<<256, 256>>>(out, 70000, N);
+        cudaFree(out);
+    } else if (!strcmp(slip, "nested_pointer")) {
+        Vector v = {64, new float[64]()}, *d;
+        cudaMalloc(&d, sizeof v);
+        cudaMemcpy(d, &v, sizeof v, cudaMemcpyHostToDevice);
+        scale<<<1, 64>>>(d);
+        cudaFree(d);
+    } else if (!strcmp(slip, "no_size")) {
+        float* x = device_copy();
+        reverse<<<1, 64>>>(x);
+        cudaFree(x);
+    } else if (!strcmp(slip, "no_memset")) {
+        int* bins;
+        cudaMalloc(&bins, 16 * sizeof(int));
+        count<<<1, 64>>>(bins);
+        cudaFree(bins);
+    } else if (!strcmp(slip, "no_free")) {
+        for (int i = 0; i < 10; ++i) device_copy();
+        float* kept;
+        cudaMallocManaged(&kept, 400);
+    } else if (!strcmp(slip, "no_record")) {
+        cudaEvent_t begin, end;
+        cudaEventCreate(&begin), cudaEventCreate(&end);
+        cudaEventRecord(begin);
+        float* x = device_copy();
+        cudaFree(x);
+        float ms = -1;
+        cudaEventElapsedTime(&ms, begin, end);
+        printf("%g ms\n", ms);
+    }
+}
