@@ -238,7 +238,7 @@ def output_file(path: Path) -> Iterator[int]:
     with _errors_about(path):
         target = path.resolve()
         in_place = target.exists() and not target.is_file()  # a device or a named pipe
-        partial = target.parent / f".{target.name}.{os.getpid()}.partial"
+        partial = target.parent / f".{target.name}.{os.urandom(3).hex()}.partial"
         if in_place:
             fd = os.open(target, os.O_WRONLY)
         else:

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from threading import get_native_id
 
 from cudalab.backends.cpu.compiler import flags
 from cudalab.backends.cpu.compiler.toolchain import cached, find_compiler
@@ -137,9 +136,10 @@ class Runtime:
         if header and not compiler.is_clang and not made.exists():
             text = flags.CUDA_RUNTIME.with_name(PRECOMPILED)
             ways[made] = (*header, "-x", "c++-header", str(text))
-        self._made = list(ways)
+        self._built = {_building(made): made for made in ways}
         self._compilers = Compilers(
-            [*compiler.compile, *way, "-o", str(_building(made))] for made, way in ways.items()
+            [*compiler.compile, *way, "-o", str(built)]
+            for built, way in zip(self._built, ways.values(), strict=True)
         )
 
     def finish(self) -> list[str]:
@@ -150,14 +150,17 @@ class Runtime:
             from cudalab.backends.cpu.kernel_runtime import runtime_failure
 
             raise runtime_failure(failed)
-        for made in self._made:
-            _building(made).replace(made)
+        for built, made in self._built.items():
+            built.replace(made)
         return self.objects
 
 
 def _building(made: Path) -> Path:
-    """Where this thread builds a file before moving it into place."""
-    return made.with_suffix(f".{os.getpid()}-{get_native_id()}")
+    """Where a file is built before it is moved into place, another place each time.
+
+    A process's number would not do: containers that share a cache count from 1, each for itself.
+    """
+    return made.with_suffix(f".{os.urandom(8).hex()}")
 
 
 def plain(optional: Sequence[str] = ()) -> Runtime:
@@ -191,10 +194,11 @@ def observed(optional: Sequence[str] = ()) -> list[str]:
     if not library.exists():
         apart = cached("programs", "library", *flags.with_users(flags.PART), checked.name)
         shared = Runtime(apart, (*ALWAYS, *OF_CHECK), *_OBSERVED).finish()
-        done = find_compiler().link(_building(library), (*shared, str(checked)), shared=True)
+        built = _building(library)
+        done = find_compiler().link(built, (*shared, str(checked)), shared=True)
         if done.returncode:
             raise runtime_failure(done.stderr)
-        _building(library).replace(library)
+        built.replace(library)
     return [*objects, str(library)]
 
 

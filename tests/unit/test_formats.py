@@ -305,6 +305,16 @@ def test_failed_output_leaves_the_old_file(tmp_path, error):
     assert [path] == list(tmp_path.iterdir())
 
 
+def test_what_a_killed_process_of_the_same_number_has_left_is_not_in_the_way(tmp_path):
+    """Containers count their processes from 1, each for itself."""
+    path = tmp_path / "out.bin"
+    path.with_name(f".out.bin.{os.getpid()}.partial").write_bytes(b"left")
+    with output_file(path) as first, output_file(path) as second:
+        write_all(first, [b"first"])
+        write_all(second, [STREAM])
+    assert path.read_bytes() == b"first"
+
+
 def test_output_file_replaces_the_target_of_a_link(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"old")

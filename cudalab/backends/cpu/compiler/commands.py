@@ -70,7 +70,7 @@ def _without_headers(commands: Sequence[Command]) -> str:
     own = (folder for folder in searched if folder.is_relative_to(cache_dir("cpu").parent))
     moved: list[tuple[Path, Path]] = []
     for header in (header for folder in own for header in folder.glob("*.gch")):
-        aside = header.with_name(f"aside-{os.getpid()}")
+        aside = header.with_name(f"aside-{os.urandom(8).hex()}")
         with suppress(OSError):  # another process has moved it
             moved.append((header, header.replace(aside)))
     is_damaged = False
