@@ -39,24 +39,32 @@ def compile_together(device, lab, variant, cases):
 
     The first case of each element type is compiled as for a run, but for the loops of some labs.
     The others take half of the time: with fibers, and hardly optimized. A variable in constant
-    memory is looked up by its name alone, so a file that has one is compiled for each case.
+    memory is looked up by its name alone, so a file that has one is compiled for each case: the
+    first one as for a run.
     """
     loaded = source.load(variant.path, variant.label)
     defines = [lab.kernel_defines(case) for case in cases]
-    if "__constant__" in loaded.text:
-        return [device.compile(loaded, each | variant.defines) for each in defines]
     types = [each.get("T") for each in defines]
     fast = [found in types[:number] for number, found in enumerate(types)]
     loops = device.loops
+    is_long = lab.name in LONG_AS_LOOPS
     kernels = {}
-    for hurried in sorted({*fast}):
-        numbers = [number for number, each in enumerate(fast) if each == hurried]
-        pieces = [(variant, number, defines[number]) for number in numbers]
-        device.loops = loops and not hurried and lab.name not in LONG_AS_LOOPS
-        try:
-            kernels |= zip(numbers, _library(device, loaded, pieces, hurried), strict=True)
-        finally:
-            device.loops = loops
+    try:
+        if "__constant__" in loaded.text:
+            begin = f'#line 1 "{loaded.label}"\n{_FAST}\n'
+            hurried = replace(loaded, text=begin + loaded.text)
+            for number, each in enumerate(defines):
+                device.loops = loops and not fast[number] and not (is_long and number)
+                own = each | variant.defines
+                kernels[number] = device.compile(hurried if fast[number] else loaded, own)
+        else:
+            for is_fast in sorted({*fast}):
+                numbers = [number for number, each in enumerate(fast) if each == is_fast]
+                pieces = [(variant, number, defines[number]) for number in numbers]
+                device.loops = loops and not is_fast and not is_long
+                kernels |= zip(numbers, _library(device, loaded, pieces, is_fast), strict=True)
+    finally:
+        device.loops = loops
     return [kernels[number] for number in range(len(cases))]
 
 
