@@ -11,11 +11,10 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from importlib import import_module
+from pkgutil import walk_packages
 
-import cudalab.backends.cpu.device
-import cudalab.checker.judge
-import cudalab.output.terminal
-import cudalab.runner  # noqa: F401
+import cudalab
 from cudalab.backends.cpu import regions
 from cudalab.backends.cpu.compiler.toolchain import key
 from cudalab.cli.app import cli, main
@@ -25,6 +24,9 @@ regions.MISTAKES = ()  # they are failures here
 
 def serve(fd):
     """Answer each request with the process, then with its exit status, until the tests hang up."""
+    for module in walk_packages(cudalab.__path__, "cudalab."):
+        if module.name != "cudalab.__main__":  # which is a command
+            import_module(module.name)
     for name in cli.list_commands(None):
         cli.get_command(None, name)
     key()  # reads all sources, which each process would do again
