@@ -30,11 +30,25 @@ class Swapped(ctypes.Structure):
     _fields_ = (("bytes", ctypes.c_uint32), ("rest", ctypes.c_uint32), ("address", ctypes.c_void_p))
 
 
+class Numbered(ctypes.Structure):
+    """A symbol whose address is a number."""
+
+    _fields_ = (("address", ctypes.c_uint64), ("bytes", ctypes.c_size_t))
+
+
+class Signed(ctypes.Structure):
+    """A symbol whose size may be negative."""
+
+    _fields_ = (("address", ctypes.c_void_p), ("bytes", ctypes.c_int64))
+
+
 @pytest.mark.parametrize(
     ("mirrors", "says"),
     [
         ((KernelEntry, Shorter), "another Shorter than Python: the size is 16, not 8"),
         ((KernelEntry, Swapped), "the size of bytes is 8, not 4"),
+        ((KernelEntry, Numbered), "address is a pointer, not an unsigned integer"),
+        ((KernelEntry, Signed), "bytes is an unsigned integer, not a signed integer"),
         ((KernelEntry,), "structures that Python does not know"),
         ((*OF_RUNTIME, Symbol), "the size is None, not 16"),
     ],
@@ -60,7 +74,25 @@ def test_each_structure_of_an_observed_program_is_compared():
 
 
 def each_is_compared(runtime, mirrors, *function):
+    """Each structure, with a field more, and each of its fields, with another type."""
     for position, mirror in enumerate(mirrors):
-        changed = type(mirror.__name__, (mirror,), {"_fields_": (("more", ctypes.c_uint64),)})
-        with pytest.raises(ToolchainError, match=f"another {mirror.__name__} than Python"):
-            layout.check(runtime, (*mirrors[:position], changed), *function)
+        fields = [*mirror._fields_]
+        changes = [([*fields, ("more", ctypes.c_uint64)], "the size is")]
+        for at, (name, kind) in enumerate(fields):
+            other = [*fields[:at], (name, of_another_type(kind)), *fields[at + 1 :]]
+            changes.append((other, f"{name} is an? .*, not an? "))
+        for changed, says in changes:
+            other = type(mirror.__name__, (ctypes.Structure,), {"_fields_": changed})
+            with pytest.raises(ToolchainError, match=f"another {mirror.__name__} .*: {says}"):
+                layout.check(runtime, (*mirrors[:position], other), *function)
+
+
+def of_another_type(kind):
+    """A type that lies in memory as another one does, but is a number, or one with a sign."""
+    if issubclass(kind, ctypes.Array):
+        return of_another_type(kind._type_) * kind._length_
+    if issubclass(kind, ctypes.Structure):
+        return ctypes.c_uint64 * (ctypes.sizeof(kind) // 8)
+    unsigned = {1: ctypes.c_ubyte, 4: ctypes.c_uint32, 8: ctypes.c_uint64}[ctypes.sizeof(kind)]
+    signed = {1: ctypes.c_byte, 4: ctypes.c_int32, 8: ctypes.c_int64}[ctypes.sizeof(kind)]
+    return signed if kind is unsigned else unsigned

@@ -204,21 +204,42 @@ OF_PROGRAMS = {
 # -------------------------------------------------------------------------------------------------
 
 
+# What a field is; of an array, what its elements are: in the order of layout.h, with the codes that
+# ctypes has for its simple types.
+_TYPES = {
+    "a structure": "",
+    "a pointer": "PzZ",
+    "a bool": "?",
+    "a char": "c",
+    "a floating-point number": "fdg",
+    "a signed integer": "bhilq",
+    "an unsigned integer": "BHILQ",
+}
+
+
 def check(
     runtime: ctypes.CDLL, mirrors: Sequence[Mirror], function: str = "cudalab_layout"
 ) -> None:
-    """Compare the mirrors with what `function` of a runtime says, which has just been loaded."""
+    """Compare the mirrors with what `function` of a runtime says, which has just been loaded.
+
+    ToolchainError if a size, the place of a field or its type differs.
+    """
     count, layout = ctypes.c_uint(), getattr(runtime, function)
     layout.restype = ctypes.POINTER(ctypes.c_uint)
     values = layout(ctypes.byref(count))
     theirs = iter(values[: count.value])
+    types = dict(enumerate(_TYPES))
     for mirror in mirrors:
-        ours_of = {"the size": ctypes.sizeof(mirror)}
-        for name, *_ in mirror._fields_:
+        compared: list[tuple[str, object, object]]
+        compared = [("the size", ctypes.sizeof(mirror), next(theirs, None))]
+        for name, kind, *_ in mirror._fields_:
             field = getattr(mirror, name)
-            ours_of |= {f"the offset of {name}": field.offset, f"the size of {name}": field.size}
-        for what, ours in ours_of.items():
-            there = next(theirs, None)
+            compared += [
+                (f"the offset of {name}", field.offset, next(theirs, None)),
+                (f"the size of {name}", field.size, next(theirs, None)),
+                (name, _type(kind), types.get(next(theirs, -1))),
+            ]
+        for what, ours, there in compared:
             if there != ours:
                 raise ToolchainError(
                     f"the CPU device's runtime has another {mirror.__name__} than Python: "
@@ -226,6 +247,15 @@ def check(
                 )
     if next(theirs, None) is not None:
         raise ToolchainError("the CPU device's runtime has structures that Python does not know")
+
+
+def _type(kind: Any) -> str:
+    while issubclass(kind, ctypes.Array):
+        kind = kind._type_
+    if issubclass(kind, ctypes.Structure):
+        return "a structure"
+    code = "P" if issubclass(kind, ctypes._Pointer) else kind._type_  # noqa: SLF001 - ctypes' only way
+    return next(name for name, codes in _TYPES.items() if code in codes)
 
 
 def add_tally(tallies: Tallies, kernel: str, row: TallyRow) -> None:
