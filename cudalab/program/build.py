@@ -7,14 +7,14 @@ To start a program that was built before, only the name of its binary is needed.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cudalab.backends import device_for, facts
 from cudalab.backends.cpu.compiler import cccl, flags, toolchain
 from cudalab.output.progress import stage
 from cudalab.program import runtime
-from cudalab.program.files import File, Part, gather, program_of
+from cudalab.program.files import Part, gather, with_openmp
 from cudalab.program.options import folders_of, libraries_of
 
 NVCC_FLAGS = (
@@ -43,34 +43,33 @@ def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -
     `device` may be "auto": nvcc compiles the program if there is a GPU, else the CPU device.
     """
     device = device_for(device)
-    gathered = gather(files, folders_of(options))
-    binary = binary_for(gathered, options, device)
-    if not binary.exists():
-        part = program_of(gathered, len(files), options)
-        if facts(device).nvcc:
-            build_with_nvcc(part, binary)
-        else:
-            from cudalab.program.plain import build_program
+    part = Part(files=gather(files, folders_of(options)), sources=len(files), options=options)
+    binary = toolchain.cached("programs", Path(files[0]).stem, *made_of(part, device))
+    known = facts(device)
+    if not binary.exists() and known.nvcc:
+        build_with_nvcc(with_openmp(part), binary)
+    elif not binary.exists():
+        from cudalab.program.plain import build_program
 
-            build_program(part, binary)
-    if facts(device).on_host:
-        runtime.provide_blas(file.text for file in gathered)
+        build_program(with_openmp(part), binary)
+    if known.on_host:
+        runtime.provide_blas(part.texts)
     return binary
 
 
-def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Path:
-    """The path of the program's binary in the cache; it may not exist yet."""
-    made_of: list[str | bytes] = [device, *options]
-    for file in files:
-        made_of += [file.label, file.text]
-    for library in libraries_of(options):
+def made_of(part: Part, device: str) -> Iterator[str]:
+    """What decides the binary: the device, the options, and the content of all files."""
+    yield device
+    yield from part.options
+    for file in part.files:
+        yield from (file.label, file.text)
+    for library in libraries_of(part.options):
         status = os.stat(library)  # noqa: PTH116 - pathlib is slow to start with
-        made_of += [library, f"{status.st_size} {status.st_mtime_ns}"]
+        yield from (library, f"{status.st_size} {status.st_mtime_ns}")
     if facts(device).on_host:
-        made_of += [cccl.identity(file.text for file in files), *flags.with_users(flags.PROGRAM)]
+        yield from (cccl.identity(part.texts), *flags.with_users(flags.PROGRAM))
     else:
-        made_of += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
-    return toolchain.cached("programs", Path(files[0].path).stem, *made_of)
+        yield from (*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", ""))
 
 
 def _graphics_cards() -> str:

@@ -8,7 +8,7 @@ Plain and observed programs both begin with it.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 
 from cudalab.backends.cpu.compiler import cccl
@@ -123,11 +123,12 @@ class Part:
     options: Sequence[str]
     objects: Sequence[str] = ()  # of other compilers, which are linked
 
-    @property
+    @cached_property
     def texts(self) -> list[str]:
+        """The texts of the files."""
         return [file.text for file in self.files]
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The names under which the rewritten files are stored."""
         paths = (file.path.rpartition("/")[2] for file in self.files)
@@ -189,24 +190,23 @@ class Part:
         return [*find_compiler().compile, *flags]
 
 
-def program_of(files: Sequence[File], sources: int, options: Sequence[str]) -> Part:
-    """The only part of a program, with the option for OpenMP that it may need and that is missing.
+def with_openmp(part: Part) -> Part:
+    """A part with the option for OpenMP, if its files need it and it is missing.
 
     Clang gets none: it may be installed without the library.
     """
     from cudalab.language.source import blank_comments
 
-    part = Part(files=files, sources=sources, options=options)
     if any(option.startswith("-fopenmp") for option in part.host.compile):
         return part
-    for file in files:
+    for file in part.files:
         # the text itself is searched first: most programs use no OpenMP
         if "omp" in file.text and (match := _USES_OPENMP.search(blank_comments(file.text))):
             if find_compiler().is_clang:
                 return part
             line, option = file.text.count("\n", 0, match.end()) + 1, _OPENMP.replace("=", " ")
             note(f"{file.label}:{line}: OpenMP: compiled with {option}, as nvcc needs it")
-            return Part(files=files, sources=sources, options=[*options, _OPENMP])
+            return replace(part, options=[*part.options, _OPENMP])
     return part
 
 
@@ -221,12 +221,17 @@ def is_binary(path: str) -> bool:
 
 def is_kernel_file(text: str) -> bool:
     """Whether the text is a file for `cudalab LAB --kernel`: it has a lab's header and no main."""
-    return bool(_HEADER.search(text)) and not _MAIN.search(text)
+    return bool(_HEADER.search(text)) and not has_main(text)
 
 
 def is_program(text: str) -> bool:
     """Whether the text is a program: it has a main function and no lab's header."""
-    return bool(_MAIN.search(text)) and not _HEADER.search(text)
+    return has_main(text) and not _HEADER.search(text)
+
+
+def has_main(text: str) -> bool:
+    """Whether the text appears to have a main function."""
+    return bool(_MAIN.search(text))
 
 
 def _read(path: str) -> str:

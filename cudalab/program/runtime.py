@@ -215,7 +215,7 @@ def provide_blas(texts: Iterable[str]) -> None:
 
     Nothing is set if the user has done it, or if there is only the system's library.
     """
-    if "blas" in used(texts) and BLAS_PATH not in os.environ:
+    if BLAS_PATH not in os.environ and any(re.search(_BLAS, text) for text in texts):
         path = find_blas(sys.path)
         if path:
             os.environ[BLAS_PATH] = path

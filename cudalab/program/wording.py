@@ -33,7 +33,7 @@ _Q = "[\u2018']([^\u2019'\n]*)[\u2019']"  # quoted, in the words of g++ and clan
 _UNKNOWN = re.compile(
     rf"^{_Q}(?: was not declared| does not name| has not been declared"
     rf"|(?: is not a member of| in namespace)(?: {_Q})?)"
-    rf"|^(?:use of undeclared identifier|unknown type name|no template named|no member named) {_Q}"
+    rf"|^(?:use of undeclared identifier|unknown type name|no (?:template|member|type) named) {_Q}"
     rf"(?: in namespace {_Q})?"
 )
 _SUGGESTED = re.compile(rf"; did you mean {_Q}\?$")

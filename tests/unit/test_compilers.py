@@ -53,3 +53,9 @@ def test_zig_s_library_is_compiled_once_and_only_for_programs_that_may_need_it(
     assert calls.read_text() == "\n"
     other = toolchain.Zig("zig c++", (str(program), "c++"), "another compiler")
     assert other.libraries("throw 1;") != [kept]
+
+
+def test_how_many_have_finished_is_told():
+    told = []
+    commands.Compilers([["true"]] * 3).finish(lambda done, total: told.append((done, total)))
+    assert told == [(1, 3), (2, 3), (3, 3)]

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 import cudalab
-from cudalab.backends.cpu.compiler import toolchain
+from cudalab.backends.cpu.compiler import cccl, toolchain
+from cudalab.program import runtime
+from cudalab.program.build import made_of
+from cudalab.program.files import File, Part
 
 PACKAGE = Path(cudalab.__file__).parent
 DECIDING = ("language", "program", "backends/cpu")
@@ -72,3 +75,45 @@ def test_a_file_with_the_longest_name_has_a_place_in_the_cache(letter, tmp_path,
 
 def test_parts_do_not_run_into_each_other():
     assert toolchain.key("ab", "c") != toolchain.key("a", "bc")
+
+
+def test_whatever_decides_a_program_names_it(tmp_path, monkeypatch):
+    library = tmp_path / "libmine.a"
+    library.write_bytes(b"!<arch>\n")
+    options = [f"-L{tmp_path}", "-lmine"]
+
+    def name(text="int main() {}", label="a.cu", device="cpu", options=options):
+        part = Part(files=[File(label, label, text)], sources=1, options=options)
+        return toolchain.key(*made_of(part, device))
+
+    before, names = name(), set[str]()
+    names.add(name(text="int main() { }"))
+    names.add(name(label="b.cu"))
+    names.add(name(device="cuda"))
+    names.add(name(options=[*options, "-DN=4"]))
+    library.write_bytes(b"!<arch>\n!<arch>\n")
+    names.add(name())
+    library.write_bytes(b"!<arch>\n")
+    monkeypatch.setenv("CUDALAB_CXXFLAGS", "-DN=5")
+    names.add(name())
+    monkeypatch.setattr(cccl, "installed", lambda: cccl.Headers("/a", (3, 5, 0)))
+    thrust = "#include <thrust/sort.h>"
+    names.add(name(thrust))
+    monkeypatch.setattr(cccl, "installed", lambda: cccl.Headers("/a", (3, 5, 1)))
+    names.add(name(thrust))
+    assert len({before, *names}) == 9
+
+
+def test_a_program_with_cublas_finds_the_hosts_blas(tmp_path, monkeypatch):
+    own = tmp_path / "numpy.libs" / "libopenblas.so"
+    own.parent.mkdir()
+    own.touch()
+    monkeypatch.setattr(runtime.sys, "path", [str(tmp_path)])
+    monkeypatch.setenv(runtime.BLAS_PATH, "the user's")
+    runtime.provide_blas(["#include <cublas_v2.h>"])
+    assert os.environ[runtime.BLAS_PATH] == "the user's"
+    monkeypatch.delenv(runtime.BLAS_PATH)
+    runtime.provide_blas(["int main() {}", "// cublas"])
+    assert runtime.BLAS_PATH not in os.environ
+    runtime.provide_blas(["int main() {}", '#include "cublas_v2.h"'])
+    assert os.environ[runtime.BLAS_PATH] == str(own)

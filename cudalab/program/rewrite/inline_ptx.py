@@ -14,6 +14,7 @@ from cudalab.language.tokens import CLOSING, OPENING, Token, closing, tokenize
 from cudalab.program.rewrite.parsed import Parsed
 
 _ASM = frozenset({"asm", "__asm__", "__asm"})
+_VOLATILE = frozenset({"volatile", "__volatile__"})  # may follow it
 _DEEPEST = 20  # macros within macros
 _PAIRS = frozenset({"##", "<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "|=", "++"})
 
@@ -121,7 +122,7 @@ class Pasted:
 
 def _pastes(macro: macros.Macro) -> bool:
     """Whether a macro's body has an `asm` statement whose text is not made of strings alone."""
-    words = [word for word in macro.tokens if word.text not in ("volatile", "__volatile__")]
+    words = [word for word in macro.tokens if word.text not in _VOLATILE]
     for i, word in enumerate(words[:-1]):
         if word.text not in _ASM:
             continue
@@ -207,10 +208,10 @@ def _assembly(
     An empty one is a fence for the compiler, and is left alone, unless it reads and writes values.
     """
     for i, token in enumerate(tokens):
-        if token.text not in ("asm", "__asm__", "__asm"):
+        if token.text not in _ASM:
             continue
         begin = i + 1
-        while tokens[begin].text in ("volatile", "__volatile__"):
+        while tokens[begin].text in _VOLATILE:
             begin += 1
         end = closing(tokens, begin)
         if end is None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from cudalab.language import expressions, macros, tree, types
 from cudalab.language.scopes import Name, Node, Scope, Type
-from cudalab.language.tokens import Words
+from cudalab.language.tokens import Edit, Words
 from cudalab.program.rewrite.parsed import Parsed
 
 # How many of a function's first arguments are fragments.
@@ -213,9 +213,6 @@ class Stretch:
             words.texts[k] for k in range(node.first, node.last) if words.kinds[k] == "name"
         }
         return self.purity.of(node, words)
-
-
-Edit = tuple[int, int, str]
 
 
 def rewrite(files: Sequence[Parsed], scope: Scope) -> None:

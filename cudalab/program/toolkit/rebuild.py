@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cudalab.errors import CudalabError
 from cudalab.program import runtime
-from cudalab.program.files import File, Part, gather, is_binary, program_of
+from cudalab.program.files import File, Part, gather, has_main, is_binary, with_openmp
 from cudalab.program.options import folders_of
 from cudalab.system import elf
 
@@ -75,14 +75,14 @@ def recorded(program: Path) -> list[Record]:
 
 
 _FOLDER = re.compile(r"-(?:I|L|isystem)")
-_MAIN = re.compile(r"\bmain\s*\(")
 
 
 def parts_of(files: Sequence[str], options: Sequence[str]) -> Sequence[Part]:
     """The sources that are named, or those of a program that our nvcc has built."""
     if is_binary(files[0]):
         return _parts_of_binary(files[0])
-    return [program_of(gather(files, folders_of(options)), len(files), options)]
+    gathered = gather(files, folders_of(options))
+    return [with_openmp(Part(files=gathered, sources=len(files), options=options))]
 
 
 def _parts_of_binary(program: str) -> Sequence[Part]:
@@ -102,7 +102,7 @@ def _parts_of_binary(program: str) -> Sequence[Part]:
             f"{program}: not built by cudalab's nvcc, so its sources are not known",
             hint="`cudalab run --make` builds it, or name the .cu files instead",
         )
-    if not objects and not any(_MAIN.search(part.files[0].text) for part in parts):
+    if not objects and not any(has_main(part.files[0].text) for part in parts):
         raise CudalabError(
             f"{program}: its main function is in a file that another compiler has compiled, which "
             "says nothing of its source",

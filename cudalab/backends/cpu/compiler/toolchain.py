@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import platform
@@ -15,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar
 
 from cudalab import __version__
@@ -129,6 +127,8 @@ class Zig(Compiler):
 
     def _compile_library(self, folder: Path) -> None:
         """Keep the parts of the C++ library that zig links an empty program with."""
+        from tempfile import TemporaryDirectory  # noqa: PLC0415 - with zig only
+
         with TemporaryDirectory(dir=folder.parent) as name:
             program, kept = Path(name, "empty.c"), Path(name, "kept")
             program.write_text("int main(void) { return 0; }\n", "utf-8")
@@ -163,6 +163,8 @@ def _libraries_here() -> list[str]:
     Python finds it, for NumPy needs it; only its headers come with a compiler. What zig's headers
     call by names of their own is missing in it.
     """
+    import ctypes  # noqa: PLC0415 - with zig only
+
     for name in ("libstdc++.so.6", "libgcc_s.so.1"):
         with suppress(OSError):
             ctypes.CDLL(name)
@@ -265,11 +267,11 @@ def _code(package: str) -> str:
     """A hash of all code that reads CUDA, rewrites it, compiles it and is compiled with it."""
     contents: list[str | bytes] = []
     for part in _DECIDING:
-        for folder, folders, names in os.walk(os.path.join(package, part)):  # noqa: PTH118 - as above
+        for folder, folders, names in os.walk(f"{package}/{part}"):
             folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
             for name in sorted(names):
-                with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - as above
-                    contents += [os.path.relpath(folder, package), name, file.read()]
+                with open(f"{folder}/{name}", "rb", buffering=0) as file:  # noqa: PTH123 - as above
+                    contents += [folder.removeprefix(package), name, file.read()]
     return digest(*contents)
 
 

@@ -128,34 +128,31 @@ static cudaError_t check_symbol(Call& call, const SymbolPart& part, const void* 
     return cudaSuccess;
 }
 
+// `one_way` is the only direction between the host and the symbol that the call may have.
+static cudaError_t copy_symbol(Call& call, const SymbolPart& part, const void* other,
+                               cudaMemcpyKind one_way, cudaMemcpyKind kind, cudaStream_t stream) {
+    if (cudaError_t error = call.pending()) return error;
+    if (kind == cudaMemcpyDefault)
+        kind = is_device_address(other) ? cudaMemcpyDeviceToDevice : one_way;
+    if (kind != one_way && kind != cudaMemcpyDeviceToDevice)
+        return call.fail(cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
+    if (cudaError_t error = check_symbol(call, part, other, kind == cudaMemcpyDeviceToDevice))
+        return error;
+    void* symbol = (char*)part.address + part.offset;
+    const bool to = one_way == cudaMemcpyHostToDevice;
+    return copy(call, stream,
+                {to ? symbol : (void*)other, part.count, to ? other : symbol, part.count,
+                 part.count, 1, kind, true});
+}
 cudaError_t copy_to_symbol(const char* name, SymbolPart part, const void* source,
                            cudaMemcpyKind kind, cudaStream_t stream, const char* file, int line) {
     Call call(name, {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (kind == cudaMemcpyDefault)
-        kind = is_device_address(source) ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
-    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice)
-        return call.fail(cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
-    if (cudaError_t error = check_symbol(call, part, source, kind == cudaMemcpyDeviceToDevice))
-        return error;
-    return copy(call, stream,
-                {(char*)part.address + part.offset, part.count, source, part.count, part.count, 1,
-                 kind, true});
+    return copy_symbol(call, part, source, cudaMemcpyHostToDevice, kind, stream);
 }
-
 cudaError_t copy_from_symbol(const char* name, void* target, SymbolPart part, cudaMemcpyKind kind,
                              cudaStream_t stream, const char* file, int line) {
     Call call(name, {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (kind == cudaMemcpyDefault)
-        kind = is_device_address(target) ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost;
-    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice)
-        return call.fail(cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
-    if (cudaError_t error = check_symbol(call, part, target, kind == cudaMemcpyDeviceToDevice))
-        return error;
-    return copy(call, stream,
-                {target, part.count, (const char*)part.address + part.offset, part.count,
-                 part.count, 1, kind, true});
+    return copy_symbol(call, part, target, cudaMemcpyDeviceToHost, kind, stream);
 }
 
 cudaError_t symbol_address(void** address, const void* symbol, size_t bytes, const char* file,

@@ -258,12 +258,17 @@ uint64_t resident_blocks(const KernelCall& launch) {
                            launch.address ? find_function(launch.address) : nullptr);
 }
 
+static cudaError_t find(Call& call, const void* address, Function*& function) {
+    if (cudaError_t error = call.pending()) return error;
+    function = find_function(address);
+    return function ? cudaSuccess
+                    : call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
+}
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* address,
                                 const char* file, int line) {
     Call call("cudaFuncGetAttributes", {file, line}, Call::ANYWHERE);
-    if (cudaError_t error = call.pending()) return error;
-    Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
+    Function* function;
+    if (cudaError_t error = find(call, address, function)) return error;
     memset(attributes, 0, sizeof *attributes);
     attributes->sharedSizeBytes = static_shared(*function);
     attributes->maxThreadsPerBlock = function->max_threads ? (int)function->max_threads : 1024;
@@ -275,9 +280,8 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* addr
 cudaError_t set_function_attribute(const void* address, cudaFuncAttribute attribute, int value,
                                    const char* file, int line) {
     Call call("cudaFuncSetAttribute", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
+    Function* function;
+    if (cudaError_t error = find(call, address, function)) return error;
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return call.fail(cudaErrorInvalidValue, "attribute %d cannot be set", (int)attribute);
@@ -292,9 +296,8 @@ cudaError_t set_function_attribute(const void* address, cudaFuncAttribute attrib
 cudaError_t max_active_blocks(int* blocks, const void* address, int threads, size_t shared,
                               const char* file, int line) {
     Call call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", {file, line}, Call::ANYWHERE);
-    if (cudaError_t error = call.pending()) return error;
-    Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
+    Function* function;
+    if (cudaError_t error = find(call, address, function)) return error;
     int most = function->max_threads ? (int)function->max_threads : 1024;
     *blocks = 0;
     if (threads <= 0) return call.fail(cudaErrorInvalidValue, "blocks of %d threads", threads);
@@ -307,9 +310,8 @@ cudaError_t max_active_blocks(int* blocks, const void* address, int threads, siz
 cudaError_t available_dynamic_shared(size_t* bytes, const void* address, int blocks, int threads,
                                      const char* file, int line) {
     Call call("cudaOccupancyAvailableDynamicSMemPerBlock", {file, line}, Call::ANYWHERE);
-    if (cudaError_t error = call.pending()) return error;
-    Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
+    Function* function;
+    if (cudaError_t error = find(call, address, function)) return error;
     if (!bytes || blocks <= 0 || threads <= 0)
         return call.fail(cudaErrorInvalidValue, "%d blocks of %d threads", blocks, threads);
     const size_t used = static_shared(*function) + SHARED_RESERVED;
@@ -322,8 +324,8 @@ cudaError_t function_name(const char** name, const void* address, const char* fi
     Call call("cudaFuncGetName", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     if (!name) return call.fail(cudaErrorInvalidValue, "the pointer is null");
-    Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
+    Function* function;
+    if (cudaError_t error = find(call, address, function)) return error;
     *name = mangled_name(address);
     if (!*name) *name = function->kernel.name;
     return cudaSuccess;

@@ -546,34 +546,22 @@ HOOKS_AT(4)
 HOOKS_AT(8)
 HOOKS_AT(16)
 
-#define HOOKS(n)                                              \
-    EXPORT void __tsan_read##n(void* p) {                     \
-        access(p, n, shape_of(n, p), LOAD, false, CALLER);    \
-    }                                                         \
-    EXPORT void __tsan_write##n(void* p) {                    \
-        access(p, n, shape_of(n, p), STORE, false, CALLER);   \
-    }                                                         \
-    EXPORT void __tsan_volatile_read##n(void* p) {            \
-        access(p, n, shape_of(n, p), LOAD, true, CALLER);     \
-    }                                                         \
-    EXPORT void __tsan_volatile_write##n(void* p) {           \
-        access(p, n, shape_of(n, p), STORE, true, CALLER);    \
-    }                                                         \
-    EXPORT void __tsan_unaligned_read##n(void* p) {           \
-        access(p, n, PACKED, LOAD, false, CALLER);            \
-    }                                                         \
-    EXPORT void __tsan_unaligned_write##n(void* p) {          \
-        access(p, n, PACKED, STORE, false, CALLER);           \
-    }                                                         \
-    EXPORT void __tsan_unaligned_volatile_read##n(void* p) {  \
-        access(p, n, PACKED, LOAD, true, CALLER);             \
-    }                                                         \
-    EXPORT void __tsan_unaligned_volatile_write##n(void* p) { \
-        access(p, n, PACKED, STORE, true, CALLER);            \
-    }                                                         \
-    EXPORT void __tsan_read_write##n(void* p) {               \
-        access(p, n, shape_of(n, p), LOAD, false, CALLER);    \
-        access(p, n, shape_of(n, p), STORE, false, CALLER);   \
+#define HOOK(name, n, shape, way, is_volatile)         \
+    EXPORT void __tsan_##name##n(void* p) {            \
+        access(p, n, shape, way, is_volatile, CALLER); \
+    }
+#define HOOKS(n)                                            \
+    HOOK(read, n, shape_of(n, p), LOAD, false)              \
+    HOOK(write, n, shape_of(n, p), STORE, false)            \
+    HOOK(volatile_read, n, shape_of(n, p), LOAD, true)      \
+    HOOK(volatile_write, n, shape_of(n, p), STORE, true)    \
+    HOOK(unaligned_read, n, PACKED, LOAD, false)            \
+    HOOK(unaligned_write, n, PACKED, STORE, false)          \
+    HOOK(unaligned_volatile_read, n, PACKED, LOAD, true)    \
+    HOOK(unaligned_volatile_write, n, PACKED, STORE, true)  \
+    EXPORT void __tsan_read_write##n(void* p) {             \
+        access(p, n, shape_of(n, p), LOAD, false, CALLER);  \
+        access(p, n, shape_of(n, p), STORE, false, CALLER); \
     }
 HOOKS(1)
 HOOKS(2)

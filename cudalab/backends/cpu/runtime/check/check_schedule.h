@@ -123,16 +123,9 @@ extern "C" void cudalab_block_main() {}
 // Opens the barrier of a tile of several warps if no live thread of it is missing. It orders
 // accesses like a barrier of the block.
 static bool open_tile(unsigned thread) {
-    const unsigned count = (unsigned)run.value[thread], first = (thread >> 5) / count * count;
-    const unsigned end = first + count < run.warps ? first + count : run.warps;
-    for (unsigned warp = first; warp < end; ++warp) {
-        if (run.live[warp] & ~run.at_warp_op[warp]) return false;
-        for (unsigned left = run.live[warp]; left; left &= left - 1) {
-            const unsigned other = warp * 32 + __builtin_ctz(left);
-            if (run.op[other] != TILE || run.value[other] != count) return false;
-        }
-    }
-    for (unsigned warp = first; warp < end; ++warp) {
+    const WarpsOfTile tile(run, thread);
+    if (!tile.have_arrived(run)) return false;
+    for (unsigned warp = tile.first; warp < tile.end; ++warp) {
         run.ready[warp] |= run.at_warp_op[warp];
         run.at_warp_op[warp] = 0;
     }
@@ -288,11 +281,7 @@ static bool wake() {
         run.parked = true;
         return false;
     }
-    if (run.block_op == COUNT) current.block_vote = run.predicates;
-    if (run.block_op == ALL) current.block_vote = run.predicates == run.voters;
-    if (run.block_op == ANY) current.block_vote = run.predicates != 0;
-    run.block_op = NONE;
-    run.predicates = run.voters = 0;
+    count_votes(run);
     for (unsigned warp = 0; warp < run.warps; ++warp) {
         run.ready[warp] |= run.at_barrier[warp];
         run.at_barrier[warp] = 0;
@@ -331,13 +320,16 @@ static void arrive(unsigned thread, void** frame) {
     run.polls[thread] = 0;
     run.ready[thread >> 5] &= ~bit(thread);
 }
+static void arrive_at_barrier(unsigned thread, int place, void** frame) {
+    arrive(thread, frame);
+    run.barrier[thread] = place;
+    run.at_barrier[thread >> 5] |= bit(thread);
+}
 
 extern "C" void cudalab_block_barrier(const char*, int place) {
     unsigned thread = current.thread;
     ++current.tally.barriers;
-    arrive(thread, HERE);
-    run.barrier[thread] = place;
-    run.at_barrier[thread >> 5] |= bit(thread);
+    arrive_at_barrier(thread, place, HERE);
     stop(thread);
 }
 
@@ -345,9 +337,7 @@ extern "C" void cudalab_block_barrier(const char*, int place) {
 extern "C" __attribute__((visibility("default"))) void cudalab_grid_barrier() {
     unsigned thread = current.thread;
     if (!run.cooperative) give_up("grid.sync() needs cudaLaunchCooperativeKernel");
-    arrive(thread, HERE);
-    run.barrier[thread] = 0;
-    run.at_barrier[thread >> 5] |= bit(thread);
+    arrive_at_barrier(thread, 0, HERE);
     ++run.at_grid;
     stop(thread);
 }
@@ -355,9 +345,7 @@ extern "C" __attribute__((visibility("default"))) void cudalab_grid_barrier() {
 extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char*, int place) {
     unsigned thread = current.thread;
     ++current.tally.barriers;
-    arrive(thread, HERE);
-    run.barrier[thread] = place;
-    run.at_barrier[thread >> 5] |= bit(thread);
+    arrive_at_barrier(thread, place, HERE);
     run.block_op = op;
     run.predicates += predicate != 0;
     ++run.voters;

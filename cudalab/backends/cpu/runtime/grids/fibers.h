@@ -40,16 +40,9 @@ static bool converge(Worker& w, unsigned thread) {
 
 // Opens the barrier of a tile of several warps if no live thread of it is missing.
 static bool open_tile(Worker& w, unsigned thread) {
-    const unsigned count = (unsigned)w.value[thread], first = (thread >> 5) / count * count;
-    const unsigned end = first + count < w.warps ? first + count : w.warps;
-    for (unsigned warp = first; warp < end; ++warp) {
-        if (w.live[warp] & ~w.at_warp_op[warp]) return false;
-        for (unsigned left = w.live[warp]; left; left &= left - 1) {
-            const unsigned other = (warp << 5) | __builtin_ctz(left);
-            if (w.op[other] != TILE || w.value[other] != count) return false;
-        }
-    }
-    for (unsigned warp = first; warp < end; ++warp) w.at_warp_op[warp] = 0;
+    const WarpsOfTile tile(w, thread);
+    if (!tile.have_arrived(w)) return false;
+    for (unsigned warp = tile.first; warp < tile.end; ++warp) w.at_warp_op[warp] = 0;
     ++w.steps;
     return true;
 }
@@ -80,11 +73,7 @@ static inline void set_current(Worker& w, unsigned thread) {
 
 static void open_barrier(Worker& w) {
     for (unsigned warp = 0; warp < w.warps; ++warp) w.at_barrier[warp] = 0;
-    if (w.block_op == COUNT) current.block_vote = w.predicates;
-    if (w.block_op == ALL) current.block_vote = w.predicates == w.voters;
-    if (w.block_op == ANY) current.block_vote = w.predicates != 0;
-    w.block_op = NONE;
-    w.predicates = w.voters = 0;
+    count_votes(w);
     w.block_site.file = nullptr;
     ++w.steps;
 }

@@ -1,4 +1,5 @@
-// The results of warp operations, computed once all their lanes have arrived.
+// The results of operations of warps and blocks, computed once all their threads have arrived. A
+// scheduler's `state` has who is where: Worker of the plain one, `run` of check mode.
 #pragma once
 
 #include "cudalab_cpu.h"
@@ -66,6 +67,40 @@ static void complete(WarpOp op, unsigned group, const uint64_t* value, const uns
             total = combine(op, total, value[__builtin_ctz(g)]);
         for (unsigned g = group; g; g &= g - 1) result[__builtin_ctz(g)] = total;
     }
+}
+
+// The warps of a tile of several, at whose barrier `thread` waits.
+struct WarpsOfTile {
+    unsigned count, first, end;
+
+    template <class State>
+    WarpsOfTile(const State& state, unsigned thread)
+        : count((unsigned)state.value[thread]), first((thread >> 5) / count * count) {
+        end = first + count < state.warps ? first + count : state.warps;
+    }
+
+    // Whether all their live threads wait there.
+    template <class State>
+    bool have_arrived(const State& state) const {
+        for (unsigned warp = first; warp < end; ++warp) {
+            if (state.live[warp] & ~state.at_warp_op[warp]) return false;
+            for (unsigned left = state.live[warp]; left; left &= left - 1) {
+                const unsigned other = warp * 32 + __builtin_ctz(left);
+                if (state.op[other] != TILE || state.value[other] != count) return false;
+            }
+        }
+        return true;
+    }
+};
+
+// Gives the block the result of its vote, if that is what its barrier was for.
+template <class State>
+void count_votes(State& state) {
+    if (state.block_op == COUNT) current.block_vote = state.predicates;
+    if (state.block_op == ALL) current.block_vote = state.predicates == state.voters;
+    if (state.block_op == ANY) current.block_vote = state.predicates != 0;
+    state.block_op = NONE;
+    state.predicates = state.voters = 0;
 }
 
 }  // namespace cudalab

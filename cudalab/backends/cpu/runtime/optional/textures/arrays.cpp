@@ -164,21 +164,61 @@ static cudaError_t check_kind(Call& call, cudaMemcpyKind kind, bool to_array, bo
 
 // Copies that go on in the next row where one has ended. Where only part of a row is copied, the
 // rest follows with the rows after it.
-struct Run {
-    size_t offset, bytes;
-};
 static cudaError_t run_of(Call& call, const char* which, cudaArray_const_t array, size_t x_bytes,
-                          size_t y, size_t bytes, Run& run) {
+                          size_t y, size_t bytes, Side& run) {
     if (!is_array(array))
         return call.fail(cudaErrorInvalidResourceHandle, "the %s is not an array", which);
     const Texels& t = array->texels;
-    const size_t all = t.row * t.height;
-    run = {y * t.row + x_bytes, bytes};
-    if (run.offset > all || bytes > all - run.offset || (bytes && y >= (size_t)t.height))
+    const size_t all = t.row * t.height, offset = y * t.row + x_bytes;
+    if (offset > all || bytes > all - offset || (bytes && y >= (size_t)t.height))
         return call.fail(cudaErrorInvalidValue,
                          "%zu bytes from (%zu, %zu) of the %s, which has rows of %zu bytes and "
                          "%d rows",
                          bytes, x_bytes, y, which, t.row, t.height);
+    run = {t.data + offset, bytes, bytes, true};
+    return cudaSuccess;
+}
+
+// A copy between an array and other memory: to the array, or from it.
+struct Direction {
+    bool to_array;
+    const char *array = to_array ? "target" : "source", *memory = to_array ? "source" : "target";
+    cudaError_t check(Call& call, cudaMemcpyKind kind) const {
+        return check_kind(call, kind, to_array, !to_array);
+    }
+    void copy(const Side& array, const Side& memory, size_t bytes, size_t height) const {
+        copy_box(to_array ? array : memory, to_array ? memory : array, bytes, height, 1);
+    }
+};
+static const Direction TO_ARRAY{true}, FROM_ARRAY{false};
+
+static cudaError_t copy_run(Call& call, Direction way, cudaArray_const_t array, size_t x_bytes,
+                            size_t y, const void* memory, size_t bytes, cudaMemcpyKind kind) {
+    if (cudaError_t error = call.pending()) return error;
+    Side run, other;
+    if (cudaError_t error = way.check(call, kind)) return error;
+    if (cudaError_t error = run_of(call, way.array, array, x_bytes, y, bytes, run)) return error;
+    if (!bytes) return cudaSuccess;
+    if (cudaError_t error = side_of(call, way.memory, memory, bytes, 1, bytes, 1, 1, other))
+        return error;
+    way.copy(run, other, bytes, 1);
+    return cudaSuccess;
+}
+static cudaError_t copy_rows(Call& call, Direction way, cudaArray_const_t array, size_t x_bytes,
+                             size_t y, const void* memory, size_t pitch, size_t width,
+                             size_t height, cudaMemcpyKind kind) {
+    if (cudaError_t error = call.pending()) return error;
+    Side rows, other;
+    if (cudaError_t error = way.check(call, kind)) return error;
+    if (width > pitch)
+        return call.fail(cudaErrorInvalidPitchValue, "rows of %zu bytes, a pitch of %zu", width,
+                         pitch);
+    if (cudaError_t error = side_of(call, way.array, array, x_bytes, y, 0, width, height, 1, rows))
+        return error;
+    if (!width || !height) return cudaSuccess;
+    if (cudaError_t error = side_of(call, way.memory, memory, pitch, 1, width, height, 1, other))
+        return error;
+    way.copy(rows, other, width, height);
     return cudaSuccess;
 }
 
@@ -381,45 +421,25 @@ cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* copy, const char* file, int li
 cudaError_t cudaMemcpyToArray(cudaArray_t target, size_t x_bytes, size_t y, const void* source,
                               size_t bytes, cudaMemcpyKind kind, const char* file, int line) {
     Call call("cudaMemcpyToArray", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    Run run;
-    Side from;
-    if (cudaError_t error = check_kind(call, kind, true, false)) return error;
-    if (cudaError_t error = run_of(call, "target", target, x_bytes, y, bytes, run)) return error;
-    if (!bytes) return cudaSuccess;
-    if (cudaError_t error = side_of(call, "source", source, bytes, 1, bytes, 1, 1, from))
-        return error;
-    copy_box({target->texels.data + run.offset, bytes, bytes, true}, from, bytes, 1, 1);
-    return cudaSuccess;
+    return copy_run(call, TO_ARRAY, target, x_bytes, y, source, bytes, kind);
 }
 cudaError_t cudaMemcpyFromArray(void* target, cudaArray_const_t source, size_t x_bytes, size_t y,
                                 size_t bytes, cudaMemcpyKind kind, const char* file, int line) {
     Call call("cudaMemcpyFromArray", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    Run run;
-    Side to;
-    if (cudaError_t error = check_kind(call, kind, false, true)) return error;
-    if (cudaError_t error = run_of(call, "source", source, x_bytes, y, bytes, run)) return error;
-    if (!bytes) return cudaSuccess;
-    if (cudaError_t error = side_of(call, "target", target, bytes, 1, bytes, 1, 1, to))
-        return error;
-    copy_box(to, {source->texels.data + run.offset, bytes, bytes, true}, bytes, 1, 1);
-    return cudaSuccess;
+    return copy_run(call, FROM_ARRAY, source, x_bytes, y, target, bytes, kind);
 }
 cudaError_t cudaMemcpyArrayToArray(cudaArray_t target, size_t target_x_bytes, size_t target_y,
                                    cudaArray_const_t source, size_t source_x_bytes, size_t source_y,
                                    size_t bytes, cudaMemcpyKind kind, const char* file, int line) {
     Call call("cudaMemcpyArrayToArray", {file, line});
     if (cudaError_t error = call.pending()) return error;
-    Run to, from;
+    Side to, from;
     if (cudaError_t error = check_kind(call, kind, true, true)) return error;
     if (cudaError_t error = run_of(call, "target", target, target_x_bytes, target_y, bytes, to))
         return error;
     if (cudaError_t error = run_of(call, "source", source, source_x_bytes, source_y, bytes, from))
         return error;
-    if (bytes)
-        copy_box({target->texels.data + to.offset, bytes, bytes, true},
-                 {source->texels.data + from.offset, bytes, bytes, true}, bytes, 1, 1);
+    if (bytes) copy_box(to, from, bytes, 1, 1);
     return cudaSuccess;
 }
 
@@ -427,37 +447,13 @@ cudaError_t cudaMemcpy2DToArray(cudaArray_t target, size_t x_bytes, size_t y, co
                                 size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
                                 const char* file, int line) {
     Call call("cudaMemcpy2DToArray", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    Side to, from;
-    if (cudaError_t error = check_kind(call, kind, true, false)) return error;
-    if (width > pitch)
-        return call.fail(cudaErrorInvalidPitchValue, "rows of %zu bytes, a pitch of %zu", width,
-                         pitch);
-    if (cudaError_t error = side_of(call, "target", target, x_bytes, y, 0, width, height, 1, to))
-        return error;
-    if (!width || !height) return cudaSuccess;
-    if (cudaError_t error = side_of(call, "source", source, pitch, 1, width, height, 1, from))
-        return error;
-    copy_box(to, from, width, height, 1);
-    return cudaSuccess;
+    return copy_rows(call, TO_ARRAY, target, x_bytes, y, source, pitch, width, height, kind);
 }
 cudaError_t cudaMemcpy2DFromArray(void* target, size_t pitch, cudaArray_const_t source,
                                   size_t x_bytes, size_t y, size_t width, size_t height,
                                   cudaMemcpyKind kind, const char* file, int line) {
     Call call("cudaMemcpy2DFromArray", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    Side to, from;
-    if (cudaError_t error = check_kind(call, kind, false, true)) return error;
-    if (width > pitch)
-        return call.fail(cudaErrorInvalidPitchValue, "rows of %zu bytes, a pitch of %zu", width,
-                         pitch);
-    if (cudaError_t error = side_of(call, "source", source, x_bytes, y, 0, width, height, 1, from))
-        return error;
-    if (!width || !height) return cudaSuccess;
-    if (cudaError_t error = side_of(call, "target", target, pitch, 1, width, height, 1, to))
-        return error;
-    copy_box(to, from, width, height, 1);
-    return cudaSuccess;
+    return copy_rows(call, FROM_ARRAY, source, x_bytes, y, target, pitch, width, height, kind);
 }
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t target, size_t target_x_bytes, size_t target_y,
                                      cudaArray_const_t source, size_t source_x_bytes,

@@ -208,13 +208,16 @@ static cudaError_t create(Call& call, cudaTextureObject_t* object, const cudaRes
     return cudaSuccess;
 }
 
-static cudaError_t find(Call& call, cudaTextureObject_t object, bool surface,
-                        const Texture*& texture) {
+// Tells `part` of what an object was made of.
+template <class T>
+static cudaError_t tell(Call& call, cudaTextureObject_t object, bool surface, T Texture::* part,
+                        T* to) {
     if (cudaError_t error = call.pending()) return error;
-    texture = texture_of(object);
+    const Texture* texture = texture_of(object);
     if (!texture || texture->is_surface != surface)
         return call.fail(cudaErrorInvalidValue, "%llu is not an object of a %s", object,
                          surface ? "surface" : "texture");
+    *to = texture->*part;
     return cudaSuccess;
 }
 
@@ -361,27 +364,18 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object, const char* fil
 cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource, cudaTextureObject_t object,
                                              const char* file, int line) {
     Call call("cudaGetTextureObjectResourceDesc", {file, line});
-    const Texture* texture;
-    if (cudaError_t error = find(call, object, false, texture)) return error;
-    *resource = texture->resource;
-    return cudaSuccess;
+    return tell(call, object, false, &Texture::resource, resource);
 }
 cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* desc, cudaTextureObject_t object,
                                             const char* file, int line) {
     Call call("cudaGetTextureObjectTextureDesc", {file, line});
-    const Texture* texture;
-    if (cudaError_t error = find(call, object, false, texture)) return error;
-    *desc = texture->desc;
-    return cudaSuccess;
+    return tell(call, object, false, &Texture::desc, desc);
 }
 cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* view,
                                                  cudaTextureObject_t object, const char* file,
                                                  int line) {
     Call call("cudaGetTextureObjectResourceViewDesc", {file, line});
-    const Texture* texture;
-    if (cudaError_t error = find(call, object, false, texture)) return error;
-    *view = texture->view;
-    return cudaSuccess;
+    return tell(call, object, false, &Texture::view, view);
 }
 
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* resource,
@@ -407,10 +401,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object, const char* fil
 cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* resource, cudaSurfaceObject_t object,
                                              const char* file, int line) {
     Call call("cudaGetSurfaceObjectResourceDesc", {file, line});
-    const Texture* texture;
-    if (cudaError_t error = find(call, object, true, texture)) return error;
-    *resource = texture->resource;
-    return cudaSuccess;
+    return tell(call, object, true, &Texture::resource, resource);
 }
 
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t* width, const cudaChannelFormatDesc* format,
