@@ -16,7 +16,7 @@ from cudalab.microscope.findings import FindingRow, Findings, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.output import terminal
 from cudalab.program.files import File
-from cudalab.program.observed.run import Observed
+from cudalab.program.observed.run import Launch, Observed
 from cudalab.program.observed.verdict import Verdict, judge
 from cudalab.system.machine import processor_name
 
@@ -129,9 +129,7 @@ def _by_launch(names: Names, seen: Observed, reported: Collection[str]) -> None:
     for i, launch in enumerate(seen.launches, 1):
         titles = {explain(one).title for one in launch.findings if one.kind in reported}
         if titles:
-            kinds = ", ".join(sorted(titles))
-            size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
-            text = f"{launch.kernel}{size} at {launch.place}: {kinds}"
+            text = f"{_called(launch)}: {', '.join(sorted(titles))}"
             alike.setdefault(text, []).append(i)
     shown = list(alike.items())[:LAUNCHES_SHOWN]
     if not shown:
@@ -159,8 +157,7 @@ def _partly_examined(seen: Observed) -> list[str]:
     for launch in seen.launches:
         endless = any(finding.kind == "infinite_loop" for finding in launch.findings)
         if launch.examined is not None and not endless:
-            size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
-            key = f"{launch.kernel}{size} at {launch.place}", math.prod(launch.grid)
+            key = _called(launch), math.prod(launch.grid)
             alike.setdefault(key, []).append(launch.examined)
     return [
         f"{launch}: {' to '.join(f'{each:,}' for each in sorted({min(examined), max(examined)}))}"
@@ -257,6 +254,10 @@ def _launches(seen: Observed) -> str:
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
+
+
+def _called(launch: Launch) -> str:
+    return f"{launch.kernel}<<<{_dim(launch.grid)}, {_dim(launch.block)}>>> at {launch.place}"
 
 
 def _dim(size: tuple[int, int, int]) -> str:

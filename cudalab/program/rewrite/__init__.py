@@ -49,8 +49,7 @@ def edited(
     nvcc_ways.include_thrust(parsed)
     pasted = inline_ptx.Pasted(parsed)
     for each in parsed:
-        _note_headers(each, lacking)
-        _note_clusters(each, lacking)
+        _note_missing(each, lacking)
         for (start, end), index in each.file.includes.items():
             each.replace(start, end, f'"{names[index]}"')
         _rewrite_variables(each)
@@ -154,7 +153,7 @@ def refusal(lacking: refusals.Lacking, parsed: Sequence[Parsed]) -> NoDeviceErro
     """The error for a program that lacks a feature; it lists everything else that is missing."""
     only = re.compile("|".join(each.names for each in refusals.MISSING if each.names))
     for each in parsed:
-        _note_headers(each, lacking)
+        _note_missing(each, lacking)
         counts, seen = _unconditional(each.directives), set[str]()
         for token in each.tokens:
             if token.kind == "name" and token.text not in seen and counts(token.start):
@@ -164,8 +163,11 @@ def refusal(lacking: refusals.Lacking, parsed: Sequence[Parsed]) -> NoDeviceErro
     return lacking.error()
 
 
-def _note_headers(parsed: Parsed, lacking: refusals.Lacking) -> None:
-    """Record NVIDIA's headers that a file includes and the device lacks."""
+def _note_missing(parsed: Parsed, lacking: refusals.Lacking) -> None:
+    """Record what a compiler does not tell well that a file needs and the device lacks.
+
+    That is NVIDIA's headers, and `__cluster_dims__`, which compilers do not take for an attribute.
+    """
     own = {start for start, _ in parsed.file.includes}
     counts = _unconditional(parsed.directives)
     for directive in parsed.directives:
@@ -174,11 +176,6 @@ def _note_headers(parsed: Parsed, lacking: refusals.Lacking) -> None:
             continue
         if refusals.is_missing_header(header[1]):
             lacking.add_header(header[1], parsed.place(at))
-
-
-def _note_clusters(parsed: Parsed, lacking: refusals.Lacking) -> None:
-    """Record `__cluster_dims__`, which compilers do not recognise as an attribute."""
-    counts = _unconditional(parsed.directives)
     for token in parsed.tokens:
         if token.text == "__cluster_dims__" and counts(token.start):
             lacking.add_name(token.text, parsed.place(token.start))

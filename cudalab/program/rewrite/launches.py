@@ -154,11 +154,11 @@ def _launch(parsed: Parsed, node: scopes.Node, written: str, of: Known) -> str:
     kernel, name = node.children[0], short_name(node.children[0])
     if kernel.kind != "name":  # a pointer, evaluated at the launch
         return f"::cudalab::cudalab_typed_call({written}"
-    call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {written}(cudalab_a...); }}"
+    call = call_of(written)
     if written.removeprefix("::") in of.plain - of.defaults:
         if written in of.qualified and not is_local(kernel):
             written = of.qualified[written]
-            call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ ({written})(cudalab_a...); }}"
+            call = call_of(f"({written})")
         return f"::cudalab::cudalab_typed_call({written}, {call}"
     references, *others = of.references.get(name, {0})
     if others:
@@ -170,6 +170,11 @@ def _launch(parsed: Parsed, node: scopes.Node, written: str, of: Known) -> str:
         typed = f"[=](auto cudalab_t) -> decltype({result})"
         call = f"{typed} {{ return cudalab_t({written}); }}, {call}"
     return f"::cudalab::cudalab_any_call{f'<{references}>' if references else ''}({call}"
+
+
+def call_of(kernel: str) -> str:
+    """The closure that a launch hands over: it calls the kernel for one thread."""
+    return f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}"
 
 
 def _is_complete(words: Words, kernel: scopes.Node, of: Known) -> bool:

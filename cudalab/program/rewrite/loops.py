@@ -18,7 +18,7 @@ from cudalab.backends.cpu.regions import Loops, Place, loops, parts, unit
 from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.words import read
 from cudalab.language.tokens import Token, spaced, split
-from cudalab.program.rewrite.launches import qualified
+from cudalab.program.rewrite.launches import call_of, qualified
 from cudalab.program.rewrite.parsed import Launch, Parsed
 from cudalab.program.ways import Ways
 
@@ -268,7 +268,7 @@ def _call_both(
         head, _, tail = text.rpartition(")")
         both = f"{head}, ::cudalab::cudalab_loops<{str(flat).lower()}>([]{loops})){tail}"
     else:
-        fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
+        fibers = call_of(launch.kernel)
         two = f"::cudalab::cudalab_two_ways<{str(flat).lower()}>({fibers}, [=]{loops})"
         both = text.replace(fibers, two)
     file.edits[launch.edit] = (start, end, both)
