@@ -45,14 +45,16 @@ def test_each_file_that_decides_on_the_code_changes_the_key(copy):
     assert code(copy) == before
 
 
-def test_a_new_file_and_a_new_name_change_the_key(copy):
+def test_a_new_file_a_new_name_and_a_new_folder_change_the_key(copy):
     before = code(copy)
     new = copy / "backends/cpu/runtime/new.h"
     new.write_text("", encoding="utf-8")
     added = code(copy)
-    new.rename(new.with_name("newer.h"))
-    assert len({before, added, code(copy)}) == 3
-    new.with_name("newer.h").unlink()
+    new = new.rename(new.with_name("newer.h"))
+    named = code(copy)
+    new = new.rename(new.parent / "api" / "newer.h")
+    assert len({before, added, named, code(copy)}) == 4
+    new.unlink()
 
 
 @pytest.mark.parametrize("name", ["processor", "__version__"])
