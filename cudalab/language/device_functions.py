@@ -8,11 +8,11 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from cudalab.language.scopes import Node
+from cudalab.language.macros import read_body
+from cudalab.language.scopes import Node, Scope
 from cudalab.language.structure import CudaFile, Declared
-from cudalab.language.tokens import Token, Words, closing, closure, set_of, texts, tokenize
+from cudalab.language.tokens import Token, Words, closure, set_of, texts
 
-POINTING = set_of("* & const __restrict__ __restrict volatile")
 _BUILT_IN = set_of("threadIdx blockIdx blockDim gridDim")
 _GROWING = set_of("= += *= /= >>= <<= &= ++")
 _NATURAL = re.compile(r"(?:block(?:Dim|Idx)|threadIdx|gridDim)\.[xyz]|warpSize|[A-Z][A-Z0-9_]*")
@@ -52,12 +52,11 @@ def find_shared(files: Sequence[CudaFile], functions: Sequence[DeviceFunction]) 
     outside: set[str] = set()
     for file in files:
         inside = {i for each in file.structure.device_functions for i in range(*each.body)}
-        shared = _shared_names(file.words.tokens, 0, len(file.words))
-        outside |= {name for i, name in shared if i not in inside}
-        for directive in file.directives:
-            if "__shared__" in directive.text:  # in a macro
-                words = tokenize(directive.text.lstrip("# \t"))
-                outside |= {name for _, name in _shared_names(words, 0, len(words))}
+        outside |= {name for i, name in _shared_names(file.root) if i not in inside}
+        for macro in file.macros:
+            if "__shared__" in macro.words:
+                _, body = read_body(macro, file.root.scope or Scope("namespace"))
+                outside |= {name for _, name in _shared_names(body)}
     by_name: dict[str, list[DeviceFunction]] = {}
     for function in functions:
         function.shared |= outside
@@ -72,18 +71,11 @@ def find_shared(files: Sequence[CudaFile], functions: Sequence[DeviceFunction]) 
                     waiting.append(callee)
 
 
-def _shared_names(tokens: list[Token], start: int, end: int) -> Iterator[tuple[int, str]]:
-    """The variables that are declared with `__shared__`."""
-    for i in range(start, end):
-        if tokens[i].text != "__shared__":
-            continue
-        j = i + 1
-        while j < end and tokens[j].text not in (";", "{", "="):
-            if tokens[j].text in ("(", "["):
-                j = closing(tokens, j) or end
-            elif tokens[j].kind == "name" and tokens[j + 1].text in ("[", ";", ",", "=", "{"):
-                yield i, tokens[j].text
-            j += 1
+def _shared_names(root: Node) -> Iterator[tuple[int, str]]:
+    """The variables that are declared with `__shared__`, and where their declarations begin."""
+    for node in root.of_kind("declaration"):
+        if "__shared__" in node.words:
+            yield from ((node.first, name.name) for name in node.names)
 
 
 class DeviceFunction:
@@ -94,44 +86,38 @@ class DeviceFunction:
         self.tokens, (self.start, self.end) = tokens, declared.body
         self.head = set(texts(tokens[declared.first : self.start]))
         self.name = declared.node.text.rpartition("::")[2]
-        self.parameters = [(each.first, each.last) for each in declared.node.parameters]
-        self.names = [
-            next((t.text for t in reversed(tokens[a:b]) if t.kind == "name"), "")
-            for a, b in self.parameters
-        ]
-        self.shared = {name for _, name in _shared_names(tokens, self.start, self.end)}
+        self.parameters = declared.node.parameters
+        self.names = [each.names[-1].name if each.names else "" for each in self.parameters]
+        self.shared = {name for _, name in _shared_names(self.node)}
         if not self.is_kernel:  # whose parameters point to global memory
-            self.shared |= {
-                name
-                for name, (a, b) in zip(self.names, self.parameters, strict=True)
-                if any(token.text == "volatile" for token in tokens[a:b])
-            }
+            volatile = (each for each in self.parameters if "volatile" in texts(self.within(each)))
+            self.shared |= {name.name for each in volatile for name in each.names}
 
-    def _volatile(self, start: int) -> Iterator[tuple[int, int]]:
-        """Where declarations say `volatile`, and where the name of what they declare is."""
-        for i in range(start, self.end):
-            if self.tokens[i].text == "volatile":
-                last = i
-                while (
-                    self.tokens[last + 1].kind == "name" or self.tokens[last + 1].text in POINTING
-                ):
-                    last += 1
-                yield i, last
+    @cached_property
+    def _declarations(self) -> list[Node]:
+        """Its parameters, and the declarations in it."""
+        return [*self.parameters, *self.node.of_kind("declaration")]
 
     def volatile_pointers(self) -> set[str]:
         """The local pointers to volatile memory, whichever it is."""
         return {
-            self.tokens[last].text
-            for i, last in self._volatile(self.start)
-            if self.tokens[last + 1].text == "="
-            and any(token.text == "*" for token in self.tokens[i:last])
+            self.tokens[each.name].text
+            for node in self.node.of_kind("declaration")
+            for each in node.declarators
+            if "volatile" in node.words and self.tokens[each.value].text == "="
+            if "*" in texts(self.tokens[each.first : each.name])
         }
 
     @cached_property
     def volatile(self) -> set[str]:
         """What of its shared memory is volatile."""
-        begin = self.parameters[0][0] if self.parameters else self.start
-        return {self.tokens[last].text for _, last in self._volatile(begin)} & self.shared
+        declared = {
+            self.tokens[each.name].text
+            for node in self._declarations
+            for each in node.declarators
+            if "volatile" in texts(self.tokens[node.first : each.name])
+        }
+        return declared & self.shared
 
     # What its names stand for ---------------------------------------------------------------------
 
@@ -243,9 +229,10 @@ class DeviceFunction:
     def follow_pointers(self) -> None:
         """Count in the pointers that are set to shared memory."""
         pointers = {
-            self.tokens[i].text
-            for i in range(self.start, self.end)
-            if self.tokens[i - 1].text in (*POINTING, "auto")
+            name.name
+            for node in self._declarations
+            for name in node.names
+            if name.type.kind == "pointer" or name.type.is_reference or name.type.is_auto
         }
         values = [
             (name, self.within(each.value))
@@ -277,9 +264,8 @@ class DeviceFunction:
         """Note that a parameter may be shared memory; whether that is news."""
         if position >= len(self.parameters):
             return False
-        a, b = self.parameters[position]
-        name = self.names[position]
-        if name in self.shared or {"*", "&", "["}.isdisjoint(texts(self.tokens[a:b])):
+        name, words = self.names[position], self.within(self.parameters[position])
+        if name in self.shared or {"*", "&", "["}.isdisjoint(texts(words)):
             return False
         self.shared.add(name)
         return True
