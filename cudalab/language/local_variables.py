@@ -7,10 +7,9 @@ lives as long as before, and every access to it is one by a reference, which has
 from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 
-from cudalab.language.expressions import ASSIGNMENTS
 from cudalab.language.scopes import Declarator, Node
 from cudalab.language.structure import CudaFile
-from cudalab.language.tokens import Edit, Place, Words, split
+from cudalab.language.tokens import Edit, Place, Words
 
 # Variables of these are no plain ones of the thread, or say how they are stored.
 _OTHERS = frozenset(
@@ -22,9 +21,9 @@ _ALIGNED = frozenset({"alignas", "__align__"})
 _SETTERS = frozenset(
     name + suffix for name in ("sincos", "modf", "frexp", "remquo") for suffix in ("", "f")
 )
-_CHANGES = ASSIGNMENTS | {"++", "--"}
+
 _SCALARS = frozenset({"integer", "float", "bool", "pointer"})
-_BEFORE_ADDRESS = frozenset("(,={[?:;")
+
 _BEFORE_STATEMENT = frozenset({";", "{", "}", ":"})
 _NAMESPACE = "::cudalab::"
 # What stands for all places if the compiler refuses a text whose variables lie between zones, and
@@ -104,30 +103,29 @@ class _Function:
     # What is done with variables ------------------------------------------------------------------
 
     def _addressed(self, changing: Collection[str]) -> Iterator[str]:
-        """The names whose address is taken: behind a `&` that is no operator of two values.
+        """The names whose address is taken, or that of a part of them.
 
         A reference is an address, too, and so is an argument of the functions that are `changing`.
         """
-        texts, kinds, last = self.texts, self.words.kinds, self.body.last
-        for i in range(self.body.first + 1, last - 3):
-            if texts[i] == "&" and kinds[i + 1] == "name":
-                if texts[i - 1] in _BEFORE_ADDRESS or texts[i - 1] == "return":
-                    yield texts[i + 1]
-                elif texts[i + 2] == "=" and kinds[i + 3] == "name":
-                    yield texts[i + 3]
-            elif texts[i] in changing and texts[i + 1] == "(":
-                inside = range(i + 2, self.words.behind(i + 1, last))
-                yield from (texts[k] for k in inside if texts[k - 1] in ("(", ","))
+        texts = self.texts
+        for node in self.body.walk():
+            if node.kind == "unary" and node.text == "&":
+                yield texts[node.first + 1]
+            elif node.kind == "call" and node.children[0].text in changing:
+                yield from (texts[each.first] for each in node.children[1:])
+            for each in node.declarators:
+                if "&" in texts[each.first : each.name] and texts[each.value] == "=":
+                    yield texts[each.value + 1]
 
     def _given_to_runtime(self) -> set[str]:
         """The names whose address a function of CUDA's runtime takes, which sets them unseen."""
-        texts, last = self.texts, self.body.last
+        calls = (each for each in self.body.of_kind("call") if each.children[0].kind == "name")
         return {
-            texts[k + 1]
-            for i in range(self.body.first, last - 1)
-            if texts[i].startswith("cuda") and texts[i + 1] == "("
-            for k in range(i + 2, self.words.behind(i + 1, last) - 1)
-            if texts[k] == "&"
+            self.texts[node.first + 1]
+            for call in calls
+            if call.children[0].text.startswith("cuda")
+            for node in call.of_kind("unary")
+            if node.text == "&"
         }
 
     def _parameters(self) -> Iterator[tuple[int, Edit]]:
@@ -164,34 +162,32 @@ class _Function:
         value: which of the lanes has given one decides whether `old = __shfl_sync(mask, old, 0)` is
         right. What functions of the C library set is to be seen.
         """
-        texts, tokens, body = self.texts, self.tokens, self.body
-        for i in range(body.first, body.last - 1):
-            is_own = texts[i - 1] not in (".", "->", "::")
-            if texts[i] in _SETTERS and texts[i + 1] == "(" and is_own:
-                yield i, (tokens[i].start, tokens[i].end, f"{_NAMESPACE}cudalab_{texts[i]}")
-            if "shfl" not in texts[i] or texts[i + 1] not in ("(", "<"):
-                continue
-            first = texts.index("(", i) + 1
-            for argument in split(tokens[first : self.words.behind(first - 1, body.last) - 1]):
-                read = list(self._read(range(first, first + len(argument)), names))
-                first += len(argument) + 1
+        tokens = self.tokens
+        for call in self.body.of_kind("call"):
+            callee, *arguments = call.children
+            first = callee.first
+            if callee.kind == "name" and callee.text in _SETTERS:
+                end = tokens[callee.last - 1].end
+                yield first, (tokens[first].start, end, f"{_NAMESPACE}cudalab_{callee.text}")
+            for argument in arguments if "shfl" in callee.text else ():
+                read = list(self._read(argument, names))
                 if len(read) == 1:  # reads of several might come behind all that is said of them
-                    k, last = read[0]
+                    k, last = read[0].first, read[0].last
                     yield k, (tokens[k].start, tokens[k].start, f"{_NAMESPACE}cudalab_as_it_is(")
                     yield last, (tokens[last].start, tokens[last].start, ")")
 
-    def _read(self, argument: range, names: Collection[str]) -> Iterator[tuple[int, int]]:
-        """Where variables of these names, or parts of them, are read in an argument."""
-        texts, behind = self.texts, argument.start
-        for k in argument:
-            if k < behind or texts[k] not in names or texts[k - 1] in (".", "->", "::"):
-                continue
-            behind = k + 1  # or behind a part of the variable, such as `best.sums[k]`
-            while texts[behind] in (".", "["):
-                is_member = texts[behind] == "."
-                behind = behind + 2 if is_member else self.words.behind(behind, self.body.last)
-            if texts[k - 1] not in ("&", "++", "--") and texts[behind] not in _CHANGES:
-                yield k, behind
+    def _read(self, node: Node, names: Collection[str]) -> Iterator[Node]:
+        """Where variables of these names, or parts such as `best.sums[k]`, are read."""
+        if node.kind == "unary" and node.text.lstrip("_") in ("&", "++", "--"):
+            return
+        part = node
+        while part.kind == "index" or (part.kind == "member" and self.texts[part.at] == "."):
+            part = part.children[0]
+        if part.kind == "name" and part.text in names:
+            yield node
+            return
+        for child in node.children[node.kind == "assign" :]:
+            yield from self._read(child, names)
 
 
 class _Declaration:

@@ -149,8 +149,9 @@ def _named_type(
         return (behind, None) if after and behind == i + 1 else (i, None)
     known = type_named(scope, name, i)
     if known is None and "<" not in texts[i:behind]:
-        two = after and words.kinds[behind + 1] == "name"
-        if two and texts[behind] not in QUALIFIERS and texts[behind + 1] not in KEYWORDS:
+        next_, _ = end_of_name(words, behind, end, scope) if after else (behind, "")
+        two = next_ > behind and words.kinds[next_] == "name" and texts[next_] not in KEYWORDS
+        if two and texts[behind] not in QUALIFIERS:
             return behind, None
     of_class = scope.outside_templates()  # whose constructor may be declared here
     is_constructor = known is not None and of_class.kind == "class" and known.scope is of_class

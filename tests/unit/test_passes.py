@@ -395,6 +395,7 @@ def test_a_loop_with_a_barrier_goes_around_loops_over_threads():
         ("auto g = [](int x) { return x; };", {"g"}),
         ("using U = A;", {"U"}),
         ("using N::f;", {"f"}),
+        ("MACRO N::A<int, N::B> a{0}, *b;", {"a", "b"}),
         ("__device__ int f(int a), g(int);", {"f", "g"}),
     ],
 )

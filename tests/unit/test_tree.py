@@ -283,6 +283,12 @@ def test_a_specialization_with_a_base_is_a_class():
     assert type_of(value).kind == "integer"
 
 
+def test_a_macro_before_a_qualified_type_is_no_type():
+    root, _ = tree("API a::B<int> x{1}; API a::C f() { return x; } T A::y = 2; T A::z;")
+    names = [[each.name for each in node.names] for node in root.children]
+    assert names == [["x"], ["f"], ["y"], ["z"]]
+
+
 def test_an_initializer_may_name_what_it_initializes():
     root, _ = tree("void f() { auto a = [](int i) { return a(i); }; auto b = b(1) + b; g(b); }")
     (*_, call) = root.of_kind("call")

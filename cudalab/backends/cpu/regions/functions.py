@@ -119,8 +119,9 @@ class Declaration:
             *(each.name for each in node.names),
             *(each.rpartition("::")[2] for each in classes),
         }
+        is_read = names - {""} and all(each.kind != "unknown" for each in node.children)
         before = self.words[: _until(self.words, "=({[;")]
-        return names - {""} or names_in(before[-1:])
+        return names - {""} | (set() if is_read else names_in(before[-1:]))
 
     @cached_property
     def entries(self) -> set[str]:
