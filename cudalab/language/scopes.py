@@ -1,4 +1,9 @@
-"""The nodes of the tree of CUDA C++, and its scopes: names, and what is known of their types."""
+"""The nodes of the tree of CUDA C++, and its scopes: names, and what is known of their types.
+
+A scope knows the names of a block from where they are declared, those of any other one from
+anywhere. A name that is declared twice, perhaps in two branches of an `#if`, has what both
+declarations have in common.
+"""
 
 from __future__ import annotations
 

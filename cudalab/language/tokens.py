@@ -1,4 +1,8 @@
-"""The tokens of CUDA C++: enough to edit code without touching strings and comments."""
+"""The tokens of CUDA C++: enough to edit code without touching strings and comments.
+
+`tokenize` gives them as a list; `Words` is that list with what the tree is read by: the partner of
+each bracket, also where branches of an `#if` share some, and operators of several signs.
+"""
 
 import re
 from bisect import bisect_right
@@ -194,7 +198,7 @@ def only_x(words: Iterable[Token], of: str = "threadIdx") -> bool:
 
 
 def has_lambda(words: Sequence[Token]) -> bool:
-    """Whether the words contain a lambda."""
+    """Whether the words contain a lambda, by its bracket, which is no index."""
     return any(
         word.text == "["
         and (i == 0 or (words[i - 1].kind == "sign" and words[i - 1].text not in (")", "]")))

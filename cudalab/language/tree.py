@@ -2,6 +2,17 @@
 
 It is made of a file's text as the user wrote it, so macros are names like others, and both branches
 of an `#if` are there. What is not understood is a node `unknown`, which nobody edits.
+
+A reader of each kind of text calls the others: `tree` reads statements, `declarations` what begins
+with a keyword such as `struct`, `specifiers` types, `declarators` the names behind them, and
+`expressions` the rest. All declare names in a `Scope` (`scopes`) while they read; `types` says
+later what type an expression has. `int x = f(2);` is
+
+    declaration [names: x: int]
+        initializer "="
+            call
+                name "f"
+                literal "2"
 """
 
 from collections.abc import Sequence

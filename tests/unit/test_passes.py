@@ -381,6 +381,21 @@ def test_a_loop_with_a_barrier_goes_around_loops_over_threads():
     assert rest.count("CUDALAB_EACH") == 2
 
 
+def test_words_know_their_places_in_the_users_files():
+    text = '# 7 "a.cu"\nint x;\n\nx +=\n1;\n#line 3 "b.cuh"\n#pragma unroll\nx /* \n */ = 2;'
+    words = [f"{each.text} {each.place}" for each in read(text)]
+    places = [
+        "int a.cu:7",
+        "x a.cu:7",
+        "; a.cu:7",
+        "x a.cu:9",
+        "+= a.cu:9",
+        "1 a.cu:10",
+        "; a.cu:10",
+    ]
+    assert words == [*places, "x b.cuh:4", "= b.cuh:5", "2 b.cuh:5", "; b.cuh:5"]
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

@@ -8,10 +8,25 @@ compiler. A kernel about which anything is unclear keeps its fibers; the reason 
 through without waiting for each other; it becomes a *work-item loop*, which goes through the
 threads of a block or of a mask. *Uniformity* says which values all threads of a block share. A
 variable of each thread that lives across a barrier is kept in a *context array*. A loop in which
-threads meet has *implicit barriers* around its rounds.
+threads meet has *implicit barriers* around its rounds. So
 
-A statement is a part of the tree with the words that it is made of. The passes that normalize are
-edits of these words, of which the tree is then read anew.
+    int kept = a[threadIdx.x], twice = 2 * n;
+    __syncthreads();
+    a[threadIdx.x] = kept + twice;
+
+becomes, but for names and what is there for the compiler,
+
+    int kept[1024];                                           // a context array
+    int twice = 2 * n;                                        // uniform: once for the block
+    EACH THREAD { kept[threadIdx.x] = a[threadIdx.x]; }
+    EACH THREAD { a[threadIdx.x] = kept[threadIdx.x] + twice; }
+
+The way of a file: `words` gives each word its place in the user's files, `unit` reads the functions
+of a namespace (`functions`, and for a program `groups`), `syntax` their statements. A statement is
+a part of the tree with the words that it is made of. The passes that normalize are edits of these
+words, of which the tree is then read anew. What the passes know of a function is in `analysis`, by
+`uses` (what statements do with variables), `given` (what functions do with their arguments),
+`uniformity` and `strides`. `body` is the text that becomes of it, with `parts` as its vocabulary.
 """
 
 import re

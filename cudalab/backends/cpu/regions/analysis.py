@@ -1,4 +1,9 @@
-"""Facts about the functions that the kernels of a file reach."""
+"""Facts about the functions that the kernels of a file reach.
+
+`Facts` are those of one function: which of its variables are one for the whole block (scalar),
+which may be computed anew in each region, to which something else may lead. `Analysis` has them for
+all functions, and goes on until no call tells a function anything more about its parameters.
+"""
 
 from collections.abc import Iterator
 from math import prod

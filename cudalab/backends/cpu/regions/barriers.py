@@ -1,6 +1,11 @@
 """Calls in which threads meet: barriers, warp operations, and functions that have some.
 
-Operands are computed by each thread, in the region before the call; its result is an array.
+Operands are computed by each thread, in the region before the call; its result is an array. So
+`y = __shfl_sync(~0u, 2 * x, 0);` becomes
+
+    EACH THREAD { r_1[cudalab_t] = 2 * x; }
+    regions::__shfl_sync(block, all, r, uniform(~0u), r_1, uniform(0));
+    EACH THREAD { y = r[cudalab_t]; }
 """
 
 from cudalab.backends.cpu.regions import unit

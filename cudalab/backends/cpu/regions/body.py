@@ -1,4 +1,10 @@
-"""A function that is written for a block of threads: its text, and what the passes know of it."""
+"""The text of a function that is written for a block of threads.
+
+A kernel `k(int* out)` becomes `k_cudalab_all(Block&, int* out)`, which runs a whole block. A device
+function in which threads meet becomes `f_cudalab_all`, or `f_cudalab_some` for the threads of a
+mask; for a parameter that differs from thread to thread it takes an array. `Body` collects a region
+until `flush` writes it as a work-item loop; the passes that write are handed it.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

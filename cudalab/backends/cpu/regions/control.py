@@ -1,7 +1,11 @@
 """Branches and loops in which threads meet, with the implicit barriers of such a loop.
 
 A branch or loop that the whole block takes is written as it is. If its condition reads memory, all
-threads compute it and must agree. If whole warps take it or not, a mask says which threads do.
+threads compute it and must agree. If whole warps take it or not, a mask says which threads do:
+`if (threadIdx.x < 32) { a; __syncwarp(); b; }` becomes
+
+    Mask m; EACH THREAD { if (threadIdx.x < 32) m.add(cudalab_t); }
+    if (m.any()) { EACH THREAD OF m { a; } EACH THREAD OF m { b; } }
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,9 @@
-"""Where parallel regions end: the parts of a list of statements between which threads meet."""
+"""Where parallel regions end: the parts of a list of statements between which threads meet.
+
+`a = __shfl_sync(~0u, x, 0) + y;` is a call, which ends the region before it, and `a = r + y;`,
+which begins the next one. `PASSES.write` says what becomes of each kind of part. Here is also found
+out which regions use a variable, by its name or by what leads to it.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise

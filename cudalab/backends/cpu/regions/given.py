@@ -1,6 +1,8 @@
 """What functions, classes and operators do with what they are given, as far as a file says it.
 
 All of it is a list of what is known: a variable that is given to anything else may be changed.
+Types and operators are found by words, because the bodies of functions, in which some are defined,
+have no tree here.
 """
 
 import re

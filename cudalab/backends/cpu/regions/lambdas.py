@@ -1,7 +1,12 @@
 """Lambdas that are passed to functions in which threads meet.
 
-Such a lambda is one object of the block, which is called for a thread: `f` is handed over, and a
-region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
+Such a lambda is one object of the block, which is called for a thread: of
+`sum([&](int i) { return a[i] + x; })`, `x` being each thread's own, becomes
+
+    const auto f = lambda([&](uint3 threadIdx, size_t cudalab_t, …) { auto& x = …; … });
+    sum_cudalab_all(cudalab_B, f);
+
+A region of either function calls `of_thread(f, threadIdx, cudalab_t)`.
 """
 
 from cudalab.backends.cpu.regions import syntax

@@ -1,4 +1,10 @@
-"""The normal forms of functions: passes that leave fewer cases to those that follow."""
+"""The normal forms of functions: passes that leave fewer cases to those that follow.
+
+int i; for (i = 0; …) …          ->    for (int i = 0; …) …               own_counters
+int x; { int x; … }              ->    int x; { int x_cudalab_2; … }      renamed
+if (++r > 4) break;              ->    ++r; if (r > 4) break;             counted_first
+y = c ? __shfl_sync(…) : 0;      ->    if (c) y = __shfl_sync(…); …       branched
+"""
 
 from collections.abc import Collection, Iterator
 

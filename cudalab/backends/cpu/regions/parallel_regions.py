@@ -1,6 +1,11 @@
 """Parallel regions: statements that each thread runs through without waiting for others.
 
-Their variables live in the block, or in context arrays with one for each thread.
+A variable that only one region uses is declared in it. One that another region uses, too, is
+declared there anew if that is cheap and gives the same value; else it is kept in a context array:
+
+    float x = a[i];     ->    x_cudalab_1[cudalab_t] = a[i];
+    __syncthreads();
+    b[i] = x;           ->    auto& x = x_cudalab_1[cudalab_t]; b[i] = x;
 """
 
 from cudalab.backends.cpu.regions import lambdas, parts

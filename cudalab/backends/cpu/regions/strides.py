@@ -1,4 +1,7 @@
-"""How far apart neighbouring threads access memory, by the text of the indices."""
+"""How far apart neighbouring threads access memory, by the text of the indices.
+
+The stride of `row * n + threadIdx.x` is 1, that of `row * n` 0; of `2 * threadIdx.x` it is unclear.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,8 @@
-"""Statements and what they declare, as the passes use them: parts of the tree and their words."""
+"""Statements and what they declare, as the passes use them: parts of the tree and their words.
+
+The words of a function are one list, of which each statement is a part. A pass that changes some
+gives edits of that list to `edited`, which reads the statements anew.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 """Uniformity: whether a value is the same for a block, for a warp, or only for one thread.
 
-The levels say which branches and loops a block or a warp takes as a whole. They are upper bounds:
-a value of a low level is the same in all threads unless the kernel has a data race.
+The levels say which branches and loops a block or a warp takes as a whole: `blockIdx.x + n` has the
+level of a block, `threadIdx.x / 32` that of a warp, `threadIdx.x` that of a thread. They are upper
+bounds: a value of a low level is the same in all threads unless the kernel has a data race. A
+variable has the highest level of what is assigned to it, and of the conditions on which that
+depends; this is repeated until nothing rises any more.
 """
 
 import re

@@ -1,4 +1,8 @@
-"""A file's functions, and which of them the threads of a block or a warp go through together."""
+"""A file's functions, and which of them the threads of a block or a warp go through together.
+
+A function is *collective* if it has a barrier or a warp operation, or calls one that has; it is
+*placed* if it uses threadIdx or the like. Both spread from callees to callers.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy

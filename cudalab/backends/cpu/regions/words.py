@@ -1,4 +1,8 @@
-"""The words of preprocessed CUDA C++, each with its place in the user's files."""
+"""The words of preprocessed CUDA C++, each with its place in the user's files.
+
+A word is a token whose operators are joined, such as `+=`. What asks only whether a name or a call
+is among some words looks at them one by one; what asks for more reads their tree.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +45,11 @@ def read(text: str) -> Words:
         if token.text == "register":  # means nothing
             continue
         joined = words[-1].text + token.text if token.start == end else ""
-        if token.kind == "sign" and joined in _JOINED:
-            words[-1] = words[-1]._replace(text=joined, end=token.end)
-        else:
-            words.append(token._replace(file=file, line=line + offset))
         end = token.end
+        if token.kind == "sign" and joined in _JOINED:
+            words[-1] = words[-1]._replace(text=joined, end=end)
+        else:
+            words.append(Token(*token[:4], file, line + offset))
     return words
 
 
