@@ -24,6 +24,7 @@ _SETTERS = frozenset(
 
 _SCALARS = frozenset({"integer", "float", "bool", "pointer"})
 
+_BEFORE_ADDRESS = frozenset("(,={[?:;")
 _BEFORE_STATEMENT = frozenset({";", "{", "}", ":"})
 _NAMESPACE = "::cudalab::"
 # What stands for all places if the compiler refuses a text whose variables lie between zones, and
@@ -103,19 +104,21 @@ class _Function:
     # What is done with variables ------------------------------------------------------------------
 
     def _addressed(self, changing: Collection[str]) -> Iterator[str]:
-        """The names whose address is taken, or that of a part of them.
+        """The names whose address is taken: behind a `&` that is no operator of two values.
 
         A reference is an address, too, and so is an argument of the functions that are `changing`.
+        Words tell more than the tree, which does not know what a macro's arguments are for.
         """
-        texts = self.texts
-        for node in self.body.walk():
-            if node.kind == "unary" and node.text == "&":
-                yield texts[node.first + 1]
-            elif node.kind == "call" and node.children[0].text in changing:
-                yield from (texts[each.first] for each in node.children[1:])
-            for each in node.declarators:
-                if "&" in texts[each.first : each.name] and texts[each.value] == "=":
-                    yield texts[each.value + 1]
+        texts, kinds, last = self.texts, self.words.kinds, self.body.last
+        for i in range(self.body.first + 1, last - 3):
+            if texts[i] == "&" and kinds[i + 1] == "name":
+                if texts[i - 1] in _BEFORE_ADDRESS or texts[i - 1] == "return":
+                    yield texts[i + 1]
+                elif texts[i + 2] == "=" and kinds[i + 3] == "name":
+                    yield texts[i + 3]
+            elif texts[i] in changing and texts[i + 1] == "(":
+                inside = range(i + 2, self.words.behind(i + 1, last))
+                yield from (texts[k] for k in inside if texts[k - 1] in ("(", ","))
 
     def _given_to_runtime(self) -> set[str]:
         """The names whose address a function of CUDA's runtime takes, which sets them unseen."""
