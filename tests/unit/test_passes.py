@@ -372,6 +372,24 @@ def test_only_what_outlives_a_region_has_a_context_array():
     assert written.count("int again = threadIdx . x + n ;") == 3  # for types, and in both regions
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "out[threadIdx.x]",
+        "*(out + threadIdx.x)",
+        "(int)*(out + threadIdx.x)",
+        "n + (Real)*(out + threadIdx.x)",
+        "(&out[threadIdx.x])->x",
+        "at(out + threadIdx.x)",
+    ],
+)
+def test_what_reads_memory_is_not_computed_anew_behind_a_barrier(value):
+    before = "typedef float Real; __device__ int at(int* p) { return *p; }"
+    written = loops(f"""{before} extern "C" __global__ void k(int* out, int n) {{
+        int kept = {value}; __syncthreads(); out[threadIdx.x ^ 1] = kept; }}""").text
+    assert "CUDALAB_VALUES(kept_cudalab_1," in written
+
+
 def test_a_loop_with_a_barrier_goes_around_loops_over_threads():
     written = loops("""extern "C" __global__ void k(int* out, int n) {
         for (int i = 0; i < n; ++i) {

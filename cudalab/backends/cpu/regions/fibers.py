@@ -146,20 +146,15 @@ def _refuse_polling(unit: Unit, function: Function, loop: Statement) -> None:
     """Refuse a loop that waits until memory changes without changing it itself."""
     if loop.kind not in LOOPS:
         return
-    condition = loop.condition
-    reads = any(
-        word.text in ("[", "->")
-        or (word.text == "*" and (i == 0 or condition[i - 1].text in ("(", "!", "&&", "||", "==")))
-        for i, word in enumerate(condition)
-    )
-    names = {word.text for word in condition}
+    uses, names = unit.uses(function), {word.text for word in loop.condition}
+    if "[" not in names and not uses.of(loop.condition).pointers:
+        return
     left = set(names)
-    uses = unit.uses(function)
-    for each in loop.walk() if reads else ():
+    for each in loop.walk():
         left -= {change.name for change in uses.changes([each]) if change.is_plain}
         for words in each.pieces:
             left -= {after.text for word, after in pairwise(words) if word.text == "&"}
-    if reads and left == names:
+    if left == names:
         raise NotCoveredError(f"{loop.words[0].place}: a loop that waits for other threads")
 
 

@@ -11,7 +11,7 @@ from cudalab.backends.cpu.regions.functions import Function
 from cudalab.backends.cpu.regions.parts import Piece
 from cudalab.backends.cpu.regions.syntax import Statement, expression
 from cudalab.backends.cpu.regions.uniformity import Level
-from cudalab.backends.cpu.regions.words import Words, calls, close
+from cudalab.backends.cpu.regions.words import Words, calls, close, is_dereference
 from cudalab.language.scopes import Node
 from cudalab.language.tokens import Token, has_lambda, texts
 
@@ -23,7 +23,7 @@ class Strides:
 
     def __init__(self, facts: Facts) -> None:
         """Examine the variables of a function in order."""
-        self._unit = facts.unit
+        self._unit, self._uses = facts.unit, facts.uses
         self._names: dict[str, int | None] = {}
         for local in facts.locals:
             same = facts.levels.names.get(local.name) == Level.BLOCK
@@ -37,7 +37,7 @@ class Strides:
     def are_near(self, statement: Statement) -> bool:
         """Whether neighbours access the same or neighbouring elements in a statement."""
         words, by_name = statement.words, self._unit.by_name
-        if any(_is_dereference(words, i) for i in range(len(words))):
+        if self._uses.of(words).pointers:
             return False
         reading = {name for name in by_name if any(map(self._accesses, by_name[name]))}
         return all(
@@ -51,7 +51,7 @@ class Strides:
     def _accesses(self, function: Function) -> bool:
         """Whether a function accesses memory by pointers."""
         return any(
-            word.text == "[" or _is_dereference(each.body, i)
+            word.text == "[" or is_dereference(each.body, i)
             for each in self._unit.called_by(function)
             for i, word in enumerate(each.body)
         )
@@ -137,14 +137,6 @@ def changed_elements(words: Words) -> Iterator[tuple[bool, list[Words]]]:
         if steps or before == ["cudalab_into", "("] or after in ([each] for each in _ASSIGNMENTS):
             indices = [words[opening + 1 : closed] for opening, closed in brackets]
             yield after != ["="] or names.count(names[i - 1]) > 1, [words[i - 1 : i], *indices]
-
-
-def _is_dereference(words: Words, i: int) -> bool:
-    """Whether word `i` is the `*` before a pointer, or an arrow."""
-    if words[i].text != "*" or i == 0:
-        return words[i].text in ("*", "->")
-    before = words[i - 1]
-    return before.kind not in ("name", "number") and before.text not in (")", "]", ">")
 
 
 def _is_conversion(node: Node) -> bool:

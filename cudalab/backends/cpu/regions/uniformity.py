@@ -115,16 +115,11 @@ class Levels:
     def reads_memory(self, words: Words) -> bool:
         """Whether an expression reads memory that other threads may write."""
         of_file = self.unit.given.variables - self.names.keys()
+        if "[" in texts(words) or self.uses.of(words).pointers:
+            return True
         for i, word in enumerate(words):
-            if word.text in ("[", "->") or word.text in self.shared - self.shared_arrays:
-                return True
-            if word.text in of_file and texts(words[i - 1 : i]) not in (["."], ["->"]):
-                return True
-            before = words[i - 1] if i else None
-            if word.text == "*" and (
-                before is None
-                or not (before.kind in ("name", "number") or before.text in (")", "]"))
-            ):
+            is_member = texts(words[i - 1 : i]) in (["."], ["->"])
+            if word.text in self.shared - self.shared_arrays | of_file and not is_member:
                 return True
         names = {word.text for word in words if word.text.startswith(("atomic", "__ld"))}
         return bool(calls(words, names)) or any(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cudalab.backends.cpu.regions.given import BUILT_IN, Declared, Given
 from cudalab.backends.cpu.regions.syntax import Statement
-from cudalab.backends.cpu.regions.words import Words
+from cudalab.backends.cpu.regions.words import Words, is_dereference
 from cudalab.language.scopes import UNKNOWN, Node, Scope, Type
 from cudalab.language.tokens import Token, split, texts
 from cudalab.language.tree import Reader
@@ -42,6 +42,7 @@ class Found:
     changes: list[Change] = field(default_factory=list)
     calls: set[str] = field(default_factory=set)  # the names of the functions
     elsewhere: bool = False  # it may change what has no name here
+    pointers: bool = False  # it follows some, by `*` or `->`
 
 
 class Uses:
@@ -79,6 +80,7 @@ class Uses:
             walk = _Walk(self, words)
             for node in walk.reader.statements(0, len(words), self.scope):
                 walk.visit(node)
+                walk.found.pointers |= any(map(walk.follows_pointer, node.walk()))
             self._known[key] = walk.found
         return self._known[key]
 
@@ -104,6 +106,13 @@ class _Walk:
             self._each(node.children)
         else:
             self._lend_all(node.first, node.last)
+
+    def follows_pointer(self, node: Node) -> bool:
+        """Whether an expression itself is what a pointer leads to."""
+        if node.kind == "unknown":
+            return any(is_dereference(self.own, i) for i in range(node.first, node.last))
+        is_arrow = node.kind == "member" and self.words.texts[node.at] == "->"
+        return is_arrow or (node.kind == "unary" and node.text == "*")
 
     def _each(self, nodes: Iterable[Node], *, lent: bool = False) -> None:
         for node in nodes:

@@ -109,6 +109,17 @@ def of_text(place: Token, *pieces: str | Words) -> Words:
     return result
 
 
+def is_dereference(words: Words, i: int) -> bool:
+    """Whether word `i` is an arrow or the `*` before a pointer, as far as the words before it say.
+
+    Behind a bracket, which may be a cast, only the tree knows.
+    """
+    if words[i].text != "*" or i == 0:
+        return words[i].text in ("*", "->")
+    before = words[i - 1]
+    return before.kind not in ("name", "number") and before.text not in (")", "]", ">")
+
+
 def close(words: Sequence[Token], start: int) -> int:
     """The index where the bracket at `start` closes."""
     end = closing(words, start)
