@@ -43,6 +43,18 @@ class KernelFile(CudaFile):
         arrays = (node for node in declared if node.words >= {"extern", "__shared__"})
         return next((name.name for node in arrays for name in node.names), None)
 
+    @cached_property
+    def local_arrays(self) -> set[str]:
+        """The names of the arrays that each thread has for itself while a function runs."""
+        functions = self.root.of_kind("function")
+        return {
+            self.words.texts[each.name]
+            for node in (node for each in functions for node in each.of_kind("declaration"))
+            if node.words.isdisjoint({"__shared__", "static", "extern"})
+            for each in node.declarators
+            if each.array < each.value
+        }
+
     def for_host(
         self, *, observed: bool, exact: bool = True, refused: Mapping[Place, int] = NOTHING
     ) -> str:

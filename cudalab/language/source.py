@@ -41,10 +41,7 @@ _GLOBAL = re.compile(
 _QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "__grid_constant__"}
 _TYPE_WORDS = {"char", "short", "int", "long", "signed", "unsigned", "float", "double", "bool"}
 
-_LOCAL_ARRAY = re.compile(
-    r"(?:^|[;{}])\s*(?:alignas\s*\([^()]*\)\s*)?(?:(?:const|volatile|unsigned|signed|long)\s+)*"
-    r"[\w:]+(?:<[^;<>]*>)?[\s*]+(?P<names>\w+\s*\[[^;{}=]*)[;={]"
-)
+
 # CUDA's headers that the CPU device has, too: includes of them are left to the compilers.
 _NAMES = """
     builtin_types.h channel_descriptor.h cooperative_groups.h cooperative_groups/memcpy_async.h
@@ -143,12 +140,6 @@ def _parameters(text: str) -> dict[str, list[str]]:
 def lines_of(text: str) -> list[str]:
     """The lines as compilers count them: str.splitlines also ends one at a form feed or U+2028."""
     return text.removesuffix("\n").split("\n") if text else []
-
-
-def local_arrays(text: str) -> set[str]:
-    """The names of the arrays that functions declare, but for shared ones."""
-    declared = _LOCAL_ARRAY.finditer(blank_comments(text))
-    return {name for one in declared for name in re.findall(r"(\w+)\s*\[", one["names"])}
 
 
 def load(path: Path, label: str | None = None) -> Source:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from cudalab.backends.trace import Place
-from cudalab.language import source
+from cudalab.language import kernel_file, source
 from cudalab.microscope.profile import VariantProfile
 
 SPILL = "spill"  # see predict/local_memory.py
@@ -62,4 +62,5 @@ def _indexes(text: str, number: int) -> bool:
     """Whether a line names an element of an array that the file declares in a function."""
     lines = source.lines_of(source.blank_comments(text))
     line = lines[number - 1] if 0 < number <= len(lines) else ""
-    return any(re.search(rf"\b{name}\s*\[", line) for name in source.local_arrays(text))
+    arrays = kernel_file.read(text).local_arrays
+    return any(re.search(rf"\b{name}\s*\[", line) for name in arrays)

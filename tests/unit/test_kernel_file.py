@@ -53,3 +53,13 @@ def test_shared_memory_of_a_macro_keeps_its_lines():
 )
 def test_the_array_whose_size_a_launch_says_has_a_name(text, name):
     assert KernelFile(text).dynamic == name
+
+
+def test_local_arrays_are_those_that_each_thread_has_for_itself():
+    text = """const int table[2] = {1, 2}; struct P { int in_class[2]; };
+        template <class T> __device__ T f(const T* p) { T a[4], *b = a;
+            unsigned long c[2][2]{}; return *b; }
+        __global__ void k(int* out) {
+            __shared__ int s[4]; static int t[4]; int e = s[0];
+            if (out[0]) { float4 d[3]; use(d); } }"""
+    assert KernelFile(text).local_arrays == {"a", "c", "d"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from cudalab.cli import params
 from cudalab.errors import ExitCode
-from cudalab.language.source import local_arrays
+from cudalab.language import kernel_file
 from cudalab.microscope import document
 from cudalab.microscope.remarks import of_profile
 from cudalab.predict import local_memory
@@ -80,7 +80,7 @@ def in_local_memory(program: Sequence[Part]) -> frozenset[tuple[str, int, str]] 
     """The accesses that nvcc makes in local memory; None where it is not here to say so."""
     found = frozenset[tuple[str, int, str]]()
     for part in program:
-        if not any(local_arrays(file.text) for file in part.files):
+        if not any(kernel_file.read(file.text).local_arrays for file in part.files):
             continue
         paths = [file.path for file in part.files[: part.sources]]
         texts = {file.label: file.text for file in part.files}

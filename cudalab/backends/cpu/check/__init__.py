@@ -44,7 +44,7 @@ from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place, merge_findings
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 from cudalab.formats import Payload
-from cudalab.language import source as sources
+from cudalab.language import kernel_file
 from cudalab.language.source import Source
 from cudalab.system.processes import MAX_WAIT
 
@@ -134,7 +134,7 @@ class CheckDevice(CpuDevice):
             checked = kernels.library(source, defines, observed=True)
             module = CheckModule(source, defines, fast, checked, self._load_checker())
         accesses: frozenset[LocalAccess] | None = frozenset()
-        if self.local and sources.local_arrays(source.text):
+        if self.local and kernel_file.read(source.text).local_arrays:
             accesses = self.local(source, defines)
         module.tables.count_local(accesses or ())
         if not (self.detect or self.count) and checked not in self._anew:
