@@ -75,3 +75,21 @@ def test_a_time_that_was_never_measured_is_told(options):
         assert "Failures that the program ignores:" in report
     else:
         assert "cudaEventElapsedTime failed and the program does not look at its result" in report
+
+
+def test_a_time_that_is_read_before_the_host_waits_is_an_error():
+    status, report = sanitized("early_time")
+    assert status == 3
+    assert "slips: 1 found" in report
+    assert "cudaEventElapsedTime reads the time of an event, and the host has not" in report
+    assert "cudaEventSynchronize(stop) before" in report
+    assert sanitized("timed")[0] == 0
+
+
+def test_output_of_a_kernel_for_which_nobody_waits_is_a_note():
+    status, report = sanitized("no_wait")
+    assert status == 0
+    assert "1. note: output that nobody waits for Kernel hello prints, and" in report
+    assert "hello<<<1, 2>>>();" in report
+    assert "note" not in sanitized("waits")[1]
+    assert "note" not in sanitized("timed")[1]

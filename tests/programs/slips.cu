@@ -31,6 +31,12 @@ __global__ void reverse(float* x) {
     __syncthreads();
     x[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
 }
+__device__ void greet() {
+    printf("hello from %d\n", threadIdx.x);
+}
+__global__ void hello() {
+    greet();
+}
 __global__ void count(int* bins) {
     atomicAdd(&bins[threadIdx.x % 16], 1);
 }
@@ -87,6 +93,19 @@ int main(int, char** words) {
         for (int i = 0; i < 10; ++i) device_copy();
         float* kept;
         cudaMallocManaged(&kept, 400);
+    } else if (!strcmp(slip, "no_wait") || !strcmp(slip, "waits")) {
+        hello<<<1, 2>>>();
+        if (slip[0] == 'w') cudaDeviceSynchronize();
+    } else if (!strcmp(slip, "early_time") || !strcmp(slip, "timed")) {
+        cudaEvent_t begin, end;
+        cudaEventCreate(&begin), cudaEventCreate(&end);
+        cudaEventRecord(begin);
+        mark<<<1, 32>>>(nullptr, 1, 0);
+        cudaEventRecord(end);
+        if (slip[0] == 't') cudaEventSynchronize(end);
+        float ms = -1;
+        cudaEventElapsedTime(&ms, begin, end);
+        printf("%d\n", ms >= 0);
     } else if (!strcmp(slip, "no_record")) {
         cudaEvent_t begin, end;
         cudaEventCreate(&begin), cudaEventCreate(&end);

@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from cudalab.backends.trace import Finding, Place
 from cudalab.language.source import lines_of
-from cudalab.language.tokens import Lines, tokenize
+from cudalab.language.tokens import Lines, called, closing, closure, tokenize
 from cudalab.microscope import sanitize
 from cudalab.microscope.explanations import NULL
 from cudalab.microscope.findings import FindingRow, errors, grouped
@@ -108,7 +108,12 @@ def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = Fal
     """
     texts = {file.label: lines_of(file.text) for file in files}
     known: dict[sanitize.Identity, FindingRow] = {}
-    observed = [*seen.findings, *map(_unwritten, seen.told("unwritten copy"))]
+    observed = [
+        *seen.findings,
+        *(_told("unwritten_copy", text, note=True) for text in seen.told("unwritten copy")),
+        *(_told("early_time", text) for text in seen.told("early time")),
+        *_lost_prints(seen, files),
+    ]
     sanitize.add_rows(known, (sanitize.finding_row(each, name, texts) for each in observed))
     rows = sorted(known.values(), key=lambda row: row.note)  # errors first
 
@@ -148,12 +153,31 @@ def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = Fal
     )
 
 
-def _unwritten(text: str) -> Finding:
-    """The note that a copy brings the host what nobody has written."""
+def _told(kind: str, text: str, kernel: str = "", *, note: bool = False) -> Finding:
+    """A finding that the runtime has told as a text, behind its place."""
     at = _PLACE.match(text)
     assert at is not None
     place = Place(at["file"], int(at["line"]))
-    return Finding("unwritten_copy", "", place, NOBODY, detail=at["text"], note=True)
+    return Finding(kind, kernel, place, NOBODY, detail=at["text"], note=note)
+
+
+def _lost_prints(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
+    """The notes that the program ends before anything has waited for a kernel that prints."""
+    calls: dict[str, set[str]] = {}  # of each function
+    for file in files:
+        tokens = [token for token in tokenize(file.text) if token.kind != "directive"]
+        for i, token in enumerate(tokens[:-1]):
+            head = closing(tokens, i + 1) if tokens[i + 1].text == "(" else None
+            if head is None or head + 1 >= len(tokens) or tokens[head + 1].text != "{":
+                continue
+            if (end := closing(tokens, head + 1)) is not None:
+                calls.setdefault(token.text, set()).update(called(tokens[head + 2 : end]))
+    printing = closure({"printf"}, lambda known: [one for one in calls if calls[one] & known])
+    for text in seen.told("unawaited kernel"):
+        place, _, kernel = text.rpartition(": ")
+        if kernel.partition("<")[0].rpartition("::")[2] in printing:
+            words = f"Kernel {kernel} prints, and the program ends without waiting for it"
+            yield _told("lost_print", f"{place}: {words}", kernel, note=True)
 
 
 def _unchecked(seen: Observed, texts: dict[str, str]) -> list[str]:

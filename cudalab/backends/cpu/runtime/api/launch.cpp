@@ -241,6 +241,7 @@ void memory_read(const void*, size_t) {}
 void copied_to_host(const Call&, const Copy&) {}
 void pool_gives(const void*, Place, cudaStream_t) {}
 void pool_takes(const void*, Place, cudaStream_t) {}
+void time_is_read(const Call&, cudaEvent_t) {}
 void program_ends() {}
 void library_works() {}
 

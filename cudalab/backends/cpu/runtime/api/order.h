@@ -64,6 +64,7 @@ void copied_to_host(const Call& call, const Copy& copy);
 // Memory of a pool, which comes and goes in the order of a stream.
 void pool_gives(const void* memory, Place place, cudaStream_t stream);
 void pool_takes(const void* memory, Place place, cudaStream_t stream);
+void time_is_read(const Call& call, cudaEvent_t event);
 void program_ends();
 void library_works();  // device memory becomes accessible outside of all ordered work
 

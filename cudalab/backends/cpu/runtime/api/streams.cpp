@@ -345,6 +345,8 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop,
     if (!start->recorded || !stop->recorded)
         return call.fail(cudaErrorInvalidResourceHandle, "an event was never recorded");
     if (!is_done(start) || !is_done(stop)) return cudaErrorNotReady;
+    time_is_read(call, start);
+    time_is_read(call, stop);
     *ms = (float)(stop->ms - start->ms);
     return cudaSuccess;
 }

@@ -123,6 +123,16 @@ void host_waits() {
     const Locked locked;
     host_joins(order.sequences.newest);
 }
+// A GPU has no time for an event that it has not reached yet.
+void time_is_read(const Call& call, cudaEvent_t event) {
+    const Locked locked;
+    if (order.host.covers(find_clock(event))) return;
+    char text[300];
+    snprintf(text, sizeof text,
+             "%s:%d: %s reads the time of an event, and the host has not waited for it",
+             call.place.file, call.place.line, call.name);
+    report(MessageKind::EARLY_TIME, text);
+}
 void library_works() {
     if (!doing) host_waits();
 }
@@ -244,6 +254,12 @@ static void host_checks(uintptr_t address) {
 void program_ends() {
     const Locked locked;
     settle_guesses(true);
+    for (const Task& task : order.tasks) {
+        if (!task.party.is_kernel || is_done(task, order.host)) continue;
+        char text[600];
+        snprintf(text, sizeof text, "%s:%d: %s", task.party.file, task.party.line, task.party.name);
+        report(MessageKind::UNAWAITED, text);
+    }
 }
 
 // The host itself uses memory that kernels and copies use, too.
