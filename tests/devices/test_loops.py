@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.cpu.regions import loops
 from cudalab.errors import KernelError
@@ -236,6 +237,71 @@ def test_a_loop_ends_when_all_of_its_threads_have_returned(body, with_loops):
         device.launch(kernel, 1, 128, out)
         t = np.arange(128)
         assert (device.to_host(out) == t + np.maximum(41 - t // 32 * 32, 1)).all()
+
+
+WAYS = {
+    "loops": lambda: CpuDevice(1, loops=True),
+    "fibers": lambda: CpuDevice(1, loops=False),
+    "checked": lambda: CheckDevice(detect=True, count=False, threads=1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_vote_of_a_block_is_its_own(way):
+    """Counted by the host; no vote knows the votes before it."""
+    text = """
+    extern "C" __global__ void k(const int* in, int* out) {
+        const int t = threadIdx.x, own = in[blockIdx.x * blockDim.x + t];
+        const int few = __syncthreads_count(own > 6), many = __syncthreads_count(own > 2);
+        const int all = __syncthreads_and(own > 0), any = __syncthreads_or(own > 8);
+        const int again = __syncthreads_count(own > 6);
+        int* mine = out + 5 * (blockIdx.x * blockDim.x + t);
+        mine[0] = few, mine[1] = many, mine[2] = all != 0, mine[3] = any != 0, mine[4] = again;
+    }"""
+    values = np.random.default_rng(5).integers(0, 10, (4, 96), np.int32)
+    values[1] = np.maximum(values[1], 1)
+    values[2] = np.minimum(values[2], 8)
+    with WAYS[way]() as device:
+        kernel = device.compile(source(text), {})["k"]
+        out = device.to_device(np.zeros((4, 96, 5), np.int32))
+        device.launch(kernel, 4, 96, device.to_device(values), out)
+        votes = device.to_host(out)
+    tests = [(values > 6).sum(1), (values > 2).sum(1), (values > 0).all(1), (values > 8).any(1)]
+    expected = np.stack([*tests, tests[0]], axis=1)
+    assert 0 < expected[:, 2].sum() < 4
+    assert 0 < expected[:, 3].sum() < 4
+    assert (votes == expected[:, None, :]).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_tile_of_two_warps_waits_for_both_and_for_no_other(way):
+    """The last tile of the block is half of one."""
+    text = """
+    #include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    extern "C" __global__ void k(int* out) {
+        __shared__ int items[160];
+        const int t = threadIdx.x;
+        auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+        items[t] = -1;
+        tile.sync();
+        for (int turn = 0; turn < 3; ++turn) {
+            items[t] = 1000 * turn + t;
+            tile.sync();
+            const int first = t / 64 * 64, size = first == 128 ? 32 : 64;
+            out[160 * turn + t] = items[first + (t - first + 32) % size];
+            tile.sync();
+        }
+    }"""
+    with WAYS[way]() as device:
+        kernel = device.compile(source(text), {})["k"]
+        out = device.to_device(np.zeros((3, 160), np.int32))
+        device.launch(kernel, 1, 160, out)
+        result = device.to_host(out)
+    t = np.arange(160)
+    first = t // 64 * 64
+    other = first + (t - first + 32) % np.where(first == 128, 32, 64)
+    assert (result == 1000 * np.arange(3)[:, None] + other).all()
 
 
 def test_a_block_polls_for_another_until_its_threads_return():

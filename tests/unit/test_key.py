@@ -47,14 +47,16 @@ def test_each_file_that_decides_on_the_code_changes_the_key(copy):
 
 def test_a_new_file_a_new_name_and_a_new_folder_change_the_key(copy):
     before = code(copy)
-    new = copy / "backends/cpu/runtime/new.h"
-    new.write_text("", encoding="utf-8")
-    added = code(copy)
-    new = new.rename(new.with_name("newer.h"))
-    named = code(copy)
-    new = new.rename(new.parent / "api" / "newer.h")
-    assert len({before, added, named, code(copy)}) == 4
-    new.unlink()
+    folder = copy / "backends/cpu/runtime/new"
+    folder.mkdir()
+    (folder / "new.h").write_text("", encoding="utf-8")
+    seen = {before, code(copy)}
+    (folder / "new.h").rename(folder / "newer.h")
+    seen.add(code(copy))
+    folder = folder.rename(folder.with_name("newer"))  # in the same place of their order
+    seen.add(code(copy))
+    assert len(seen) == 4
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("name", ["processor", "__version__"])
