@@ -399,6 +399,52 @@ def test_what_textures_lack_is_an_error_of_the_call(tmp_path):
     assert done.stdout == b"cudaErrorNotSupported cudaErrorNotSupported "
 
 
+DIRECTIONS = """#include <cstdio>
+__device__ int v;
+int main() {
+    int h = 7, *d, found = 0;
+    cudaMalloc(&d, sizeof h);
+    auto say = [](cudaError_t error) { printf("%s ", cudaGetErrorName(error)); };
+    say(cudaMemcpyToSymbol(v, &h, 4, 0, cudaMemcpyDeviceToHost));
+    say(cudaMemcpyFromSymbol(&h, v, 4, 0, cudaMemcpyHostToDevice));
+    say(cudaMemcpyToSymbol(v, &h, 4, 0, cudaMemcpyDefault));
+    say(cudaMemcpyFromSymbol(d, v, 4, 0, cudaMemcpyDefault));
+    h = 8;
+    say(cudaMemcpyToSymbol(v, &h, 4));
+    say(cudaMemcpyToSymbol(v, d, 4, 0, cudaMemcpyDefault));
+    say(cudaMemcpyFromSymbol(&found, v, 4, 0, cudaMemcpyDefault));
+    printf("%d\\n", found);
+    cudaChannelFormatDesc bytes = cudaCreateChannelDesc<float>();
+    cudaResourceDesc resource = {}, own;
+    cudaMallocArray(&resource.res.array.array, &bytes, 8, 8, cudaArraySurfaceLoadStore);
+    cudaTextureDesc texture_desc = {}, own_desc;
+    texture_desc.addressMode[1] = cudaAddressModeClamp;
+    cudaTextureObject_t texture;
+    cudaSurfaceObject_t surface;
+    cudaCreateTextureObject(&texture, &resource, &texture_desc, nullptr);
+    cudaCreateSurfaceObject(&surface, &resource);
+    say(cudaGetTextureObjectResourceDesc(&own, surface));
+    say(cudaGetSurfaceObjectResourceDesc(&own, texture));
+    say(cudaGetTextureObjectTextureDesc(&own_desc, surface));
+    say(cudaGetTextureObjectTextureDesc(&own_desc, texture));
+    say(cudaGetSurfaceObjectResourceDesc(&own, surface));
+    printf("%d %d\\n", own_desc.addressMode[1] == cudaAddressModeClamp,
+           own.res.array.array == resource.res.array.array);
+}
+"""
+
+
+def test_copies_have_a_direction_and_objects_a_kind(tmp_path):
+    """7 goes from the host to the variable, to memory of the device, and all the way back."""
+    program = tmp_path / "directions.cu"
+    program.write_text(DIRECTIONS)
+    done = cudalab("run", "--device", "cpu", program)
+    copies, objects = done.stdout.decode().splitlines()
+    wrong, right = "cudaErrorInvalidMemcpyDirection", "cudaSuccess"
+    assert copies.split() == [wrong, wrong, right, right, right, right, right, "7"]
+    assert objects.split() == [*["cudaErrorInvalidValue"] * 3, right, right, "1", "1"]
+
+
 def test_a_gpu_that_is_not_there_is_refused(echo):
     done = cudalab("run", "--device", "cuda", *echo, env={"CUDA_VISIBLE_DEVICES": ""})
     assert (done.returncode, done.stdout) == (125, b"")
