@@ -49,7 +49,7 @@ def called(node: Node) -> Name | None:
         found = named(callee.scope, callee.text, callee.first)
         if found is None or found.kind == "function":
             return found
-        if not found.type.is_auto or found.initializer is None or not found.initializer.children:
+        if not found.type.is_auto or found.initializer is None:
             return None
         callee = found.initializer.children[0]
     if callee.kind != "lambda":
