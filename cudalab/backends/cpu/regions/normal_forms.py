@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from cudalab.backends.cpu.regions import syntax
 from cudalab.backends.cpu.regions.functions import Function, Parameter
 from cudalab.backends.cpu.regions.parts import by_itself, in_lambda, type_of_value
-from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Local, Statement
+from cudalab.backends.cpu.regions.syntax import LOOPS, Edit, Statement
 from cudalab.backends.cpu.regions.unit import Unit
 from cudalab.backends.cpu.regions.words import CHANGING, NotCoveredError, Words, calls, of_text
 from cudalab.language.scopes import BASIC, Node
@@ -48,7 +48,7 @@ def _counters_declared(statements: list[Statement], kept: Collection[str]) -> It
             for local in each.declared
             if each.kind == "simple"
             and local.name not in kept
-            and _is_number(local)
+            and _is_of_number([*local.spec, *local.pointer, *local.array])
             and not (local.value or local.align)
             and _is_set_by_loops(local.name, after)
         }
@@ -215,10 +215,6 @@ def _always(node: Node) -> Iterator[Node]:
     is_first = node.kind in ("comma", "conditional") or node.text in ("&&", "||")
     for child in node.children[:1] if is_first else node.children:
         yield from _always(child)
-
-
-def _is_number(local: Local) -> bool:
-    return _is_of_number([*local.spec, *local.pointer, *local.array])
 
 
 def _is_of_number(kind: Words) -> bool:
