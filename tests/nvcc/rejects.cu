@@ -23,6 +23,11 @@ extern "C" __global__ Pair kernel(int *out) {  // <- a kernel returns Pair: it
     return {*out = 1};
 }
 
+// --- result that points to anything
+extern "C" __global__ void *kernel(int *out) {  // <- a kernel returns void *: it
+    return out;
+}
+
 // --- result that is deduced
 extern "C" __global__ auto kernel(int *out) { return *out = 1; }  // <- a kernel returns auto: it
 
