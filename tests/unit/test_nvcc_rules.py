@@ -72,6 +72,11 @@ def test_too_much_shared_memory(compile_it):
     )
 
 
+def test_a_define_of_a_type_hides_no_function_of_the_host(compile_it):
+    with pytest.raises(KernelCompileError, match="calls twice, a host function"):
+        compile_it(REJECTED["function"].replace("int twice", "T twice"), {"T": "int"})
+
+
 def test_a_define_may_make_a_function_the_devices(compile_it):
     compile_it(
         REJECTED["function"].replace("int twice", "ON_GPU int twice"), {"ON_GPU": "__device__"}
