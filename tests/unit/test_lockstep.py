@@ -71,6 +71,38 @@ def test_pointers_to_shared_memory_are_followed_into_functions(call):
     assert edited("p[t] += p[t ^ 1];", head, kernel) == "p[t] += cudalab_in_step(2, p[t ^ 1]);"
 
 
+@pytest.mark.parametrize(
+    ("define", "declared"),
+    [("BUFFER(T) __shared__ T s[64];", "BUFFER(int)"), ("S __shared__ int s[64]", "S;")],
+)
+def test_shared_memory_may_be_a_macros(define, declared):
+    head = f"#define {define}\n__global__ void k(int n)"
+    start = f"{declared} int t = threadIdx.x; s[t] +="
+    assert edited(f"{start} s[t ^ 1];", head) == f"{start} cudalab_in_step(2, s[t ^ 1]);"
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ["auto p = s;", "auto *p = s + 1;", "int *const p = (int *)s;"],
+)
+def test_local_names_may_stand_for_shared_memory(declared):
+    start = f"{SHARED} {declared} p[t] +="
+    assert edited(f"{start} p[t ^ 1];") == f"{start} cudalab_in_step(2, p[t ^ 1]);"
+
+
+def test_a_volatile_array_that_a_function_is_given_is_shared():
+    head, step = "__device__ void f(int t, volatile int s[64])", "{ cudalab_step(1);"
+    statements = "s[t] += s[t + 2]; s[t] += s[t + 1];"
+    expected = f"s[t] += s[t + 2];  {step} s[t] += s[t + 1]; }}"
+    assert edited(statements, head) == expected
+
+
+def test_each_of_several_volatile_pointers_counts():
+    start = "volatile int *p = a, *q = a;"
+    expected = f"{start} q[t] += q[t + 2];  {{ cudalab_step(1); q[t] += q[t + 1]; }}"
+    assert edited(f"{start} q[t] += q[t + 2]; q[t] += q[t + 1];") == expected
+
+
 def test_pointers_to_other_memory_are_not():
     head = "__device__ void f(int *p, int t)"
     kernel = "__global__ void k(int *a) { __shared__ int s[64]; f(a, 1); }"
