@@ -82,8 +82,12 @@ MISSING = (
 )
 # CCCL's parts, which are missing unless it is installed.
 _CCCL = (("thrust/", "Thrust"), ("cub/", "CUB"), ("", "libcu++"))
+# The names of many courses' own headers, such as cuda_check.h, begin as NVIDIA's do.
 _CUDA_HEADER = re.compile(
-    r"cu(?:da|b/|blas|fft|rand|sparse|solver|Complex|pti|file|dnn|tensor|tlass/|te/)|thrust/"
+    r"cuda(?:\.h|/|rt_|Typedefs|(?:D3D\d*|EGL|GL|VDPAU|Profiler)(?:Typedefs)?\.h|_(?:awbarrier|bf16"
+    r"|compat|(?:d3d\d+|egl|gl|vdpau)_interop|device_runtime|fp\d|occupancy|pipeline|profiler_api"
+    r"|runtime|stdint|(?:surface|texture)_types))"
+    r"|cu(?:b/|blas|fft|rand|sparse|solver|Complex|pti|file|dnn|tensor|tlass/|te/)|thrust/"
     r"|nv(?:/|rtc|ml\.h|jpeg|tx|Tools|cuvid|vm|blas|JitLink|fatbin|PTX)|npp|mma\.h"
     r"|sm_\d|crt/|cooperative_groups|(?:channel|driver|device|surface|texture|vector|library)_\w+\.h"
 )

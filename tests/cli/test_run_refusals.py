@@ -85,20 +85,20 @@ def test_what_the_linker_misses_is_named_by_the_programs_line(tmp_path):
     assert ".cpp" not in message
 
 
-@pytest.mark.parametrize("folder", ["lab/include", "lab", "our code"])
-def test_a_header_in_a_folder_beside_is_found(folder, tmp_path):
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("lab/include", "cuda_utils.cuh"), ("lab", "cudaCheck.h"), ("our code", "cuda_timer.h")],
+)
+def test_a_header_in_a_folder_beside_is_found(folder, name, tmp_path):
     source = tmp_path / "lab" / "src" / "sum.cu" if folder == "lab" else tmp_path / "lab" / "sum.cu"
-    header = tmp_path / folder / "cuda_utils.cuh"  # not one of CUDA's, in spite of its name
+    header = tmp_path / folder / name  # not one of CUDA's, in spite of its name
     for each in (source, header):
         each.parent.mkdir(parents=True, exist_ok=True)
     header.write_text("#pragma once\n", encoding="utf-8")
-    source.write_text('#include "cuda_utils.cuh"\nint main() {}\n', encoding="utf-8")
+    source.write_text(f'#include "{name}"\nint main() {{}}\n', encoding="utf-8")
     said = cudalab("run", "--device", "cpu", str(source)).stderr.decode()
     found = str(header.parent)
-    assert (
-        f":1: error: no header cuda_utils.cuh; it is in {found}: add -I {shlex.quote(found)}"
-        in said
-    )
+    assert f":1: error: no header {name}; it is in {found}: add -I {shlex.quote(found)}" in said
     done = cudalab("run", "--device", "cpu", "-I", found, str(source))
     assert done.returncode == 0, done.stderr
 
