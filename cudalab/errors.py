@@ -1,4 +1,4 @@
-"""The errors that a user can cause, the exit status of each, and how messages name the cure."""
+"""The errors that a user can cause, the exit status of each, and how messages say what to do."""
 
 import os
 import shlex

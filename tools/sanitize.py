@@ -119,7 +119,7 @@ def judged(run: Run, orders: int = sanitize.ORDERS) -> Kinds:
             lab=lab, case=run.case, variants=[run.variant], dist=dist, seed=0, data=None
         )
         try:
-            _, document = supervised.findings(
+            _, document = supervised.examine(
                 subject, run.sizes, [orders] * len(run.sizes), KILL_AFTER_S
             )
         except CudalabError as error:

@@ -1,6 +1,7 @@
 """Keep the Russian documents in step with the English ones that they follow.
 
-python -m tools.translations   note that each follows its English text of today
+python -m tools.translations               those whose English text has changed since
+python -m tools.translations student.md    note that it follows its English text of today
 
 Their blocks of code are copies, which `python -m tools.generate` refreshes. Their sentences are a
 translator's: the first line of a document names the English one, the commit at which it was read,
@@ -11,7 +12,7 @@ import hashlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,15 +66,19 @@ def behind() -> list[str]:
     """What a translator has to look at: the command that shows it, for each document."""
     return [
         f"{each.path.name} is behind: git diff {each.commit} -- "
-        f"{each.original.relative_to(results.ROOT)}; then python -m tools.translations"
+        f"{each.original.relative_to(results.ROOT)}; then python -m tools.translations "
+        f"{each.path.name}"
         for each in translations()
         if each.hash != hash_of_sentences(each.original)
     ]
 
 
-def follow() -> None:
-    """Write today's commit and sentences of the English text into each document's first line."""
-    for each in translations():
+def follow(names: Collection[str]) -> None:
+    """Write today's commit and sentences of the English text into these documents' first lines."""
+    documents = {each.path.name: each for each in translations()}
+    if unknown := set(names) - set(documents):
+        sys.exit(f"no such translation: {', '.join(sorted(unknown))}")
+    for each in (documents[name] for name in names):
         name = each.original.relative_to(results.ROOT)
         command = ["git", "log", "-1", "--format=%h", "--", str(name)]
         commit = subprocess.check_output(command, text=True, cwd=results.ROOT).strip()
@@ -82,4 +87,5 @@ def follow() -> None:
 
 
 if __name__ == "__main__":
-    follow()
+    follow(sys.argv[1:])
+    print("\n".join(behind()))

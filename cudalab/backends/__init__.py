@@ -139,6 +139,11 @@ def host_device() -> str:
     return next(name for name, kind in DEVICES.items() if kind.facts.on_host)
 
 
+def gpu_device() -> str:
+    """The kind of device that a GPU is."""
+    return next(name for name, kind in DEVICES.items() if kind.facts.driver)
+
+
 def host_features() -> frozenset[str]:
     """The features of that device, which it has on every machine."""
     return DEVICES[host_device()].load().possible_features

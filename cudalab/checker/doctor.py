@@ -1,4 +1,4 @@
-"""What cudalab needs of a machine, looked at piece by piece, each with the line that mends it.
+"""What cudalab needs of a machine, looked at piece by piece, each with the way to fix it.
 
 Nothing is taken from a table: the compiler compiles and its code runs, a sandbox is started, a file
 is written where the cache is, and the GPU's part is that of `cudalab device --why`.
@@ -55,7 +55,7 @@ class Document:
 
 
 def rows() -> Iterator[Row]:
-    """Everything, in the order in which to mend it."""
+    """Everything, in the order in which to fix it."""
     yield from _versions()
     yield from _room()
     yield _compiler()
@@ -65,7 +65,7 @@ def rows() -> Iterator[Row]:
 
 
 def _row(part: str, name: str, message: str, cure: str, *, needed: bool = False) -> Row:
-    """A row, which is right if there is nothing to mend."""
+    """A row, which is right if there is nothing to fix."""
     return Row(part=part, name=name, ok=not cure, needed=needed, message=message, cure=cure)
 
 

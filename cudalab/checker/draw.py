@@ -12,6 +12,7 @@ from cudalab.checker.cases import Plan, Test
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
+from cudalab.output.prose import counted
 
 PER_TESTS = 5  # one of so many runs in another case, too
 
@@ -79,7 +80,7 @@ def not_judged(lab: Lab, plan: Plan, variant: Variant) -> list[str]:
         axis: _values(axis, others, judged) for axis in lab.axes if _values(axis, others, judged)
     }
     words = "; ".join(f"{axis} {', '.join(values)}" for axis, values in missing.items())
-    count = "1 case" if len(others) == 1 else f"{len(others)} cases"
+    count = counted(len(others), "case")
     return [f"not judged, though its header allows them: {count}{words and f', {words}'}"]
 
 

@@ -16,7 +16,7 @@ from cudalab.cli.epilog import examples, unwrapped
 from cudalab.cli.failures import leave, report_errors
 from cudalab.errors import ExitCode, nearest
 
-COLLECT_EVERY = 50_000  # new objects: of those that modules make, ndriver all stay
+COLLECT_EVERY = 50_000  # new objects: nearly all of those that imports make stay
 
 
 def main() -> None:
@@ -56,6 +56,8 @@ class LabGroup(click.Group):
         `places` has commands, as module:name, each with its line of this group's help.
         """
         super().__init__(*args, **options)
+        if not places:
+            self.subcommand_metavar = "LAB [OPTIONS]..."
         self.make, self.prepare, self.places = make, prepare, places
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -80,7 +82,8 @@ class LabGroup(click.Group):
         """Suggest the nearest names if there is no such command."""
         known = self.list_commands(ctx)
         if not args[0].startswith("-") and args[0] not in known:
-            ctx.fail(f"No such command '{args[0]}': {nearest(args[0], known)}")
+            kind = "command" if self.places else "lab"
+            ctx.fail(f"No such {kind} '{args[0]}': {nearest(args[0], known)}")
         if args[0] in labs.names() and not ctx.resilient_parsing:
             self.prepare(args[1:])
         return super().resolve_command(ctx, args)
@@ -109,7 +112,7 @@ def load(place: str) -> Any:
 COMMANDS = {
     "list": ("inventory:list_variants", "List the labs, or a lab's variants."),
     "show": ("inventory:show", "Print a variant's source."),
-    "doctor": ("inventory:doctor", "Say what is missing on this machine, and what mends it."),
+    "doctor": ("inventory:doctor", "Say what is missing on this machine, and how to fix it."),
     "device": ("inventory:device", "Print the properties of the devices."),
     "run": ("run:run", "Compile and run a whole CUDA program, with or without a GPU."),
     "bench": ("bench:bench", "Measure variants side by side."),

@@ -30,7 +30,10 @@ from cudalab.cli import epilog, params, values
     ),
 )
 @click.argument(
-    "names", nargs=-1, type=values.Choice([*labs.names(), params.ALL]), metavar="[LAB...|all]"
+    "names",
+    nargs=-1,
+    type=values.LabName([*labs.names(), params.ALL], "are not measured"),
+    metavar="[LAB...|all]",
 )
 @params.variants_option(
     "all (that compute the case), or comma-separated names. Default: the first rung of the ladder "
@@ -58,7 +61,7 @@ from cudalab.cli import epilog, params, values
     "OTHER. Several sweeps form a grid."
 )
 @click.option(
-    "--hot", is_flag=True, help="Leave the caches as the previous run left them: no flush."
+    "--hot", is_flag=True, help="Warm the caches: compute once, untimed, before each sample."
 )
 @click.option("--cold", is_flag=True, help="With --hot: measure both, side by side.")
 @params.seconds_option(

@@ -1,6 +1,7 @@
 """The commands that judge, `new`, `check`, `grade` and `selftest`, and the options they share."""
 
 import os
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +231,7 @@ class GradeCommand(JudgingCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for --lab first."""
-        for before, word in zip(args, [*args[1:], ""], strict=True):
+        for before, word in zip_longest(args, args[1:], fillvalue=""):
             name = before.removeprefix("--lab=") if before.startswith("--lab=") else word
             if before.startswith("--lab") and name in labs.names():
                 ctx.meta[params.CASE_OF] = labs.get(name)

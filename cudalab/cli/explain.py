@@ -57,6 +57,6 @@ def exercises(**options: Any) -> int:
     Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
     that agree, and times. Exit status 3 when one does not agree.
     """
-    from cudalab.cli.work.explain import exercises
+    from cudalab.cli.work.exercises import exercises
 
     return exercises(**options)

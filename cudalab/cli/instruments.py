@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from cudalab import labs
 from cudalab.backends import DEVICES
 from cudalab.cli import epilog, params, values
 from cudalab.errors import ExitCode
@@ -21,7 +22,9 @@ from cudalab.microscope import KILL_AFTER_S
         then=[params.CASE_HELP],
     ),
 )
-@click.argument("lab", type=params.LAB, metavar="LAB")
+@click.argument(
+    "lab", type=values.LabName(labs.names(), "have cudalab run --profile"), metavar="LAB"
+)
 @params.variants_option(
     "all (that compute the case), or comma-separated names. Default: one that has something to "
     "show, and one without it; all with --data."
@@ -76,7 +79,9 @@ def profile(**options: Any) -> int:
         then=[params.CASE_HELP, f"Exit status {ExitCode.WRONG_ANSWER} when something is found."],
     ),
 )
-@click.argument("lab", type=params.LAB, metavar="LAB")
+@click.argument(
+    "lab", type=values.LabName(labs.names(), "have cudalab run --sanitize"), metavar="LAB"
+)
 @params.variant_option("Variant to examine. Default: the CPU device's default.")
 @params.kernel_option("Examine your own file.")
 @params.data_options
@@ -106,21 +111,6 @@ def sanitize(**options: Any) -> int:
     return sanitize(**options)
 
 
-class LabName(values.Choice):
-    """The name of a lab; programs are not predicted."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the name."""
-        if str(value).endswith(".cu"):
-            self.fail(
-                f"whole programs are not predicted, only kernels of labs: cudalab predict LAB "
-                f"--kernel {value} predicts a kernel file that a lab can launch",
-                param,
-                ctx,
-            )
-        return super().convert(value, param, ctx)
-
-
 @click.command(
     "predict",
     cls=params.CaseCommand,
@@ -135,7 +125,11 @@ class LabName(values.Choice):
         ],
     ),
 )
-@click.argument("lab", type=LabName(params.LAB.choices), metavar="LAB")
+@click.argument(
+    "lab",
+    type=values.LabName(labs.names(), "are not predicted, only kernels of labs"),
+    metavar="LAB",
+)
 @click.option(
     "--gpu",
     metavar="NAME|FILE.toml",
@@ -148,10 +142,7 @@ class LabName(values.Choice):
 @params.seed_option()
 @params.json_option("Write all times, limits and counts as JSON; - is stdout.")
 @params.html_option
-@params.seconds_option(
-    "--kill-after",
-    f"Abort after this time. Default: {params.KERNEL_KILL_AFTER_S:g} with --kernel, else none.",
-)
+@params.kill_after_option("the prediction", params.KERNEL_KILL_AFTER_S)
 @params.quiet_option
 def predict(**options: Any) -> int:
     """Predict each rung's time on a GPU, and what limits it, without that GPU.

@@ -20,7 +20,7 @@ from cudalab.errors import ExitCode
         "cudalab list radixsort --json -",
     ),
 )
-@click.argument("lab", required=False, type=params.LAB)
+@click.argument("lab", required=False, type=params.LAB, metavar="[LAB]")
 @params.json_option("Write it as JSON, with all that is known of each variant; - is stdout.")
 def list_variants(lab: str | None, *, json_path: Path | None) -> None:
     """List the labs and the variants that they run by default, or the variants of LAB.
@@ -43,7 +43,7 @@ def list_variants(lab: str | None, *, json_path: Path | None) -> None:
         "cudalab show --tier matmul tiled",
     )
 )
-@click.argument("lab", type=params.LAB)
+@click.argument("lab", type=params.LAB, metavar="LAB")
 @click.argument("variant", required=False, metavar="VARIANT", shell_complete=params.variant_names)
 @click.option("--whole", is_flag=True, help="Print one file that compiles, its headers inlined.")
 @click.option("--tier", is_flag=True, help="Say how the CPU device runs its kernels, and why.")
@@ -73,8 +73,8 @@ def show(lab: str, **options: Any) -> None:
 @click.option(
     "--why",
     is_flag=True,
-    help="Check what the GPU needs, from the driver to PyCUDA: print what is missing and the line "
-    f"that cures it. Exit status {ExitCode.NO_DEVICE} if anything is.",
+    help="Check what the GPU needs, from the driver to PyCUDA: print what is missing and how to "
+    f"get it. Exit status {ExitCode.NO_DEVICE} if anything is.",
 )
 @params.out_option(
     "--measure",
@@ -104,7 +104,7 @@ def device(**options: Any) -> int:
 @params.json_option()
 @params.quiet_option
 def doctor(*, json_path: Path | None) -> int:
-    """Look at what cudalab needs of this machine, and print the line that mends what is wrong.
+    """Look at what cudalab needs of this machine, and say how to fix what is wrong.
 
     Versions, memory, cache and disks, the compiler of the CPU device, the sandbox of `check` and
     `grade`, and the GPU, from its driver to PyCUDA. `MISSING` is what nothing works without; `no`

@@ -34,11 +34,9 @@ class LabCommand(click.Command):
         """Explain how to name an input file if one is passed as an argument."""
         ctx.allow_extra_args = True
         rest = super().parse_args(ctx, args)
-        if rest and not ctx.resilient_parsing:
-            ctx.fail(
-                f"Got unexpected extra argument ({rest[0]}). "
-                f"An input file is named with -i: {ctx.command_path} -i {shlex.quote(rest[0])}"
-            )
+        first = shlex.quote(next(iter(rest), ""))
+        input_file = f"An input file is named with -i: {ctx.command_path} -i {first}"
+        params.refuse_extra(ctx, rest, input_file)
         return rest
 
 
@@ -68,9 +66,7 @@ def lab_command(lab: Lab) -> click.Command:
     @about_option
     @params.threads_option("Threads of the CPU device; all cores by default.")
     @params.quiet_option
-    @params.seconds_option(
-        "--kill-after", "Abort a run that takes longer. Default: 300 with --kernel, else none."
-    )
+    @params.kill_after_option("the run", params.KERNEL_KILL_AFTER_S)
     def run(**options: Any) -> int:
         from cudalab.cli.work.lab import run_lab
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -331,6 +332,21 @@ def _flag(axis: str, value: str, help_text: str) -> click.Option:
     )
 
 
+def refuse_extra(ctx: click.Context, words: Sequence[str], instead: str = "") -> None:
+    """Refuse words that are left over, as click does; say how a kernel file is named, or `instead`.
+
+    The lab stands in the command's own name, or among the words that it has read.
+    """
+    if not words or ctx.resilient_parsing:
+        return
+    kernel = next((word for word in words if word.endswith(".cu")), None)
+    if kernel and any("--kernel" in param.opts for param in ctx.command.get_params(ctx)):
+        lab: Lab | None = ctx.meta.get(CASE_OF)
+        command = f"{ctx.command_path} {lab.name}" if lab else ctx.command_path
+        instead = f"A kernel file is named with --kernel: {command} --kernel {shlex.quote(kernel)}"
+    ctx.fail(f"Got unexpected extra argument ({words[0]}). {instead}".rstrip())
+
+
 class CaseCommand(click.Command):
     """A command that takes a lab's own options if no other lab is named."""
 
@@ -347,7 +363,10 @@ class CaseCommand(click.Command):
         everything = any(arg == ALL and before[i] not in with_value for i, arg in enumerate(args))
         if len(named) == 1 and not everything:
             ctx.meta[CASE_OF] = labs.get(named.pop())
-        return super().parse_args(ctx, args)
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        refuse_extra(ctx, rest)
+        return rest
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The command's own parameters, then those that choose the lab's case."""

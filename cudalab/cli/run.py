@@ -60,8 +60,9 @@ class RunCommand(click.Command):
     "--sanitize",
     is_flag=True,
     help=(
-        "Run it instrumented and report errors: races, missing barriers, out- "
-        "of-bounds accesses, API errors. Exit status 3 if there are any, whatever the program's."
+        "Run it instrumented and report errors: races, missing barriers, "
+        "out-of-bounds accesses, API errors. Exit status 3 if there are any, whatever the "
+        "program's."
     ),
 )
 @click.option(

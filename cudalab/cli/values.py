@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,27 @@ class Choice(click.Choice):  # type: ignore[type-arg] # generic only since click
         if value not in self.choices:
             self.fail(f"{value!r} is unknown: {nearest(str(value), self.choices)}", param, ctx)
         return str(value)
+
+
+class LabName(Choice):
+    """The name of a lab, in whose place somebody may name a file."""
+
+    def __init__(self, known: Sequence[str], programs: str) -> None:
+        """What is said of whole `programs`."""
+        super().__init__(known)
+        self.programs = programs
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name."""
+        if str(value).endswith(".cu"):
+            command = ctx.command_path if ctx else "cudalab"
+            self.fail(
+                f"a file that a lab launches is named with --kernel: {command} LAB --kernel "
+                f"{shlex.quote(value)}; whole programs {self.programs}",
+                param,
+                ctx,
+            )
+        return super().convert(value, param, ctx)
 
 
 class FiniteRange(click.FloatRange):

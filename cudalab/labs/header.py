@@ -128,6 +128,12 @@ class Header:
         except CudalabError as error:
             raise HeaderError(error.message, error.hint) from None
         block = source.HEADER.search(text)
+        if block is None and source.MAIN.search(text):
+            raise HeaderError(
+                f"{label}: a whole program, not a kernel file: it has a main function and no "
+                "header",
+                hint=f"cudalab run {label} runs it, cudalab check LAB --program {label} judges it",
+            )
         if block is None:
             raise HeaderError(
                 f"{label}:1: no header: expected a comment block from `// /// cudalab` to `// ///`",

@@ -18,8 +18,11 @@ def shape(text: str) -> Size:
     """Parse a size, or dimensions such as 300x200. ValueError says what it is not."""
     if "x" not in text:
         return size(text)
+    parts = text.split("x")
+    if not all(parts):
+        raise ValueError(f"{text!r} is not a shape such as 300x200")
     try:
-        return tuple(size(part) for part in text.split("x"))
+        return tuple(map(size, parts))
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
 

@@ -28,6 +28,7 @@ _NOT_CODE = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+MAIN = re.compile(r"\bmain\s*\(")  # of a whole program
 # A variant's header: TOML in a comment block.
 HEADER = re.compile(r"^// /// cudalab[ \t]*\n(?P<toml>(?://[^\n]*\n)*?)// ///[ \t]*$", re.MULTILINE)
 # Names of files between quotes, as assembly and PTX have them: bytes beyond ASCII are escaped.

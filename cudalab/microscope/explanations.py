@@ -13,6 +13,7 @@ from typing import Any
 
 from cudalab.backends.trace import Finding, Kind, Place, Thread
 from cudalab.language.tokens import CLOSING, Lines, Token, opening, tokenize
+from cudalab.output.prose import counted
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -131,7 +132,7 @@ def _what(finding: Finding, template: str) -> str:
         both=f"{who} and {_other_name(finding)}" if finding.other_thread else who,
         noun=_NOUNS[finding.access or "load"],
         width=finding.bytes,
-        bytes=_bytes(finding.bytes),
+        bytes=counted(finding.bytes, "byte"),
         memory=_memory(finding),
         at=where(finding.place),
         detail=_detail(finding),
@@ -184,7 +185,8 @@ def _out_of_bounds(finding: Finding) -> str:
     if finding.detail.startswith("index"):  # as the array's type says
         return f"{name_of(finding.thread)}: {finding.detail}, at {where(finding.place)}."
     noun = _NOUNS[finding.access or "load"]
-    text = f"{name_of(finding.thread)}: {noun} of {_bytes(finding.bytes)} at {where(finding.place)}"
+    size, at = counted(finding.bytes, "byte"), where(finding.place)
+    text = f"{name_of(finding.thread)}: {noun} of {size} at {at}"
     if finding.beyond is None and finding.index is not None:
         return f"{text}, in memory that no argument of the launch leads to."
     if finding.detail == NULL:
@@ -197,8 +199,9 @@ def _out_of_bounds(finding: Finding) -> str:
     if finding.index is not None:
         text += f", element {finding.index:,}"
     if finding.beyond < 0:
-        return f"{text}: {_bytes(-finding.beyond)} before the start of {buffer}{_detail(finding)}."
-    past = f"{_bytes(finding.beyond)} past" if finding.beyond else "just past"
+        before = counted(-finding.beyond, "byte")
+        return f"{text}: {before} before the start of {buffer}{_detail(finding)}."
+    past = f"{counted(finding.beyond, 'byte')} past" if finding.beyond else "just past"
     return f"{text}: {past} the end of {buffer}{_detail(finding)}."
 
 
@@ -219,7 +222,7 @@ def _after_free(finding: Finding) -> str:
     freed = f", freed at {where(finding.other_place)}" if finding.other_place else ""
     at = where(finding.place)
     if finding.access:
-        noun = f"{_NOUNS[finding.access]} of {_bytes(finding.bytes)}"
+        noun = f"{_NOUNS[finding.access]} of {counted(finding.bytes, 'byte')}"
         return f"{text}: {noun} at {at} in memory that a kernel has allocated{freed}."
     if finding.other_place:
         return f"{text} frees memory at {at} that has been{freed.removeprefix(',')}."
@@ -254,10 +257,6 @@ def _otherwise(finding: Finding) -> str:
 
 def _detail(finding: Finding) -> str:
     return f" ({finding.detail})" if finding.detail else ""
-
-
-def _bytes(count: int) -> str:
-    return f"{count:,} byte" + ("" if count == 1 else "s")
 
 
 BIT_FIELDS = "bit fields"  # the detail of a race between two that share a word

@@ -31,7 +31,7 @@ def guarded(work: Callable[[], int]) -> int:
         return error.exit_code
 
 
-def findings(
+def examine(
     subject: Subject,
     sizes: tuple[Size, ...],
     orders: Sequence[int],

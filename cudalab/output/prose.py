@@ -10,6 +10,11 @@ _OPTION = re.compile(r" (?=-|[<>|] )")
 MAX_WIDTH = 80  # columns of sentences, however wide the terminal is
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """So many of what `one` names: "1 byte", "1,000 bytes"; `many` where an s is not all."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def is_pipe() -> bool:
     """Whether stdout is for a program or a file, which get whole lines without frames."""
     return sys.stdout is None or not (sys.stdout.isatty() or os.environ.get("COLUMNS"))

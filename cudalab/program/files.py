@@ -15,11 +15,11 @@ from cudalab.backends.cpu.compiler import cccl
 from cudalab.backends.cpu.compiler.flags import PROGRAM, for_programs, with_users
 from cudalab.backends.cpu.compiler.toolchain import find_compiler
 from cudalab.errors import CudalabError
+from cudalab.language import source
 from cudalab.output.notes import note
 from cudalab.program.options import HostOptions, for_host
 
 _HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)
-_MAIN = re.compile(r"\bmain\s*\(")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 _VERSION_MACRO = re.compile(r"\b__(?:NVCC|CUDACC_VER_\w+)__")
 TOOLKIT_VERSION = "13.0.0"  # of the toolkit that the CPU device follows
@@ -231,7 +231,7 @@ def is_program(text: str) -> bool:
 
 def has_main(text: str) -> bool:
     """Whether the text appears to have a main function."""
-    return bool(_MAIN.search(text))
+    return bool(source.MAIN.search(text))
 
 
 def _read(path: str) -> str:

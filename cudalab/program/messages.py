@@ -170,7 +170,7 @@ def not_loaded(message: str) -> KernelCompileError:
     if not symbol:
         return KernelCompileError(f"the program does not link: {message}")
     return KernelCompileError(
-        f"the program does not link: {elf.said(symbol)} is declared, but no file defines it",
+        f"the program does not link: {elf.demangled(symbol)} is declared, but no file defines it",
         hint="name the file that defines it, too, or let nvcc compile all files: in a program that "
         "make has built, what another compiler has compiled is not known",
     )

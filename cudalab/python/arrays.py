@@ -10,6 +10,7 @@ import numpy as np
 
 from cudalab.errors import InputError, UsageError, nearest
 from cudalab.formats import InputStream, Payload, as_bytes
+from cudalab.output.prose import counted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -48,11 +49,11 @@ class ArrayStream(InputStream):
         """The header's numbers. InputError if there are more or fewer than `names`."""
         if len(names) != len(self._numbers):
             noun = "dimension" if self._arrays else "number"
-            of = f" of {_count(len(self._arrays), 'array')}" if self._arrays else ""
+            of = f" of {counted(len(self._arrays), 'array')}" if self._arrays else ""
             shown = f" ({_shape(self._numbers)})" if self._numbers else ""
             raise InputError(
-                f"{self.name}: expected {_count(len(names), noun)} ({', '.join(names)}), "
-                f"got {_count(len(self._numbers), noun)}{of}{shown}",
+                f"{self.name}: expected {counted(len(names), noun)} ({', '.join(names)}), "
+                f"got {counted(len(self._numbers), noun)}{of}{shown}",
             )
         try:
             self._header = struct.pack(layout, *self._numbers)
@@ -89,7 +90,7 @@ class ArrayStream(InputStream):
         """Raise an InputError if an array is left that nobody has asked for."""
         left = len(self._arrays) - self._num_read
         if left:
-            raise InputError(f"{self.name}: {_count(left, 'array')} more than the lab reads")
+            raise InputError(f"{self.name}: {counted(left, 'array')} more than the lab reads")
 
     def pieces(self) -> Iterator[bytes | memoryview]:
         """The bytes of the stream as a file would hold them."""
@@ -201,10 +202,6 @@ class _Announced(InputStream):
         """An array that takes no memory."""
         del name
         return ArrayPayload(self, "answer", np.broadcast_to(np.zeros((), dtype), shape))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _shape(shape: Sequence[float]) -> str:

@@ -153,7 +153,7 @@ def last_name(mangled: str) -> str:
     return name
 
 
-def said(mangled: str) -> str:
+def demangled(mangled: str) -> str:
     """What a variable is called in reports: by its name, or as the table of a class."""
     name = last_name(mangled)
     return f"the virtual functions of {name}" if mangled.startswith("_ZTV") else name

@@ -33,7 +33,7 @@ class Judgement:
     costs: Costs | None = None  # None if the kernel could not be looked at
 
 
-def kernel(
+def judge_kernel(
     lab: Lab, path: Path, label: str, case_options: dict[str, Any], desk: Desk,
     kill_after: float = KILL_AFTER_S,
 ) -> Judgement:  # fmt: skip
@@ -102,7 +102,7 @@ class KernelWatcher:
 
     def judge(self) -> Version:
         """Judge the present version."""
-        one = kernel(
+        one = judge_kernel(
             self.lab, self.path, self.label, dict(self.options), self.desk, self.kill_after
         )
         facts = facts_of(one.report, one.costs, self.label)

@@ -152,7 +152,7 @@ def test_a_second_call_judges_what_is_new_only(tmp_path):
     assert {row[1] for row in found.values()} == {1}
     code, said = grade(folder, out, "--strict")
     assert code == ExitCode.USAGE
-    assert "other settings" in said
+    assert "other settings: --strict was not given, is given" in said
 
 
 def test_what_is_handed_in_again_is_judged_again(tmp_path):

@@ -14,6 +14,8 @@ from sorting import ANSWER, COMMAND, INPUT, expect, run, sort
 from cudalab.cli.app import cli
 from cudalab.cli.failures import report_errors
 from cudalab.errors import install_command
+from cudalab.predict import gpus
+from tests.command import cudalab
 
 # Help ---------------------------------------------------------------------------------------------
 
@@ -299,3 +301,39 @@ def test_bash_completes_with_the_file_of_the_wheel():
 def test_an_input_file_is_named_with_an_option():
     message = "Error: Got unexpected extra argument (in.bin). An input file is named with -i: "
     expect(sort("in.bin"), 2, message + "cudalab radixsort -i in.bin")
+
+
+@pytest.mark.parametrize("words", ["reduce", "profile reduce", "sanitize reduce", "predict reduce"])
+def test_a_kernel_file_is_named_with_an_option(words):
+    done = cudalab(*words.split(), "my.cu", *(["--gpu", "t4"] if "predict" in words else []))
+    expect(done, 2, f"A kernel file is named with --kernel: cudalab {words} --kernel my.cu")
+
+
+@pytest.mark.parametrize(
+    ("words", "programs"),
+    [
+        ("sanitize", "have cudalab run --sanitize"),
+        ("profile", "have cudalab run --profile"),
+        ("predict", "are not predicted"),
+        ("bench", "are not measured"),
+    ],
+)
+def test_a_program_is_no_lab(words, programs):
+    message = f"cudalab {words} LAB --kernel my.cu; whole programs {programs}"
+    expect(cudalab(words, "my.cu"), 2, message)
+
+
+def test_a_whole_program_is_no_kernel_file(tmp_path):
+    (tmp_path / "my.cu").write_text("int main() {}\n")
+    done = cudalab("reduce", "--kernel", str(tmp_path / "my.cu"), input=b"")
+    expect(done, 1, "my.cu: a whole program, not a kernel file")
+    expect(done, 1, "my.cu runs it, cudalab check LAB --program")
+
+
+def test_grade_without_words_says_what_is_missing():
+    expect(cudalab("grade"), 2, "Missing argument 'FOLDER'")
+
+
+def test_the_help_of_predict_names_each_gpu():
+    done = cudalab("predict", "--help", env=os.environ | {"COLUMNS": "200"}, text=True)
+    assert f"{', '.join(gpus.names())}, or a file" in done.stdout

@@ -36,7 +36,7 @@ def test_every_row_has_a_cure_or_is_ok():
 
 def test_a_terminal_gets_lines_that_fit_and_a_pipe_whole_ones():
     wide, narrow = ran(), ran(columns="60")
-    shown = [line for line in narrow.stdout.splitlines() if "cure: sudo" not in line]
+    shown = [line for line in narrow.stdout.splitlines() if "fix: sudo" not in line]
     long_words = [line for line in shown if len(line) > 60 and " " in line.strip()]
     assert not long_words
     assert max(map(len, wide.stdout.splitlines())) > 80
@@ -46,7 +46,7 @@ def test_a_machine_without_a_compiler_cannot_be_used():
     done = ran(CXX="no-such-compiler")
     assert done.returncode == 4
     assert "MISSING  compiler: no such compiler: no-such-compiler" in done.stdout
-    assert "         cure: unset CXX" in done.stdout
+    assert "         fix: unset CXX" in done.stdout
 
 
 def test_a_compiler_that_compiles_nothing_is_missing(tmp_path):
@@ -65,7 +65,7 @@ def test_a_cache_that_cannot_be_written(tmp_path):
     done = ran(XDG_CACHE_HOME=str(file))
     assert done.returncode == 0
     assert f"no       cache: {file}/cudalab cannot be written to" in done.stdout
-    assert "cure: export XDG_CACHE_HOME=DIR" in done.stdout
+    assert "fix: export XDG_CACHE_HOME=DIR" in done.stdout
 
 
 def test_little_memory_and_space(monkeypatch):

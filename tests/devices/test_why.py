@@ -207,4 +207,4 @@ def test_what_is_printed(machine):
     )
     assert done.return_value == 4
     assert CliRunner().invoke(cli, ["device", "cuda", "--why"]).exit_code
-    assert f"MISSING  PyCUDA: not installed\n         cure: PATH={machine.folder}" in done.output
+    assert f"MISSING  PyCUDA: not installed\n         fix: PATH={machine.folder}" in done.output

@@ -143,8 +143,18 @@ def test_links_lead_somewhere():
     assert len(documents) > 20
     for document in documents:
         text = re.sub(r"```.*?```|`[^`\n]*`", "", document.read_text("utf-8"), flags=re.DOTALL)
-        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
-            assert link.startswith("https://") or (document.parent / link).exists(), link
+        for link, heading in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", text):
+            target = document.parent / link if link else document
+            assert link.startswith("https://") or target.exists(), link
+            if heading and target.suffix == ".md" and target.is_file():
+                assert heading in headings(target), f"{document.name}: {link}#{heading}"
+
+
+def headings(document):
+    """What links to the document's headings end with, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", document.read_text("utf-8"), flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
 
 
 PLACES = (REPOSITORY, REPOSITORY / "cudalab", REPOSITORY / "cudalab" / "backends" / "cpu")
@@ -156,6 +166,22 @@ def test_contributing_names_files_that_exist():
     files = {name for name in named if not re.search("my_|LAB", name)}
     assert len(files) > 20
     assert {name for name in files if not any((place / name).exists() for place in PLACES)} == set()
+
+
+def test_tables_of_folders_and_commands_are_complete():
+    contributing = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    results = (REPOSITORY / "docs" / "results" / "README.md").read_text(encoding="utf-8")
+    runtime = REPOSITORY / "cudalab" / "backends" / "cpu" / "runtime"
+    commands = [
+        path for path in (REPOSITORY / "tools").glob("*.py") if "__main__" in path.read_text()
+    ]
+    commands += [path.parent for path in (REPOSITORY / "tools").glob("*/__main__.py")]
+    kept = [path for path in (REPOSITORY / "docs" / "results").iterdir() if path.is_dir()]
+    folders = [*runtime.iterdir(), *(runtime / "optional").iterdir()]
+    assert min(len(commands), len(kept), len(folders)) > 10
+    assert [path.stem for path in commands if f"`tools.{path.stem}" not in contributing] == []
+    assert [path.name for path in kept if f"| `{path.name}/` |" not in results] == []
+    assert [path.name for path in folders if f"`{path.name}`" not in contributing] == []
 
 
 def test_texts_have_no_tabs_and_no_machine_s_own_paths():

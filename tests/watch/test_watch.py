@@ -240,12 +240,13 @@ def test_once_has_the_exit_status_of_check(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["reduce"], "one file, and its lab"),
-        (["reduce", "a.cu", "b.cu"], "one file, and its lab"),
+        (["reduce"], "cudalab watch reduce FILE.cu"),
+        (["reduce", "a.cu", "b.cu"], "one .cu file is watched"),
+        (["reduec", "a.cu"], "did you mean reduce?"),
         (["reduce", "a.cu", "--stdin", __file__], "for a whole program"),
         (["a.cu", "--show"], "--show is for a lab's kernel"),
         (["a.cu", "--op", "max"], "No such option"),
-        (["reduce", "."], "a .cu file is watched"),
+        (["reduce", "."], ". is no lab, and no .cu file"),
     ],
 )
 def test_what_is_not_watched(words, message):

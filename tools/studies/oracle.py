@@ -50,8 +50,8 @@ def _totals() -> str:
                                   strict=True)
     )  # fmt: skip
     return (
-        f"In all {count:,} kernels of the CPU device, each in two ways or more: {differ} differ,"
-        f" {refused} are refused by their line.\n"
+        f"In all {count:,} kernels of the CPU device, each in two ways or more: {differ}"
+        f" differ{'s' if differ == 1 else ''}, {refused} are refused by their line.\n"
     )
 
 

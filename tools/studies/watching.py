@@ -39,7 +39,7 @@ def main(*names: str) -> None:
             load = round(os.getloadavg()[0], 1)
             times, tests = measured(name, path)
             row = {"lab": name, "kernel": kernel, "tests": tests, "median": times[len(times) // 2]}
-            row |= {"least": times[0], "load": load, **results.machine("cpu")}
+            row |= {"min": times[0], "load": load, **results.machine("cpu")}
             print(*row.values(), flush=True)
             rows[name, kernel] = row
             results.write_rows(STORED, {}, [rows[key] for key in sorted(rows)], "kernels")
@@ -55,22 +55,22 @@ def table() -> str:
     """The seconds of each kernel, for docs/watch.md."""
     where = (
         f"Processor seconds from a save to its verdict: of {VERSIONS} versions the median and the "
-        "least. The load is that of the machine when a row was begun: on more processes than "
+        "minimum. The load is that of the machine when a row was begun: on more processes than "
         f"processors a second does less. Goal: {GOAL_S:g}.\n"
     )
-    heads = ["lab", "kernel", "tests", "median", "least", "load", "machine", "commit"]
+    heads = ["lab", "kernel", "tests", "median", "min", "load", "machine", "commit"]
     return f"{where}\n{results.table(heads, map(line, stored()))}"
 
 
 def line(row: results.Json) -> list[str]:
     """A row of the table."""
     names = [f"`{row['lab']}`", f"`{row['kernel']}`", str(row["tests"])]
-    seconds = [f"{row['median']:.2f}", f"{row['least']:.2f}", f"{row['load']:g}"]
+    seconds = [f"{row['median']:.2f}", f"{row['min']:.2f}", f"{row['load']:g}"]
     return [*names, *seconds, row["device"], f"`{row['commit']}`"]
 
 
 def measured(name: str, path: Path) -> tuple[list[float], int]:
-    """The processor time of each version but the first, the least first; the number of tests."""
+    """The processor time of each version but the first, the shortest first; the number of tests."""
     lab, text, times, tests = labs.get(name), path.read_text(encoding="utf-8"), [], 0
     with tempfile.TemporaryDirectory() as folder, Desk() as desk:
         version = Path(folder, "my.cu")
@@ -78,7 +78,7 @@ def measured(name: str, path: Path) -> tuple[list[float], int]:
             change = f"\n__device__ int version_{time.time_ns()}_{number} = {number};\n"
             version.write_text(text + change, encoding="utf-8")
             before = processor_s()
-            one = watching.kernel(lab, version, "my.cu", {}, desk)
+            one = watching.judge_kernel(lab, version, "my.cu", {}, desk)
             times.append(processor_s() - before)
             if not one.report.passed or one.costs is None or one.costs.failed:
                 sys.exit(f"{name} {path.stem}: not judged in full: {one.report.stages} {one.costs}")

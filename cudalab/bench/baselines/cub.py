@@ -43,8 +43,8 @@ class Headers:
     def name(self, way: str = "") -> str:
         """The name of its candidate, for one of several ways."""
         package = "" if self.folder is None else f"CCCL {self.version[0]}.{self.version[1]}"
-        said = ", ".join(filter(None, (package, way)))
-        return f"cub ({said})" if said else "cub"
+        named = ", ".join(filter(None, (package, way)))
+        return f"cub ({named})" if named else "cub"
 
 
 def operations(lab: Lab, case: Case, dtype: np.dtype[Any]) -> dict[str, dict[str, str]]:

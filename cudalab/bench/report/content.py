@@ -182,8 +182,8 @@ def _method(lab: Lab, tables: Sequence[document.Table]) -> list[Block]:
         if variant is None:
             blocks.append(Blank("What this kernel does, and why:"))
             continue
-        said = description(variant.path.read_text(encoding="utf-8"))
-        blocks += _paragraphs(said.partition(FOR_PROGRAMMERS)[0])
+        described = description(variant.path.read_text(encoding="utf-8"))
+        blocks += _paragraphs(described.partition(FOR_PROGRAMMERS)[0])
         if variant.defines:
             macros = ", ".join(f"{name} = {value}" for name, value in variant.defines.items())
             blocks.append(f"Compiled with {macros}.")

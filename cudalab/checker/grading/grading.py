@@ -19,6 +19,7 @@ from cudalab.labs import registry
 from cudalab.labs.base import Lab
 from cudalab.output import live, terminal
 from cudalab.output.notes import note
+from cudalab.output.prose import counted
 from cudalab.system import records
 from cudalab.system.machine import usable_cores
 
@@ -70,7 +71,7 @@ def grade(
         changed = results.add(entries.values(), options.again)
         with live.BenchProgress() as progress:
             progress.begin(
-                f"grading {lab.name}: {len(entries)} submissions, sandbox {sandbox.kind}"
+                f"grading {lab.name}: {counted(len(entries), 'submission')}, sandbox {sandbox.kind}"
             )
 
             def show_progress(name: str, done: int, total: int) -> None:
@@ -192,7 +193,7 @@ def _sum_up(
     removed = [row.name for row in rows if row.state == store.REMOVED]
     judged = f"{len(reports)} of {len(rows) - len(removed)} judged, {passed} passed"
     lines = [
-        f"{judged}; {len(pairs)} pair{'' if len(pairs) == 1 else 's'} (nearly) identical",
+        f"{judged}; {counted(len(pairs), 'pair')} (nearly) identical",
         f"{out / 'summary.html'}, {out / 'results.csv'}",
         f"sandbox {sandbox.kind}: {sandbox.words}",
     ]

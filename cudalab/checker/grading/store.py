@@ -18,7 +18,7 @@ from cudalab.errors import CudalabError, UsageError
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 WAITING, RUNNING, DONE, BROKEN = "waiting", "running", "done", "broken"
-REMOVED = "withdrawn"  # by the student, before it was judged
+REMOVED = "removed"  # by the student, before it was judged
 FORMAT = 2  # version of the database
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -64,6 +64,20 @@ def _explained(method: Callable[Arguments, Result]) -> Callable[Arguments, Resul
             ) from None
 
     return explained
+
+
+def _difference(setting: str, before: Any, now: Any) -> str:
+    """What has changed in a setting, by the options that choose it."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        changed = [key for key in before | now if before.get(key) != now.get(key)]
+        return ", ".join(_difference(key, before.get(key), now.get(key)) for key in changed)
+    if setting == "tests":
+        return "--tests names other tests"
+    if setting == "version":
+        return f"cudalab {before}, and this is {now}"
+    words = {None: "not given", False: "not given", True: "given"}
+    was, is_now = (words.get(each, each) for each in (before, now))
+    return f"--{setting.replace('_', '-')} was {was}, is {is_now}"
 
 
 class Store:
@@ -120,8 +134,8 @@ class Store:
         for name, value in settings.items():
             if name != "seed" and stored.get(name) != json.loads(json.dumps(value)):
                 raise UsageError(
-                    f"these results were begun with other settings: {name} was "
-                    f"{stored.get(name)!r}, is {value!r}",
+                    "these results were begun with other settings: "
+                    + _difference(name, stored.get(name), json.loads(json.dumps(value))),
                     hint="use another --out, or the settings of the first call",
                 )
         return stored

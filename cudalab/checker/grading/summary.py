@@ -39,7 +39,7 @@ class Submission:
     """One submission of the class."""
 
     name: str
-    state: str  # done, broken, withdrawn, waiting
+    state: str  # done, broken, removed, waiting
     attempts: int
     problem: str  # why it was not judged
     verdict: Verdict | None

@@ -6,7 +6,6 @@ Where nothing confines a kernel, each attempt has a sandbox of its own instead.
 """
 
 import re
-import shlex
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -34,7 +33,6 @@ from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
 from cudalab.language import source
 from cudalab.microscope.findings import Findings
-from cudalab.program.files import is_program
 from cudalab.system.cache import READ_ONLY, cache_dir
 
 MAX_SOURCE_BYTES = 4 << 20
@@ -72,12 +70,6 @@ class Kernel(program.Compiled):
         if not self.trusted and self.path.stat().st_size > MAX_SOURCE_BYTES:
             raise HeaderError(
                 f"{self.label}: a kernel file has {MAX_SOURCE_BYTES >> 20} MiB at most"
-            )
-        if is_program(self.path.read_text(encoding="utf-8", errors="replace")):
-            raise HeaderError(
-                f"{self.label}: a whole program, not a kernel file: it has a main function and no "
-                "header",
-                hint=shlex.join(["cudalab", "check", self.lab.name, "--program", self.label]),
             )
         try:
             header = registry.read_header(self.path, self.lab, self.label)

@@ -55,9 +55,7 @@ def sanitize(spec: dict[str, Any], load: Callable[[], None]) -> int:
         )
         sizes = lab.teaching.sizes(case).sanitized
         sizes = sizes[:1] if subject.data else sizes
-        status, found = supervised.findings(
-            subject, sizes, orders(sizes), KILL_AFTER_S, counts=True
-        )
+        status, found = supervised.examine(subject, sizes, orders(sizes), KILL_AFTER_S, counts=True)
         if not status:
             Path(OUT, FINDINGS).write_text(json.dumps(asdict(found)), encoding="utf-8")
         return status

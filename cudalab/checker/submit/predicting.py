@@ -8,7 +8,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from cudalab.backends import DEVICES, host_features
+from cudalab.backends import gpu_device, host_features
 from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry
@@ -24,7 +24,7 @@ def remarks(submission: Kernel, case: Case, gpu: gpus.Gpu, reference: str | None
     """The submission's time beside the reference's; nothing where the model does not know one."""
     lab = submission.lab
     variant = _reference(submission, case, gpu, reference)
-    size = lab.teaching.bench_size(case, _kind())
+    size = lab.teaching.bench_size(case, gpu_device())
     if variant is None:
         return []
     ours = _read(submission.predicted(lab.words(case), gpus.text(gpu), TIMING_LIMITS))
@@ -63,17 +63,12 @@ def sentences(ours: ladder.Rung, theirs: ladder.Rung, gpu: gpus.Gpu, size: Size)
     return [text]
 
 
-def _kind() -> str:
-    """The kind of device that a GPU is."""
-    return next(name for name, kind in DEVICES.items() if kind.facts.driver)
-
-
 def _reference(submission: Kernel, case: Case, gpu: gpus.Gpu, name: str | None) -> Variant | None:
     """The named variant, or the one that the GPU takes, of those that can be counted."""
     features = gpu.features & host_features()
     try:
         if name:
             return registry.find(submission.lab, name)
-        return registry.default(submission.lab, case, _kind(), features)
+        return registry.default(submission.lab, case, gpu_device(), features)
     except UsageError:
         return None

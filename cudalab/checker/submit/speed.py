@@ -291,16 +291,16 @@ class _Worker:
             raise self._failed(Why.FOREIGN, "it replied in the place of the grader's own process")
         key = secrets.token_hex(KEY_BYTES)
         self._session.send(f"{key} {line}")
-        said, _, rest = self._expect("ok", seconds).partition(" ")
-        if not secrets.compare_digest(said.encode(), key.encode()):
+        answer, _, rest = self._expect("ok", seconds).partition(" ")
+        if not secrets.compare_digest(answer.encode(), key.encode()):
             raise self._failed(Why.FOREIGN, "it replied in the place of the grader's own process")
         return rest
 
     def _expect(self, word: str, seconds: float) -> str:
         """Wait for a reply that begins with `word`; what follows the word."""
         reply = self._session.reply(seconds)
-        said, _, rest = reply.partition(" ")
-        if said != word:
+        answer, _, rest = reply.partition(" ")
+        if answer != word:
             outcome, _ = self._session.end(reply, TIMING_LIMITS)
             broken = failure(outcome)
             last = last_line(outcome)

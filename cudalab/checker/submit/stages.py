@@ -16,6 +16,7 @@ from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import ExitCode
 from cudalab.labs.inputs import Case
 from cudalab.microscope.findings import Findings, grouped
+from cudalab.output.prose import counted
 
 # Whether a program's own kernels compute its answer -----------------------------------------------
 
@@ -59,12 +60,12 @@ def kernel_stage(submission: Program, trials: Sequence[Judged]) -> Stage:
             return _computed_elsewhere(
                 "no kernel is launched (calls of libraries do not count as launches)"
             )
-        some = f"{launches:,} launch{'' if launches == 1 else 'es'}"
+        some = counted(launches, "launch", "launches")
         return _computed_elsewhere(f"without its {some} every answer is right, too")
-    told = [one for one in trials if one[0].path.stat().st_size > MAX_ARGUMENT_BYTES]
-    if not told or not submission.gets_other_data:
+    large = [one for one in trials if one[0].path.stat().st_size > MAX_ARGUMENT_BYTES]
+    if not large or not submission.gets_other_data:
         return computed
-    for trial, is_right in told:
+    for trial, is_right in large:
         attempt = submission.with_other_data(trial)
         if attempt.why or not is_right(attempt.answers[0]):
             return computed
@@ -244,7 +245,7 @@ def _stage_of(report: Findings, look: str) -> Stage:
     if len(groups) > MAX_FINDINGS:
         details.append(f"and {len(groups) - MAX_FINDINGS} more")
     details += [f"see: {look}"] if look else []
-    says = f"{len(groups)} finding" + ("s" if len(groups) != 1 else "")
+    says = counted(len(groups), "finding")
     stage = Stage("sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER)
     stage.findings = errors[:MAX_STORED]
     return stage

@@ -24,7 +24,7 @@ from cudalab.errors import CudalabError, UsageError
 from cudalab.labs.evidence import Launches
 from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
-from cudalab.program.files import is_kernel_file
+from cudalab.program.files import is_program
 
 PIPE_BYTES = 7  # delivered at a time by a slow pipe
 OURS = Sandbox("none", "cudalab's own code needs no sandbox")
@@ -130,11 +130,15 @@ class Command:
         """Check that the program exists; there is nothing to compile."""
         del cases
         first = self.words[0]
-        if self.folder is None and first.endswith(".cu") and Path(first).is_file():
+        if self.folder is None and first.endswith(".cu"):
+            if not Path(first).is_file():
+                raise UsageError(
+                    f"{first} does not exist", hint="`cudalab new LAB` writes a kernel"
+                )
             text = Path(first).read_text(encoding="utf-8", errors="replace")
             raise UsageError(
                 f"{first} is source code, not a program that can be started",
-                hint=f"--{'kernel' if is_kernel_file(text) else 'program'} {first}",
+                hint=f"name it with --{'program' if is_program(text) else 'kernel'} {first}",
             )
         if self.folder is None and shutil.which(first) is None:
             raise UsageError(

@@ -112,9 +112,9 @@ def limit(spec: Json) -> None:
     """Set the limits of a child, and where it may write."""
     for name, value in spec["rlimits"].items():
         which = getattr(resource, name)
-        most = resource.getrlimit(which)[1]  # of the worker, which a child cannot raise
-        least = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(which, (least, least))
+        allowed = resource.getrlimit(which)[1]  # of the worker, which a child cannot raise
+        bound = value if allowed == resource.RLIM_INFINITY else min(value, allowed)
+        resource.setrlimit(which, (bound, bound))
     if not spec["confine"]:  # no code of the submission runs on the host
         confine.hide(hidden=False)
     if spec["read_only"]:  # so is the box, but for its folder of outputs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,11 @@ from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import Command
 from cudalab.checker.verdicts import ANY_DEVICE, Report
 from cudalab.cli import params
+from cudalab.cli.work.verdict import show_passing
 from cudalab.errors import HeaderError, UsageError
 from cudalab.formats import save
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
-from cudalab.output.notes import is_silent
 from cudalab.predict import gpus
 from cudalab.system.machine import usable_cores
 
@@ -75,7 +74,7 @@ def judged(lab: Lab, *, keep: Path | None, gpu: str | None, **options: Any) -> t
     if gpu and not source.kernel:
         raise UsageError("--predict is for --kernel")
     predict_on = gpus.load(gpu) if gpu else None
-    settings = judging.settings(keep=keep, on_stage=_show_stage, predict_on=predict_on)
+    settings = judging.settings(keep=keep, on_stage=show_passing, predict_on=predict_on)
     try:
         submission = make_submission(lab, source, judging, box)
     except HeaderError as error:
@@ -87,7 +86,7 @@ def judged(lab: Lab, *, keep: Path | None, gpu: str | None, **options: Any) -> t
     else:
         plan = cases.planned(judging, lab, submission.variant, options)
         report = judge.check(lab, submission, plan, submission.sandbox, settings)
-    _show_stage("")
+    show_passing("")
     return report, str(source.kernel or next(iter(source.program), ""))
 
 
@@ -165,9 +164,3 @@ def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
     if here == Path("/") or Path.home().is_relative_to(here):
         return named
     return (here, *named)
-
-
-def _show_stage(stage: str) -> None:
-    """Show the current stage, on a terminal only."""
-    if sys.stderr.isatty() and not is_silent():
-        click.echo(f"\r{stage:<20}\r", nl=False, err=True)

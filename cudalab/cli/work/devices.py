@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cudalab.backends import DEVICES, open_device
+from cudalab.backends import DEVICES, gpu_device, open_device
 from cudalab.backends.cuda import why as gpu
 from cudalab.backends.meter import QueueMeter, open_meter
 from cudalab.cli import params
@@ -65,7 +65,7 @@ def _properties(name: str | None) -> list[DeviceRow]:
 
 def _measure(name: str | None, path: Path) -> int:
     """Write the file of a GPU; the first kind of device that is one, if none is named."""
-    name = name or next(each for each, kind in DEVICES.items() if kind.facts.driver)
+    name = name or gpu_device()
     if not DEVICES[name].facts.driver:
         raise UsageError(f"--measure is for GPUs: the {name} device runs kernels on the host")
     from cudalab.bench.candidates import opened_alone
@@ -83,12 +83,12 @@ def _measure(name: str | None, path: Path) -> int:
 
 
 def show_check(mark: str, name: str, message: str, cure: str) -> None:
-    """Print what was looked at and, if something is wrong, what mends it.
+    """Print what was looked at and, if something is wrong, how to fix it.
 
     To a terminal sentences are wrapped, and a line to type is not; a pipe gets whole lines.
     """
     click.echo(filled(f"{mark:<8} {name}: {message}", 9))
     if cure:
         is_sentence = ", " in cure
-        line = f"         cure: {cure}"
+        line = f"         fix: {cure}"
         click.echo(filled(line, 6) if is_sentence else line)

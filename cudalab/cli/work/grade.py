@@ -13,6 +13,7 @@ from cudalab.checker.platforms import make as platforms
 from cudalab.cli import params
 from cudalab.errors import ExitCode, UsageError
 from cudalab.labs.base import Lab
+from cudalab.output.prose import counted
 
 JUDGING = {field.name for field in fields(JudgingOptions)}
 OF_A_CLASS = ("out", *(field.name for field in fields(grading.GradeOptions)))  # not of --make
@@ -26,7 +27,7 @@ def grade(lab: Lab, *, folder: Path, out: Path | None, make: str | None, **optio
     if make:
         return write_for(make, folder, lab, judging, lab_options)
     if out is None:
-        raise UsageError("--out DIR is missing: the folder of the results")
+        raise UsageError("--out DIR is missing: the folder of the results", hint="--out results/")
     return grading.grade(lab, folder, out, of_class, judging, lab_options)
 
 
@@ -45,7 +46,7 @@ def write_for(
     words = [*lab.words(lab.complete(lab_options)), *judging_words(click.get_current_context())]
     course = platforms.Course(lab=lab, words=words, tests=judging.tests, plan=plan)
     paths = platforms.write(platform, folder, course)
-    click.echo(f"{len(paths)} file{'' if len(paths) == 1 else 's'} for {platform} in {folder}")
+    click.echo(f"{counted(len(paths), 'file')} for {platform} in {folder}")
     return ExitCode.OK
 
 

@@ -203,10 +203,10 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
                 )
             )
             profiled = result.variants[-1]
-            said = local_arrays.note(
+            missing = local_arrays.note(
                 profiled, device.local_lines, device.in_local_memory, by_gcc=device.by_gcc
             )
-            result.notes += [said] if said else []
+            result.notes += [missing] if missing else []
     return result
 
 
@@ -249,7 +249,7 @@ def sanitize(
     )
     inputs = tuple(sizes or chosen_lab.teaching.sizes(case).sanitized)
     inputs = inputs[:1] if data else inputs
-    status, document = supervised.findings(
+    status, document = supervised.examine(
         subject, inputs, [orders] * len(inputs), kill_after, report_errors
     )
     if status:

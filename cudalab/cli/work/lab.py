@@ -23,6 +23,7 @@ from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case, Size
 from cudalab.labs.sizes import in_words
 from cudalab.output import notes, progress
+from cudalab.output.prose import counted
 from cudalab.runner import Stopwatch, TimedDevice, run
 from cudalab.system.supervise import prints_to_stderr
 
@@ -267,4 +268,4 @@ def verify_answer(
         params.write_json(json_path, wrong)
         raise
     if not params.write_json(json_path, document(correct=True, elements=size, message="", hint="")):
-        click.echo(f"correct: {size:,} element" + ("s" if size != 1 else ""))
+        click.echo(f"correct: {counted(size, 'element')}")

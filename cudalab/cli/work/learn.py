@@ -134,10 +134,10 @@ class Lesson:
         show_passing("judging")
         version = self.watcher.judge()
         show_passing("")
-        told = list(lines(version, self.before))
-        if [text for text, _ in told] == ["no change"]:  # though it may be solved now
-            told = [(f"still {version.verdict}", told[0][1])]
-        print_lines(told, time.strftime("%H:%M:%S") if stamp else "")
+        printed = list(lines(version, self.before))
+        if [text for text, _ in printed] == ["no change"]:  # though it may be solved now
+            printed = [(f"still {version.verdict}", printed[0][1])]
+        print_lines(printed, time.strftime("%H:%M:%S") if stamp else "")
         self.before = version
         if self.step.solved(version):
             self.progress.mark(self.step, "done")

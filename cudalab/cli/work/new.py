@@ -17,7 +17,9 @@ def new(lab: Lab, path: Path) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(skeleton(lab, path.name))
     except FileExistsError:
-        raise CudalabError(f"{path} already exists; it was not changed") from None
+        raise CudalabError(
+            f"{path} already exists; it was not changed", hint="choose another name, or remove it"
+        ) from None
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
     try:

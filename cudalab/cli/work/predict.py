@@ -122,11 +122,11 @@ def predict_sizes(
                 return rung
 
             rungs = [timed(variant) for variant in sorted(chosen, key=lambda one: one.order)]
-            said = list(notes)
+            printed = list(notes)
             if beside:
                 best, which = fastest(lab, case, gpu, timed)
                 rungs.append(replace(best, ladder=rungs[0].ladder))
-                said.append(which)
+                printed.append(which)
             result.append(
                 ladder.Prediction(
                     gpu=gpu.name,
@@ -137,7 +137,7 @@ def predict_sizes(
                     items=items,
                     flops=flops,
                     rungs=rungs,
-                    notes=said if all(rung.compiled for rung in rungs) else [*said, NO_NVCC],
+                    notes=printed if all(rung.compiled for rung in rungs) else [*printed, NO_NVCC],
                 )
             )
     return result

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from cudalab.backends import DEVICES, open_device
+from cudalab.backends import host_device, open_device
 from cudalab.backends.base import way_of
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry
@@ -39,8 +39,7 @@ def show(lab: Lab, *, variant: str | None, whole: bool, tier: bool) -> None:
 
 def _show_tiers(lab: Lab, variant: Variant) -> None:
     """Print how the host runs each kernel of a variant, in the first case that it computes."""
-    name = next(name for name, kind in DEVICES.items() if kind.facts.on_host)
-    with open_device(name, 1) as device:
+    with open_device(host_device(), 1) as device:
         registry.check_features(variant, device.name, device.features)
         case = lab.complete({axis: values[0] for axis, values in variant.applies.items()})
         module = lab.compiled(variant, device, case)

@@ -113,12 +113,17 @@ def _follow(judge: KernelWatcher | ProgramWatcher, path: Path, *, show: bool) ->
 def lab_and_file(words: tuple[str, ...]) -> tuple[str, Path]:
     """The lab, empty for a program, and the file of a command line; either may come first."""
     named = [word for word in words if word in labs.names()]
-    files = [word for word in words if word not in named]
-    if len(words) > 2 or len(files) != 1:
-        raise UsageError("one file, and its lab: cudalab watch LAB FILE.cu")
+    files = [word for word in words if word.endswith(".cu")]
+    for word in words:
+        if word not in (*named, *files):
+            known = nearest(word, labs.names())
+            raise UsageError(f"{word} is no lab, and no .cu file", hint=known)
+    if len(files) != 1 or len(named) > 1:
+        lab = named[0] if named else "LAB"
+        raise UsageError("one .cu file is watched", hint=f"cudalab watch {lab} FILE.cu")
     path = Path(files[0])
-    if path.is_dir() or path.suffix != ".cu":
-        raise UsageError(f"{path}: a .cu file is watched", hint=nearest(files[0], labs.names()))
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder")
     return named[0] if named else "", path
 
 

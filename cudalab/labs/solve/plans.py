@@ -18,6 +18,7 @@ from cudalab.labs.base import Job, Step
 from cudalab.labs.solve import factors, iterations, spectrum, tensor_factors
 from cudalab.labs.solve.residual import Meter, NotSolvedError, target_of
 from cudalab.language import source
+from cudalab.output.prose import counted
 
 REFINEMENTS = 10
 MAX_ITER = 10_000
@@ -342,8 +343,7 @@ def _is_ours(job: Job) -> bool:
 
 def _refinements(solutions: int) -> str:
     """Count the refinements in words; the first solution is none."""
-    count = max(solutions - 1, 0)
-    return f"{count} refinement" + ("" if count == 1 else "s")
+    return counted(max(solutions - 1, 0), "refinement")
 
 
 def _opening(job: Job) -> list[str]:

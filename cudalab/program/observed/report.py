@@ -15,6 +15,7 @@ from cudalab.microscope.explanations import explain, where
 from cudalab.microscope.findings import FindingRow, Findings, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.output import terminal
+from cudalab.output.prose import counted
 from cudalab.program.files import File
 from cudalab.program.observed.run import Launch, Observed
 from cudalab.program.observed.verdict import Verdict, judge
@@ -248,12 +249,8 @@ def profiled(name: str, files: Sequence[File], profile: Profile, seen: Observed)
 
 def _launches(seen: Observed) -> str:
     kernels = {launch.kernel for launch in seen.launches}
-    of = f" of {_count(len(kernels), 'kernel', 'kernels')}" if kernels else ""
-    return _count(len(seen.launches), "launch", "launches") + of
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+    of = f" of {counted(len(kernels), 'kernel', 'kernels')}" if kernels else ""
+    return counted(len(seen.launches), "launch", "launches") + of
 
 
 def _called(launch: Launch) -> str:

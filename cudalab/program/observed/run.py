@@ -275,7 +275,7 @@ class _Program:
 
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
         """Register a variable, or a table of functions, as memory that kernels may use."""
-        name = elf.said(mangled.decode())
+        name = elf.demangled(mangled.decode())
         space = rows.SPACES.index("constant" if name in self.library.constants else "global")
         region = self.checker.cudalab_check_add(
             ctypes.c_void_p(address), num_bytes, 0, space, int(self.detect)

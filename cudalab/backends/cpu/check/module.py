@@ -68,12 +68,12 @@ class CheckModule(device.CpuModule):
         ]
         ours = dict(_apart(fast))
         for name, symbol in _apart(self.checked):
-            last = elf.said(name)
+            last = elf.demangled(name)
             self.variables.append(
                 _Variable(last, ours.get(name), symbol, runtime, is_constant=False)
             )
         for name, symbol in _apart(self.checked, fixed=True):
-            fixed = _Variable(elf.said(name), None, symbol, runtime, is_constant=False)
+            fixed = _Variable(elf.demangled(name), None, symbol, runtime, is_constant=False)
             self.variables = [each for each in self.variables if each.checked != fixed.checked]
             self.variables.append(fixed)
 
