@@ -36,6 +36,18 @@ def test_shared_variables(declaration, written):
     assert KernelFile(text(declaration)).for_host(observed=False) == text(written)
 
 
+def test_a_dynamic_array_that_is_cast_anew_is_a_pointer():
+    head = "extern __shared__ char all[];\n__global__ void k(char *other) {"
+    for cast, written in [
+        ("reinterpret_cast<float *>(all)", "reinterpret_cast<float *>(+all)"),
+        ("reinterpret_cast<float *>(other)", "reinterpret_cast<float *>(other)"),
+        ("static_cast<char *>(all)", "static_cast<char *>(all)"),
+        ("reinterpret_cast<float *>(all + 4)", "reinterpret_cast<float *>(all + 4)"),
+    ]:
+        text = KernelFile(f"{head} f({cast}); }}").for_host(observed=True)
+        assert f"f({written});" in text
+
+
 def test_shared_memory_of_a_macro_keeps_its_lines():
     text = "#define S extern \\\n __shared__ T s[]\n__global__ void k() { S; }\n"
     written = KernelFile(text).for_host(observed=True)
@@ -63,3 +75,10 @@ def test_local_arrays_are_those_that_each_thread_has_for_itself():
             __shared__ int s[4]; static int t[4]; int e = s[0];
             if (out[0]) { float4 d[3]; use(d); } }"""
     assert KernelFile(text).local_arrays == {"a", "c", "d"}
+
+
+def test_several_dynamic_arrays_of_a_declaration_are_pointers():
+    text = "__global__ void k() { extern __shared__ float a[], b[][2]; }"
+    written = KernelFile(text).for_host(observed=True, exact=False)
+    assert "float* const a = (float*)::cudalab::cudalab_dynamic();" in written
+    assert "float (*const b)[ 2 ] = (float (*)[ 2 ])::cudalab::cudalab_dynamic();" in written
