@@ -379,12 +379,14 @@ def test_only_what_outlives_a_region_has_a_context_array():
         "*(out + threadIdx.x)",
         "(int)*(out + threadIdx.x)",
         "n + (Real)*(out + threadIdx.x)",
-        "(&out[threadIdx.x])->x",
+        "((Pair*)out + threadIdx.x)->x",
         "at(out + threadIdx.x)",
     ],
 )
 def test_what_reads_memory_is_not_computed_anew_behind_a_barrier(value):
-    before = "typedef float Real; __device__ int at(int* p) { return *p; }"
+    before = (
+        "struct Pair { int x, y; }; typedef float Real; __device__ int at(int* p) { return *p; }"
+    )
     written = loops(f"""{before} extern "C" __global__ void k(int* out, int n) {{
         int kept = {value}; __syncthreads(); out[threadIdx.x ^ 1] = kept; }}""").text
     assert "CUDALAB_VALUES(kept_cudalab_1," in written
@@ -437,6 +439,58 @@ def test_what_is_declared_outside_of_functions_is_known_by_its_names(text, names
     assert declaration.names == names
 
 
+def test_a_specialization_in_which_no_threads_meet_stays_as_it_is():
+    text = "template <class T> __device__ T f(T a) { return a; } template <> __device__ int f<int>"
+    own = unit("", before=f"{text}(int a) {{ return 1; }} ")
+    assert [each.specialized for each in own.by_name["f"]] == [[]]
+    assert [each.names for each in own.definitions] == [{"f"}]
+    own = unit("", before=f"{text}(int a) {{ __syncthreads(); return 1; }} ")
+    assert [spaced(each.specialized) for each in own.by_name["f"]] == ["", "< int >"]
+
+
+def test_what_is_declared_with_a_word_does_not_have_it_in_a_body():
+    text = (
+        "A x; A f(int a) { return B(); } int g(A* a) { return 1; } using C = A; struct D { A a; };"
+    )
+    own = unit("", before=text)
+    assert own.declared_with({"A", "x_"}) == {"x", "f", "g", "C", "D"}
+    assert own.declared_with({"B"}) == set()
+
+
+def test_numbers_of_a_file_are_those_that_do_not_change():
+    text = "enum E { FEW = 4, MANY = 2048, NEXT }; const int N = 16; int changes = 5; "
+    assert unit("", before=text).numbers == {"FEW": 4, "MANY": 2048, "N": 16}
+
+
+def test_a_function_that_cannot_be_read_is_refused_whenever_it_is_asked_for():
+    own = unit("out[0] = f(n);", before="__device__ int f(int a) { again: return a; } ")
+    for _ in range(2):
+        with pytest.raises(NotCoveredError, match="a label"):
+            own.called_by(own.kernels()[0])
+
+
+def test_a_kernel_with_a_specialization_keeps_its_fibers():
+    text = "template <class T> __global__ void k(T* out) { out[threadIdx.x] = 1; } "
+    assert loops(text, is_program=True).kernels == ["k"]
+    special = "template <> __global__ void k<int>(int* out);"
+    assert "several functions k" in loops(text + special, is_program=True).reasons["k"]
+
+
+def test_a_method_finds_the_position_of_its_thread():
+    method = "struct S { int x; __device__ int at() { return METHOD; } };"
+    kernel = """extern "C" __global__ void k(int* out, int n) {
+        S s{n}; __syncthreads(); out[threadIdx.x] = s.at(); }"""
+    for value, is_needed in [("threadIdx.x", True), ("x", False)]:
+        written = loops(f"{method.replace('METHOD', value)} {kernel}").text
+        assert ("::cudalab::set_thread(threadIdx" in written) is is_needed
+
+
+def test_a_function_with_barriers_has_its_defaults():
+    text = """__device__ int f(int a, int b = 2) { __syncthreads(); return a + b; }
+        extern "C" __global__ void k(int* out, int n) { out[threadIdx.x] = f(CALL); }"""
+    assert "int b = 2" in loops(text.replace("CALL", "threadIdx.x")).text
+
+
 def test_what_a_call_meets_behind_a_comma_is_refused():
     text = """extern "C" __global__ void k(int* out, int n) {{ {} __syncthreads(); }}"""
     refused = loops(text.format("out[n] = (n, __ballot_sync(~0u, n));")).reasons["k"]
@@ -458,9 +512,11 @@ def test_a_program_may_hand_over_volatile_memory_in_any_place():
         ('asm(""); printf("%d", __shfl_sync(~0u, n, 0));', "printf between warp operations"),
         ("cudaMalloc(&out, n);", "cudaMalloc in a kernel"),
         ("while (atomicAdd(out, 0) == 0) { }", "a loop that waits for other threads"),
+        ("while ((int)*out == n) { }", "a loop that waits for other threads"),
         ("auto p = &meets; p();", "the address of meets, which has barriers"),
         ("for (int i = 0; i < n; ++i) out[i] = 0;", "each thread has loops of its own"),
         ("out[0] = Wide() + n; out[1] = Wide();", "__syncthreads in a class or an operator"),
+        ("Alias a; out[0] = a + n;", "__syncthreads in a class or an operator"),
         ("Clean c; out[0] = n;", "__syncthreads in a class or an operator"),
         ("out[0] = first(n);", "a library: first"),
         ("out[0] = elsewhere(n);", "elsewhere is in another file"),
@@ -469,7 +525,7 @@ def test_a_program_may_hand_over_volatile_memory_in_any_place():
 )
 def test_each_pass_that_refuses_gives_its_reason(body, reason):
     before = """__device__ void meets() { __syncthreads(); }
-        struct Wide { int x; }; struct Clean { int x; ~Clean(); };
+        struct Wide { int x; }; using Alias = Wide; struct Clean { int x; ~Clean(); };
         __device__ Clean::~Clean() { __syncthreads(); }
         __device__ int operator+(const Wide& a, int b) { __syncthreads(); return b; }
         __device__ int first(cuda::atomic<int>* a) { return 1; }
