@@ -21,7 +21,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from cudalab import backends
 from cudalab.backends.cpu import regions
-from cudalab.backends.cpu.kernel_runtime import runtime_library
+from cudalab.backends.cpu.kernel_runtime import quick_files, runtime_library
 from cudalab.errors import NoDeviceError
 from cudalab.program import runtime
 from cudalab.system.cache import cache_dir
@@ -48,7 +48,7 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Zig compiles its C++ library for a minute if a program needs it: tests share that.
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
-    made = [runtime_library]  # before a test that expects no note of it on stderr
+    made = [runtime_library, quick_files]  # before a test that expects no note on stderr
     if config.getoption("numprocesses", None):  # or else each of the workers would do so
         made += [partial(runtime.files, check=check) for check in (True, False)]
     else:

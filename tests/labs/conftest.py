@@ -5,20 +5,24 @@ from __future__ import annotations
 import pytest
 from stand_ins import written_out
 
+from cudalab.backends.cpu.compiler.flags import QUICK
+
 WITH_LOOPS = ("test_variants", "test_huge", "test_transpose")  # the last one runs for seconds
+OPTIMIZED = ("test_radixsort_plans", "test_solve_methods")  # kernels run longer than they compile
 
 
 @pytest.fixture(autouse=True)
-def fibers(request):
-    """Kernels with fibers, which compile in half of the time, where both ways are not the point."""
+def fibers(request, monkeypatch):
+    """Kernels with fibers, and hardly optimized, where both ways and speed are not the point.
+
+    They compile in a third of the time.
+    """
     uses = "device" in request.fixturenames and request.path.stem not in WITH_LOOPS
     device = request.getfixturevalue("device") if uses else None
-    loops = getattr(device, "loops", None)
-    if loops:
-        device.loops = False
-    yield
-    if loops:
-        device.loops = loops
+    if getattr(device, "loops", None):
+        monkeypatch.setattr(device, "loops", False)
+        if request.path.stem not in OPTIMIZED:
+            monkeypatch.setenv(QUICK, "1")
 
 
 @pytest.fixture

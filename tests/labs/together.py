@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 
+import pytest
+
+from cudalab.backends.cpu.compiler.flags import QUICK
 from cudalab.language import source
 
 LONG_AS_LOOPS = {"radixsort", "scan", "solve"}  # labs whose loops take a minute to compile
-_FAST = '#pragma GCC optimize ("O1")'
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -38,42 +41,45 @@ def compile_together(device, lab, variant, cases):
     """The kernels of a variant for each of its cases, in two libraries.
 
     The first case of each element type is compiled as for a run, but for the loops of some labs.
-    The others take half of the time: with fibers, and hardly optimized. A variable in constant
+    The others take a third of the time: with fibers, and hardly optimized. A variable in constant
     memory is looked up by its name alone, so a file that has one is compiled for each case: the
     first one as for a run.
     """
     loaded = source.load(variant.path, variant.label)
     defines = [lab.kernel_defines(case) for case in cases]
     types = [each.get("T") for each in defines]
-    fast = [found in types[:number] for number, found in enumerate(types)]
-    loops = device.loops
+    hurried = [found in types[:number] for number, found in enumerate(types)]
     is_long = lab.name in LONG_AS_LOOPS
+    if "__constant__" in loaded.text:
+        kernels = []
+        for number, each in enumerate(defines):
+            with _ways(device, loops=number == 0 or not is_long, hurried=hurried[number]):
+                kernels.append(device.compile(loaded, each | variant.defines))
+        return kernels
     kernels = {}
-    try:
-        if "__constant__" in loaded.text:
-            begin = f'#line 1 "{loaded.label}"\n{_FAST}\n'
-            hurried = replace(loaded, text=begin + loaded.text)
-            for number, each in enumerate(defines):
-                device.loops = loops and not fast[number] and not (is_long and number)
-                own = each | variant.defines
-                kernels[number] = device.compile(hurried if fast[number] else loaded, own)
-        else:
-            for is_fast in sorted({*fast}):
-                numbers = [number for number, each in enumerate(fast) if each == is_fast]
-                pieces = [(variant, number, defines[number]) for number in numbers]
-                device.loops = loops and not is_fast and not is_long
-                kernels |= zip(numbers, _library(device, loaded, pieces, is_fast), strict=True)
-    finally:
-        device.loops = loops
+    for is_hurried in sorted({*hurried}):
+        numbers = [number for number, each in enumerate(hurried) if each == is_hurried]
+        pieces = [(variant, number, defines[number]) for number in numbers]
+        with _ways(device, loops=not is_long, hurried=is_hurried):
+            kernels |= zip(numbers, _library(device, loaded, pieces), strict=True)
     return [kernels[number] for number in range(len(cases))]
 
 
-def _library(device, loaded, pieces, hurried):
+@contextmanager
+def _ways(device, *, loops, hurried):
+    """Compile for the device with `loops`, if it has any, or in a hurry, which is with fibers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device, "loops", device.loops and loops and not hurried)
+        if hurried:
+            patch.setenv(QUICK, "1")
+        yield
+
+
+def _library(device, loaded, pieces):
     """The kernels of each piece, of one library."""
     numbers = range(len(pieces))
     visible = [f"using namespace case_{number};" for number in numbers]
-    begin = [f'#line 1 "{loaded.label}"', *([_FAST] if hurried else [])]
-    text = "\n".join([*begin, one_file(pieces), *visible])
+    text = "\n".join([f'#line 1 "{loaded.label}"', one_file(pieces), *visible])
     kernels = {
         f"{k}_{number}": params for k, params in loaded.kernels.items() for number in numbers
     }

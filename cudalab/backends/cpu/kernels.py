@@ -7,6 +7,7 @@ faster by far. Fibers run every kernel.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
@@ -79,7 +80,8 @@ def library(
     runtime = str(check_runtime_library() if observed else runtime_library())
     loops &= not observed
     stem = Path(source.label).stem + ("-check" if observed else "")
-    words = ("loops" if loops else "fibers", "exact" if parts.exact else "")
+    words = ["loops" if loops else "fibers", "exact" if parts.exact else ""]
+    words += [os.environ.get(flags.QUICK, "")]
     made_of = (text, *kernels, *flags.with_users(flags.KERNEL), runtime, *words)
     library = cached("cpu", stem, *made_of, suffix=".so")
     if not (library.exists() or (library := place_of(library)).exists()):
