@@ -13,6 +13,7 @@ from cudalab.backends.cpu.regions.normal_forms import (
     own_counters,
     renamed,
 )
+from cudalab.backends.cpu.regions.strides import Strides
 from cudalab.backends.cpu.regions.syntax import locals_of, statements
 from cudalab.backends.cpu.regions.uniformity import Level
 from cudalab.backends.cpu.regions.unit import Unit
@@ -163,6 +164,11 @@ def test_variables_that_a_statement_declares(text, expected):
 def test_passes_that_normalize(run, body, before, expected):
     assert after(run, body, before=before, is_program=run is gathered) == in_words(expected)
     assert after(run, "out[n] = n ? 1 : 2;") == in_words("out[n] = n ? 1 : 2;")
+
+
+def test_a_lambda_that_is_called_at_once_needs_no_name():
+    body = "out[0] = sum([&] { return n; }());"
+    assert after(named, body, before=SUM) == in_words(body)
 
 
 @pytest.mark.parametrize(
@@ -390,6 +396,40 @@ def test_what_reads_memory_is_not_computed_anew_behind_a_barrier(value):
     written = loops(f"""{before} extern "C" __global__ void k(int* out, int n) {{
         int kept = {value}; __syncthreads(); out[threadIdx.x ^ 1] = kept; }}""").text
     assert "CUDALAB_VALUES(kept_cudalab_1," in written
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_near"),
+    [
+        ("out[threadIdx.x + n] = n;", True),
+        ("out[threadIdx.x] = out[n] + sizeof(*out);", True),
+        ("out[2 * threadIdx.x] = n;", False),
+        ("*(out + threadIdx.x) = n;", False),
+        ("out[threadIdx.x] = (int)*out;", False),
+        ("out[threadIdx.x] = at(out + 2 * threadIdx.x);", False),
+    ],
+)
+def test_neighbours_access_neighbouring_elements(statement, is_near):
+    before = "__device__ int at(int* p) { return *p; } "
+    own, analysis = analysed(f"__syncthreads(); {statement}", before=before)
+    facts = analysis.facts[own.kernels()[0]]
+    assert Strides(facts).are_near(facts.statements[-1]) is is_near
+
+
+@pytest.mark.parametrize("words", ["*out", "< *out", "x y = *out", "x y out->z", "(int)*out"])
+def test_a_part_of_an_expression_may_follow_a_pointer(words):
+    own = unit("")
+    uses = own.uses(own.kernels()[0])
+    assert uses.of(read(words)).pointers
+    assert not uses.of(read(words.replace("*", "").replace("->", "."))).pointers
+    assert not uses.of(read("2 * n < n * 3 && sizeof(*out)")).pointers
+
+
+def test_a_reference_to_an_element_leads_to_the_array_and_not_to_the_index():
+    written = loops("""extern "C" __global__ void k(int* out, int n) {
+        int i = n + threadIdx.x, a[4]; int& r = a[i]; __syncthreads(); out[i] = r; }""").text
+    assert "int i = n + threadIdx . x" in written  # anew in the second region
+    assert "CUDALAB_VALUES(a_cudalab_" in written
 
 
 def test_a_loop_with_a_barrier_goes_around_loops_over_threads():

@@ -108,11 +108,13 @@ class _Walk:
             self._lend_all(node.first, node.last)
 
     def follows_pointer(self, node: Node) -> bool:
-        """Whether an expression itself is what a pointer leads to."""
+        """Whether an expression itself is what a pointer leads to, as `*p` is in `< *p`, too."""
         if node.kind == "unknown":
             return any(is_dereference(self.own, i) for i in range(node.first, node.last))
-        is_arrow = node.kind == "member" and self.words.texts[node.at] == "->"
-        return is_arrow or (node.kind == "unary" and node.text == "*")
+        if node.kind == "member":
+            return self.words.texts[node.at] == "->"
+        is_alone = node.kind == "unary" or (node.children and node.children[0].kind == "unknown")
+        return node.text == "*" and bool(is_alone)
 
     def _each(self, nodes: Iterable[Node], *, lent: bool = False) -> None:
         for node in nodes:

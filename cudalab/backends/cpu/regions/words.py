@@ -10,7 +10,16 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from cudalab.language.tokens import Token, as_sign, closing, closing_angle, split, texts, tokenize
+from cudalab.language.tokens import (
+    KEYWORDS,
+    Token,
+    as_sign,
+    closing,
+    closing_angle,
+    split,
+    texts,
+    tokenize,
+)
 
 _MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"([^"]*)"')
 _ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
@@ -117,7 +126,8 @@ def is_dereference(words: Words, i: int) -> bool:
     if words[i].text != "*" or i == 0:
         return words[i].text in ("*", "->")
     before = words[i - 1]
-    return before.kind not in ("name", "number") and before.text not in (")", "]", ">")
+    is_value = before.kind in ("name", "number") and before.text not in KEYWORDS
+    return not is_value and before.text not in (")", "]", ">")
 
 
 def close(words: Sequence[Token], start: int) -> int:
