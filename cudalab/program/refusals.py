@@ -132,7 +132,7 @@ class Lacking:
             if re.fullmatch(f"{feature.names}|{feature.unknown}", name):
                 return self.add(feature.name, place, name)
         if spelling.is_cuda_name(name):
-            if not spelling.meant(name):
+            if not spelling.meant(name) and not spelling.is_barrier(name):
                 self.add(name, place)
         elif _CUDA_SPACE.match(space):
             self.add(f"{space}::{name}", place)

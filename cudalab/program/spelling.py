@@ -42,6 +42,11 @@ def is_cuda_name(name: str) -> bool:
     return bool(_CUDA_NAME.fullmatch(name))
 
 
+def is_barrier(name: str) -> bool:
+    """Whether a name is a barrier's, which is unknown only where it is not called."""
+    return re.fullmatch(r"__syncthreads(?:_and|_or|_count)?", name) is not None
+
+
 def meant(name: str) -> str:
     """The name that was meant; empty if `name` may be one of CUDA's that the CPU device lacks.
 

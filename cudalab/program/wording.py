@@ -341,6 +341,8 @@ def _about_name(error: Error, name: str, names: set[str]) -> str:
     suggestion = spelling.meant(name) if spelling.is_cuda_name(name) else ""
     if suggestion:
         return f"unknown: {name}; did you mean {suggestion}?"
+    if spelling.is_barrier(name):
+        return f"{name} is not called, so nobody waits: {name}()"
     if "keyword to refer to the type" in error.words:  # as C has it
         return error.words
     said = _SUGGESTED.search(error.words)
