@@ -195,6 +195,12 @@ def test_a_wild_pointer_ends_the_launch():
     assert "kernel wild, block (0,0,0): thread (3,0,0)" in stopped
 
 
+def test_packed_members_lie_anywhere():
+    in_, out = (np.zeros(40, np.uint8) for _ in range(2))
+    found, stopped = sanitize("packed", 1, 8, in_, out)
+    assert (found, stopped) == ([], None)
+
+
 def test_misaligned():
     found, stopped = sanitize("misaligned", 1, 32, zeros(64), zeros(128))
     finding = only(found)

@@ -450,3 +450,14 @@ extern "C" __global__ void variables_apart(int at) {
     of_template<int>[0] += 1;    // @of_template
     of_template<short>[at] = 1;  // @past_template
 }
+
+// Members that a compiler loads and stores byte by byte, at any address.
+struct __attribute__((packed)) Packed {
+    char first;
+    float value;
+};
+extern "C" __global__ void packed(Packed* in, Packed* out) {
+    const int i = threadIdx.x;
+    out[i].value = in[i].value + 1;
+    ((volatile Packed*)out)[i].first = ((volatile Packed*)in)[i].first;
+}
