@@ -82,3 +82,31 @@ def test_several_dynamic_arrays_of_a_declaration_are_pointers():
     written = KernelFile(text).for_host(observed=True, exact=False)
     assert "float* const a = (float*)::cudalab::cudalab_dynamic();" in written
     assert "float (*const b)[ 2 ] = (float (*)[ 2 ])::cudalab::cudalab_dynamic();" in written
+
+
+@pytest.mark.parametrize(
+    ("argument", "written"),
+    [
+        ("x", "AS_IT_IS(x)"),
+        ("x = y", "x = AS_IT_IS(y)"),
+        ("o.v[1]", "AS_IT_IS(o.v[1])"),
+        ("x + y", "x + y"),  # of several values nothing is said
+        ("x++", "x++"),
+        ("*&x", "*&x"),
+        ("q.x", "q.x"),  # no variable of the function
+    ],
+)
+def test_a_lane_hands_on_what_it_has_as_it_is(argument, written):
+    head = "struct P { int v[2]; };\n__global__ void k(P q) { P o; int x, y; x = "
+    text = KernelFile(f"{head}__shfl_sync(~0u, {argument}, 0); }}").for_host(observed=True)
+    call = written.replace("AS_IT_IS", "::cudalab::cudalab_as_it_is")
+    assert f"__shfl_sync(~0u, {call}, 0)" in text
+
+
+def test_what_a_function_sets_by_an_address_has_a_zone_where_that_is_seen():
+    head = "__global__ void k(float a) { float s, c; int device; "
+    text = f"{head}sincosf(a, &s, &c); m.sincosf(a, &s); cudaGetDevice(&device); }}"
+    written = KernelFile(text).for_host(observed=True)
+    assert "::cudalab::cudalab_sincosf(a, &s, &c); m.sincosf(" in written
+    assert 'LocalVariable<float>("s")' in written
+    assert 'LocalVariable<int>("device")' not in written

@@ -522,7 +522,8 @@ def test_a_method_finds_the_position_of_its_thread():
         S s{n}; __syncthreads(); out[threadIdx.x] = s.at(); }"""
     for value, is_needed in [("threadIdx.x", True), ("x", False)]:
         written = loops(f"{method.replace('METHOD', value)} {kernel}").text
-        assert ("::cudalab::set_thread(threadIdx" in written) is is_needed
+        behind = written.rpartition("CUDALAB_EACH")[2]
+        assert ("::cudalab::set_thread(threadIdx" in behind) is is_needed
 
 
 def test_a_function_with_barriers_has_its_defaults():
