@@ -9,7 +9,6 @@ __global__ void names(int* a) {
     a[blockDim] = 1;                   //~ (operand types are ‘int*’ and ‘dim3’)
     __syncthread();                    //~ unknown: __syncthread; did you mean __syncthreads?
     __synctreads();                    //~ unknown: __synctreads; did you mean __syncthreads?
-    __syncthreads;                     //~ __syncthreads is not called, so nobody waits
     atomicAd(a, 1);                    //~ unknown: atomicAd; did you mean atomicAdd?
     atomicAdd(*a, 1);                  //~ invalid conversion from ‘int’ to ‘int*’
     atomicAdd(a);                      //~ no matching function for call to ‘atomicAdd(int*)’

@@ -1,4 +1,4 @@
-// Mistakes in host code. A part of the message about a line follows its tilde.
+// Mistakes in host code, and a barrier. A part of the message about a line follows its tilde.
 #include <cuda_runtime.h>
 
 __global__ void fill(int* values, int n) {
@@ -25,6 +25,10 @@ void synchronization() {
     cudaDeviceSynchronise();           //~ unknown: cudaDeviceSynchronise; did you mean cudaDeviceSynchronize?
     cudaEror_t status;                 //~ unknown: cudaEror_t; did you mean cudaError_t?
     cudaStream stream;                 //~ unknown: cudaStream; did you mean cudaStream_t?
+}
+
+__global__ void barrier() {
+    __syncthreads;                     //~ __syncthreads is not called, so nobody waits
 }
 
 int main() {}
