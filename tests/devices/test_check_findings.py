@@ -281,6 +281,12 @@ def test_threads_at_two_barriers():
     assert (finding.thread, finding.other_thread) == (thread(0, 0), thread(0, 40))
 
 
+def test_threads_at_two_barriers_of_one_line():
+    finding = only(sanitize("two_barriers_of_a_line", 1, 64, zeros(64))[0])
+    assert (finding.kind, finding.note) == ("barrier_divergence", False)
+    assert finding.place == finding.other_place == marked("two_of_a_line")
+
+
 @pytest.mark.parametrize("kernel", ["barrier_in_branch", "barrier_before_the_end"])
 def test_threads_that_pass_a_barrier_by(kernel):
     finding = only(sanitize(kernel, 1, 64, zeros(128))[0])

@@ -461,3 +461,10 @@ extern "C" __global__ void packed(Packed* in, Packed* out) {
     out[i].value = in[i].value + 1;
     ((volatile Packed*)out)[i].first = ((volatile Packed*)in)[i].first;
 }
+
+extern "C" __global__ void two_barriers_of_a_line(int* out) {
+    // clang-format off
+    if (threadIdx.x < 40) { __syncthreads(); } else { __syncthreads(); }  // @two_of_a_line
+    // clang-format on
+    out[threadIdx.x] = 1;
+}

@@ -2,7 +2,9 @@
 
 import pytest
 
+from cudalab.backends.cpu.compiler.toolchain import Compiler
 from cudalab.errors import UsageError
+from cudalab.program import files
 from cudalab.program.options import for_host, libraries_of, split
 
 
@@ -75,3 +77,19 @@ def test_folders_macros_and_libraries(tmp_path):
     assert host.folders == ["-Iinclude"]
     assert host.macros == "#define N 1\n#define M a=b\n"
     assert libraries_of(options) == [f"{tmp_path}/libown.a"]
+
+
+@pytest.mark.parametrize("name", ["g++ 13", "clang version 18"])
+def test_openmp_is_added_to_the_options_that_are_there(name, monkeypatch, capsys):
+    monkeypatch.setattr(files, "find_compiler", lambda: Compiler(name, (name,), name))
+    monkeypatch.setattr(Compiler, "version", lambda self: self.name)
+    texts = {"#pragma omp parallel": True, "// omp_get_num_threads()": False, "int x;": False}
+    for text, uses in texts.items():
+        file = files.File("a.cu", "a.cu", f"int y;\n{text}\n")
+        part = files.Part(files=[file], sources=1, options=["-DN=4"])
+        added = ["-Xcompiler=-fopenmp"] if uses and name.startswith("g++") else []
+        assert files.with_openmp(part).options == ["-DN=4", *added]
+        assert files.with_openmp(part).files == [file]
+        assert ("a.cu:2: OpenMP" in capsys.readouterr().err) == bool(added)
+    asked = files.Part(files=[], sources=0, options=["-Xcompiler=-fopenmp"])
+    assert files.with_openmp(asked) is asked
