@@ -25,8 +25,8 @@ The way of a file: `words` gives each word its place in the user's files, `unit`
 of a namespace (`functions`, and for a program `groups`), `syntax` their statements. A statement is
 a part of the tree with the words that it is made of. The passes that normalize are edits of these
 words, of which the tree is then read anew. What the passes know of a function is in `analysis`, by
-`uses` (what statements do with variables), `given` (what functions do with their arguments),
-`uniformity` and `strides`. `body` is the text that becomes of it, with `parts` as its vocabulary.
+`uses` (what statements do with variables), `given` and `effects` (what functions do), `uniformity`
+and `strides`. `body` is the text that becomes of it, with `parts` as its vocabulary.
 """
 
 import re

@@ -9,11 +9,12 @@ from copy import copy
 from functools import cached_property
 from itertools import pairwise
 
+from cudalab.backends.cpu.regions.effects import Effects
 from cudalab.backends.cpu.regions.functions import Declaration, Function, declarations
 from cudalab.backends.cpu.regions.given import Given
 from cudalab.backends.cpu.regions.groups import constants, is_row, translate
 from cudalab.backends.cpu.regions.syntax import LOOPS, TYPES, Statement
-from cudalab.backends.cpu.regions.uses import Effects, Uses
+from cudalab.backends.cpu.regions.uses import Uses
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, close
 from cudalab.language.lockstep import IN_STEP, STEP
 from cudalab.language.scopes import Scope
