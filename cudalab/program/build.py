@@ -7,7 +7,7 @@ To start a program that was built before, only the name of its binary is needed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from cudalab.backends import device_for, facts
@@ -57,19 +57,17 @@ def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -
     return binary
 
 
-def made_of(part: Part, device: str) -> Iterator[str]:
+def made_of(part: Part, device: str) -> list[str]:
     """What decides the binary: the device, the options, and the content of all files."""
-    yield device
-    yield from part.options
+    deciding = [device, *part.options]
     for file in part.files:
-        yield from (file.label, file.text)
+        deciding += [file.label, file.text]
     for library in libraries_of(part.options):
         status = os.stat(library)  # noqa: PTH116 - pathlib is slow to start with
-        yield from (library, f"{status.st_size} {status.st_mtime_ns}")
+        deciding += [library, f"{status.st_size} {status.st_mtime_ns}"]
     if facts(device).on_host:
-        yield from (cccl.identity(part.texts), *flags.with_users(flags.PROGRAM))
-    else:
-        yield from (*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", ""))
+        return [*deciding, cccl.identity(part.texts), *flags.with_users(flags.PROGRAM)]
+    return [*deciding, *NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
 
 
 def _graphics_cards() -> str:

@@ -258,7 +258,7 @@ class _Program:
 
     @cached_property
     def tables(self) -> rows.Tables:
-        """Of the program's code, whose global objects may launch kernels while it is loaded."""
+        """The tables of the program's code, whose global objects may launch kernels on loading."""
         code = ctypes.CDLL(str(self.library.path), mode=ctypes.RTLD_GLOBAL)
         tables = rows.Tables(self.library.path, code, self.checker)
         tables.count_local(self.local)
