@@ -267,7 +267,10 @@ def is_pure(unit: Unit, body: Words) -> bool:
 
 def are_alike(unit: Unit, kernel: Function) -> bool:
     """Whether the rows of a block do the same, so that one of them does for all."""
-    if not unit.is_program or kernel.template or kernel.numbers or not unit.is_flat(kernel):
+    alone = len(unit.by_name[kernel.name]) == 1  # and so its name says which one it is
+    if not (unit.is_program and alone and unit.is_flat(kernel)):
+        return False
+    if kernel.template or kernel.numbers:
         return False
     functions = unit.called_by(kernel)
     bodies = unit.bodies(functions)
