@@ -120,7 +120,7 @@ def _factor(text: str, defines: Mapping[str, int | str]) -> int:
 class Header:
     """The comment block of a file, with its line numbers."""
 
-    def __init__(self, path: Path, label: str) -> None:
+    def __init__(self, path: Path, label: str, lab: str = "LAB") -> None:
         """Read the file at `path`, called `label` in messages. HeaderError if it has no header."""
         self.label = label
         try:
@@ -132,7 +132,7 @@ class Header:
             raise HeaderError(
                 f"{label}: a whole program, not a kernel file: it has a main function and no "
                 "header",
-                hint=f"cudalab run {label} runs it, cudalab check LAB --program {label} judges it",
+                hint=f"cudalab run {label} runs it, cudalab check {lab} --program {label} judges it",
             )
         if block is None:
             raise HeaderError(

@@ -107,7 +107,7 @@ def check_features(variant: Variant, device: str, features: frozenset[str]) -> N
 def read_header(path: Path, lab: Lab, label: str | None = None) -> Variant:
     """Parse and validate the header of a file."""
     label = label or f"kernels/{lab.name}/{path.name}"
-    header = Header(path, label)
+    header = Header(path, label, lab.name)
     checked = _Validator(header, lab).checked(header.values())
     return Variant(lab=lab.name, name=path.stem, path=path, label=label, **checked)
 

@@ -90,7 +90,7 @@ def test_what_a_test_says_itself_takes_the_place_of_the_defaults(tmp_path):
         ("[speed]\nfull = 3\nzero = 2\n[[test]]\nn = 1", "full < zero"),
         ("tests = 3", "unknown tests"),
         ("[speed]\npoints = 1", "no tests"),
-        ("[[test]]\nn = '1025x'", "test 1: n: '1025x': '' is not a size"),
+        ("[[test]]\nn = '1025x'", "test 1: n: '1025x' is not a shape"),
         (
             "[[test]]\nn = 1\noptions = { dtpye = 'int32' }",
             "options: unknown 'dtpye': did you mean dtype",

@@ -151,8 +151,8 @@ def test_a_program_that_does_not_exist_is_no_verdict(tmp_path):
 @pytest.mark.parametrize(
     ("option", "path", "status", "said"),
     [
-        ((), "sum.cu", ExitCode.USAGE, "Hint: --program sum.cu"),
-        ((), "my.cu", ExitCode.USAGE, "Hint: --kernel my.cu"),
+        ((), "sum.cu", ExitCode.USAGE, "Hint: name it with --program sum.cu"),
+        ((), "my.cu", ExitCode.USAGE, "Hint: name it with --kernel my.cu"),
         (("--kernel",), "sum.cu", ExitCode.COMPILE_ERROR, "check reduce --program sum.cu"),
         (("--program",), "my.cu", ExitCode.COMPILE_ERROR, "`cudalab check LAB --kernel FILE.cu`"),
     ],

@@ -49,11 +49,14 @@ def test_sample_program(program, path, device_name):
 # Odd sizes of several blocks, the last of them incomplete.
 LARGER = {
     "bitonic": 5000,
+    "compact": 70_001,
     "histogram": 100_003,
     "matmul": 65,
     "radixsort": 70_001,
     "reduce": 100_003,
     "scan": 70_001,
+    "segscan": 70_001,
+    "softmax": "65x300",
     "solve": 40,
     "table": 70_001,
     "transpose": "300x65",

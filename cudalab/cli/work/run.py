@@ -44,7 +44,7 @@ class RunOptions:
         """Raise a UsageError unless there are files, and options that go together."""
         observed = self.sanitize or self.profile
         if not self.files:
-            raise UsageError("which program?", hint="cudalab run FILE.cu... < in.bin")
+            raise UsageError("Missing argument 'FILE.cu...'.", hint="cudalab run FILE.cu < in.bin")
         if (self.kill_after or self.leaks) and not self.sanitize:
             option = "--kill-after" if self.kill_after else "--leaks"
             raise UsageError(f"{option} needs --sanitize")

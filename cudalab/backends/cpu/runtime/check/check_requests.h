@@ -115,10 +115,19 @@ static void describe_far(FindingRow& row, const Event& e) {
         snprintf(row.detail, sizeof row.detail, "address %#zx", (size_t)e.address);
 }
 
+static bool is_far(const Region& r, const char* address) {
+    return address < r.low ? (size_t)(r.low - address) >= FAR
+                           : address >= r.high && (size_t)(address - r.high) >= FAR;
+}
+
 // Reports an access outside all regions. Returns if it can be carried out nevertheless.
 static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     bool fresh;
-    FindingRow& row = findings.report(OUT_OF_BOUNDS, place_of_event(thread), 0, nearest, fresh);
+    const Place place = place_of_event(thread);
+    const bool far = nearest != NO_REGION && is_far(region(nearest), e.address);
+    if (far && findings.find(PAST_INNER_ARRAY, place, 0, NO_REGION))
+        nearest = NO_REGION;  // the index that has led there is known, with its array
+    FindingRow& row = findings.report(OUT_OF_BOUNDS, place, 0, nearest, fresh);
     bool in_zone = false;
     if (nearest != NO_REGION) {
         Region& r = region(nearest);
@@ -131,8 +140,7 @@ static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
                     ? e.address + e.bytes > r.high && e.address < r.high ? 0 : e.address - r.high
                     : e.address - r.low;
             row.space = r.space;
-            if (row.beyond < 0 ? (size_t)-row.beyond >= FAR : (size_t)row.beyond >= FAR)
-                snprintf(row.detail, sizeof row.detail, "has an int overflowed?");
+            if (far) snprintf(row.detail, sizeof row.detail, "has an int overflowed?");
         }
     }
     if (fresh) {
