@@ -42,11 +42,13 @@ PRINTS = (
 SEED = 1
 LARGER = {  # than the samples, for each lab
     "bitonic": "65537",
+    "compact": "200000",
     "histogram": "1000000",
     "matmul": "200",
     "radixsort": "1000000",
     "reduce": "1000000",
     "scan": "200000",
+    "segscan": "200000",
     "softmax": "300x500",
     "solve": "100",
     "table": "100000",
