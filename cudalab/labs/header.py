@@ -132,7 +132,7 @@ class Header:
             raise HeaderError(
                 f"{label}: a whole program, not a kernel file: it has a main function and no "
                 "header",
-                hint=f"cudalab run {label} runs it, cudalab check {lab} --program {label} judges it",
+                hint=f"cudalab run {label}, or cudalab check {lab} --program {label}",
             )
         if block is None:
             raise HeaderError(

@@ -327,7 +327,7 @@ def test_a_whole_program_is_no_kernel_file(tmp_path):
     (tmp_path / "my.cu").write_text("int main() {}\n")
     done = cudalab("reduce", "--kernel", str(tmp_path / "my.cu"), input=b"")
     expect(done, 1, "my.cu: a whole program, not a kernel file")
-    expect(done, 1, "my.cu runs it, cudalab check reduce --program")
+    expect(done, 1, "my.cu, or cudalab check reduce --program")
 
 
 def test_grade_without_words_says_what_is_missing():
