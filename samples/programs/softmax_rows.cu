@@ -1,5 +1,6 @@
 // Each row of a matrix becomes probabilities: a block for each row, which reads it three times, for
-// its maximum, for its sum and for the answer. Threads meet twice a step of a tree in shared memory.
+// its maximum, for its sum and for the answer. Threads meet twice a step of a tree in shared
+// memory.
 //
 // stdin: int32 rows, int32 cols, rows x cols float32. stdout: as many float32.
 
@@ -14,12 +15,12 @@ namespace cg = cooperative_groups;
 
 constexpr int THREADS = 128;
 
-#define CU(call)                                                                      \
-    do {                                                                              \
-        if (cudaError_t status = (call)) {                                            \
+#define CU(call)                                                                       \
+    do {                                                                               \
+        if (cudaError_t status = (call)) {                                             \
             std::fprintf(stderr, "line %d: %s\n", __LINE__, cudaGetErrorName(status)); \
-            std::exit(2);                                                             \
-        }                                                                             \
+            std::exit(2);                                                              \
+        }                                                                              \
     } while (false)
 
 // Combines a value of each thread; all threads get the result.
