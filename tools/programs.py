@@ -40,7 +40,8 @@ PRINTS = (
     "trigonometry",
 )  # of OWN
 SEED = 1
-LARGER = {  # than the samples, for each lab
+# Larger inputs than the samples: several blocks, the last of them incomplete.
+LARGER = {
     "bitonic": "65537",
     "compact": "200000",
     "histogram": "1000000",

@@ -9,7 +9,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,14 +17,16 @@ from pathlib import Path
 from cudalab import __version__
 from cudalab.backends import host_device, open_device
 from cudalab.backends.cuda import why
+from cudalab.backends.cuda.why import Check
 from cudalab.checker.sandbox import sandbox
-from cudalab.errors import CudalabError
+from cudalab.errors import CudalabError, NoDeviceError, install_command
 from cudalab.language.source import Source
 from cudalab.system import cache, machine
 
 GIB = 1 << 30
 MIN_FREE_BYTES = GIB  # of memory, and of the disks where is compiled
 PACKAGES = ("click", "numpy", "rich")
+REINSTALL = "sudo apt install --reinstall g++"
 KERNEL = 'extern "C" __global__ void one(int *x) { x[threadIdx.x] = 1; }\n'
 
 
@@ -37,7 +39,8 @@ class Row:
     ok: bool
     needed: bool  # whether nothing can be computed here without it
     message: str
-    cure: str = ""  # the line to type; empty if nothing is wrong
+    cure: str = ""  # the line to type; empty if nothing is wrong, or if no line mends it
+    advice: str = ""  # what the line does, or what to do where no line mends it
 
     @property
     def mark(self) -> str:
@@ -56,28 +59,25 @@ class Document:
 
 def rows() -> Iterator[Row]:
     """Everything, in the order in which to fix it."""
-    yield from _versions()
-    yield from _room()
-    yield _compiler()
-    yield _sandbox()
-    for check in why.checks():
-        yield _row("GPU", check.name, check.message, check.cure)
+    yield from _rows("machine", _versions(), needed=True)
+    yield from _rows("machine", _room())
+    yield from _rows("CPU device", [_compiler()], needed=True)
+    yield from _rows("checker", [_sandbox()])
+    yield from _rows("GPU", why.checks())
 
 
-def _row(part: str, name: str, message: str, cure: str, *, needed: bool = False) -> Row:
-    """A row, which is right if there is nothing to fix."""
-    return Row(part=part, name=name, ok=not cure, needed=needed, message=message, cure=cure)
+def _rows(part: str, checks: Iterable[Check], *, needed: bool = False) -> Iterator[Row]:
+    for check in checks:
+        yield Row(part=part, ok=check.ok, needed=needed, **check._asdict())
 
 
-def _versions() -> Iterator[Row]:
+def _versions() -> Iterator[Check]:
     packages = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
     python = f"Python {platform.python_version()} ({sys.executable})"
-    message = f"cudalab {__version__}, {python}, {packages}"
-    yield _row("machine", "versions", message, "", needed=True)
+    yield Check("versions", f"cudalab {__version__}, {python}, {packages}")
     words = f"{platform.system()} {platform.release()}, {machine.processor_name()}"
-    message = f"{words}, {machine.usable_cores()} usable cores"
-    cure = "" if sys.platform == "linux" else "use Linux: elsewhere cudalab is untested"
-    yield _row("machine", "system", message, cure, needed=True)
+    advice = "" if sys.platform == "linux" else "use Linux: elsewhere cudalab is untested"
+    yield Check("system", f"{words}, {machine.usable_cores()} usable cores", advice=advice)
 
 
 def _version(name: str) -> str:
@@ -87,29 +87,32 @@ def _version(name: str) -> str:
         return "without a version"
 
 
-def _room() -> Iterator[Row]:
+def _room() -> Iterator[Check]:
     """Free memory, the cache and free space, where compilers write."""
     free = machine.available_memory()
     message = f"{free / GIB:.1f} GiB free of {machine.total_memory() / GIB:.1f}"
-    cure = "" if free >= MIN_FREE_BYTES else "ps aux --sort=-rss | head  # what has it?"
-    yield _row("machine", "memory", message, cure)
+    takers = ("ps aux --sort=-rss | head", "shows what has it")
+    yield Check("memory", message, *(() if free >= MIN_FREE_BYTES else takers))
     folder = cache.cache_dir("cpu")
-    usual = folder.is_relative_to(cache.base_dir())
-    message = f"{folder}" if usual else f"{cache.base_dir()} cannot be written to; for now {folder}"
-    cure = "" if usual else "export XDG_CACHE_HOME=DIR  # a folder that you can write to"
-    yield _row("machine", "cache", message, cure)
+    if folder.is_relative_to(cache.base_dir()):
+        yield Check("cache", f"{folder}")
+    else:
+        message = f"{cache.base_dir()} cannot be written to; for now {folder}"
+        advice = "DIR is a folder that you can write to"
+        yield Check("cache", message, "export XDG_CACHE_HOME=DIR", advice)
     for name, place, variable in (
         ("disk of the cache", folder, "XDG_CACHE_HOME"),
         ("disk of TMPDIR", Path(tempfile.gettempdir()), "TMPDIR"),
     ):
         space = shutil.disk_usage(place).free
-        scarce = space < MIN_FREE_BYTES
-        cure = f"export {variable}=DIR  # where there is more space" if scarce else ""
-        yield _row("machine", name, f"{space / GIB:.1f} GiB free in {place}", cure)
+        elsewhere = (f"export {variable}=DIR", "DIR is a folder where there is more space")
+        message = f"{space / GIB:.1f} GiB free in {place}"
+        yield Check(name, message, *(() if space >= MIN_FREE_BYTES else elsewhere))
 
 
-def _compiler() -> Row:
+def _compiler() -> Check:
     """Whether a kernel can be compiled for the CPU device, and its code computes."""
+    name = "compiler"
     try:
         with open_device(host_device(), 1) as device:
             source = Source(Path("one.cu"), "one.cu", KERNEL, kernels={"one": 1})
@@ -117,20 +120,24 @@ def _compiler() -> Row:
             device.launch(device.compile(source, {})["one"], 1, 4, out)
             device.synchronize()
             right = device.to_host(out).tolist() == [1, 1, 1, 1]
+            version = device.info().compiler.partition(": ")[2]
+    except NoDeviceError as error:
+        message = error.message.splitlines()[0]
+        if os.environ.get("CXX"):
+            return Check(name, message, "unset CXX", "or set it to g++ or clang++")
+        return Check(name, message, "sudo apt install g++", f"or {install_command('cpu')}")
     except CudalabError as error:
-        message, cure = error.message.splitlines()[0], error.hint or "sudo apt install g++"
-    else:
-        version = device.info().compiler.partition(": ")[2]
-        message = f"{version}: a kernel was compiled, and {'computed' if right else 'is wrong'}"
-        cure = "" if right else "sudo apt install --reinstall g++"
-    return _row("CPU device", "compiler", message, cure, needed=True)
+        cure = "" if error.hint else REINSTALL
+        return Check(name, error.message.splitlines()[0], cure, error.hint or "")
+    message = f"{version}: a kernel was compiled, and {'computed' if right else 'is wrong'}"
+    return Check(name, message, "" if right else REINSTALL)
 
 
-def _sandbox() -> Row:
+def _sandbox() -> Check:
     """The sandbox for submissions, or why there is none."""
     chosen = sandbox.choose()
     message = f"{chosen.kind}: {chosen.words.removesuffix(sandbox.SEE_DOCTOR)}"
-    return _row("checker", "sandbox", message, _sandbox_cure() if chosen.kind == "none" else "")
+    return Check("sandbox", message, _sandbox_cure() if chosen.kind == "none" else "")
 
 
 def _sandbox_cure() -> str:

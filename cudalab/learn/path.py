@@ -7,6 +7,7 @@ a learner has done is in a text file in the learner's own folder, a line for eac
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from cudalab.errors import CudalabError, UsageError, nearest
-from cudalab.language.source import kernels_dir
 from cudalab.system import records
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 FOLDER = Path(__file__).parent / "steps"
+GAINS = Path(__file__).with_name("gains.json")
 
 
 @dataclass(kw_only=True)
@@ -100,22 +101,16 @@ def _kind(fact: Fact) -> str:
 
 
 def worth(step: Step) -> str:
-    """What a GPU makes of the step's idea, from the table of the lab's ladder; empty if unknown."""
-    if not step.text.rung:
-        return ""
-    table = kernels_dir() / step.text.lab / "README.md"
-    lines = table.read_text(encoding="utf-8").splitlines() if table.is_file() else []
-    names: list[str] = []
-    for line in lines:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[0] == "rung":
-            names = cells
-        elif cells[0].startswith(f"[`{step.text.rung}`]"):
-            for name, gain, column in zip(names, cells[1:], names[1:], strict=False):
-                if column == "times as fast" and gain:
-                    gpu = name.removesuffix(", ms")
-                    return f"On an {gpu} it is {gain} times as fast as the rung before."
-    return ""
+    """What a GPU makes of the step's idea, measured in the lab's ladder; empty if unknown."""
+    gain = _gains().get(step.name)
+    return f"On an {gain[0]} it is {gain[1]} times as fast as the rung before." if gain else ""
+
+
+@cache
+def _gains() -> dict[str, tuple[str, str]]:
+    """The GPU and the gain of each step whose rung was measured; `tools.generate` writes them."""
+    gains: dict[str, tuple[str, str]] = json.loads(GAINS.read_text(encoding="utf-8"))
+    return gains
 
 
 @cache

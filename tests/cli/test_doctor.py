@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from types import SimpleNamespace
 
 import command
@@ -12,6 +13,8 @@ import pytest
 from cudalab.backends.cpu.compiler import toolchain
 from cudalab.checker import doctor
 from cudalab.errors import NoDeviceError
+
+COMMENT = re.compile(r" #|, or ")  # a line to type is nothing but that
 
 
 def ran(*words, columns="", **env):
@@ -28,7 +31,8 @@ def test_every_row_has_a_cure_or_is_ok():
     document = json.loads(done.stdout)
     assert (done.returncode == 0) is document["usable"] is True
     for row in document["checks"]:
-        assert row["ok"] == (not row["cure"]), row
+        assert row["ok"] == (not row["cure"] and not row["advice"]), row
+        assert not COMMENT.search(row["cure"]), row
     assert {row["part"] for row in document["checks"]} == {
         "machine", "CPU device", "checker", "GPU",
     }  # fmt: skip
@@ -46,7 +50,7 @@ def test_a_machine_without_a_compiler_cannot_be_used():
     done = ran(CXX="no-such-compiler")
     assert done.returncode == 4
     assert "MISSING  compiler: no such compiler: no-such-compiler" in done.stdout
-    assert "         fix: unset CXX" in done.stdout
+    assert "         fix: unset CXX\n              or set it to g++ or clang++\n" in done.stdout
 
 
 def test_a_compiler_that_compiles_nothing_is_missing(tmp_path):
@@ -65,16 +69,18 @@ def test_a_cache_that_cannot_be_written(tmp_path):
     done = ran(XDG_CACHE_HOME=str(file))
     assert done.returncode == 0
     assert f"no       cache: {file}/cudalab cannot be written to" in done.stdout
-    assert "fix: export XDG_CACHE_HOME=DIR" in done.stdout
+    line = "         fix: export XDG_CACHE_HOME=DIR\n"
+    assert f"{line}              DIR is a folder that you can write to\n" in done.stdout
 
 
 def test_little_memory_and_space(monkeypatch):
     little = SimpleNamespace(free=1 << 20)
     monkeypatch.setattr(doctor.machine, "available_memory", lambda: 1 << 20)
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: little)
-    rows = by_name(doctor._room())
+    rows = by_name(doctor._rows("machine", doctor._room()))
     assert not rows["memory"].ok
-    assert rows["disk of TMPDIR"].cure.startswith("export TMPDIR=DIR")
+    assert rows["disk of TMPDIR"].cure == "export TMPDIR=DIR"
+    assert rows["disk of TMPDIR"].advice == "DIR is a folder where there is more space"
     assert rows["disk of the cache"].mark == "no"  # some commands still work
 
 
@@ -94,10 +100,10 @@ def test_no_sandbox_has_its_reason(monkeypatch, bwrap, cure):
 
 
 def test_a_gpu_that_is_absent_does_not_make_a_machine_useless(monkeypatch):
-    gone = doctor.why.Check("driver", "there is none", "take a machine with a GPU")
+    gone = doctor.why.Check("driver", "there is none", advice="take a machine with a GPU")
     monkeypatch.setattr(doctor.why, "checks", lambda: iter([gone]))
     row = by_name(doctor.rows())["driver"]
-    assert (row.mark, row.needed, row.cure) == ("no", False, gone.cure)
+    assert (row.mark, row.needed, row.cure, row.advice) == ("no", False, "", gone.advice)
 
 
 def test_a_missing_compiler_points_here(monkeypatch):

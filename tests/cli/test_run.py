@@ -11,6 +11,7 @@ from whole_programs import IS_EMULATED, MIXED, OWN, PROGRAMS, ROOT, SAMPLES, cud
 
 from cudalab.backends.cpu.compiler.flags import RUNTIME
 from cudalab.program.build import executable
+from tools.programs import LARGER
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 
@@ -46,29 +47,12 @@ def test_sample_program(program, path, device_name):
         assert done.stdout == expected
 
 
-# Odd sizes of several blocks, the last of them incomplete.
-LARGER = {
-    "bitonic": 5000,
-    "compact": 70_001,
-    "histogram": 100_003,
-    "matmul": 65,
-    "radixsort": 70_001,
-    "reduce": 100_003,
-    "scan": 70_001,
-    "segscan": 70_001,
-    "softmax": "65x300",
-    "solve": 40,
-    "table": 70_001,
-    "transpose": "300x65",
-}
-
-
 @pytest.mark.parametrize("program", SAMPLES)
 def test_sample_program_on_a_larger_input(program, device_name, tmp_path):
     files, lab, dtype = SAMPLES[program]
     typed = ["--dtype", dtype] if lab != "table" else []
     given = tmp_path / "in.bin"
-    size = ["--n", str(LARGER[lab]), "--seed", "1"]
+    size = ["--n", LARGER[lab], "--seed", "1"]
     made = cudalab("gen", lab, *typed, *size, "-o", str(given))
     assert made.returncode == 0, made.stderr.decode()
     done = run(files, device_name, input=given.read_bytes())

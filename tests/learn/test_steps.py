@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from cudalab import labs
@@ -9,6 +12,7 @@ from cudalab.learn.path import find, steps, worth
 from cudalab.watch.resident import Desk
 from cudalab.watch.watching import KernelWatcher
 
+README = Path(__file__).parents[2] / "kernels" / "reduce" / "README.md"
 LABS = sorted({step.text.lab for step in steps()})
 
 
@@ -51,6 +55,9 @@ def test_a_step_fits_on_a_screen_and_has_three_hints(step):
     assert all(ord(letter) < 128 for letter in text.task + text.after + "".join(text.hints))
 
 
-def test_what_an_idea_was_worth_is_read_from_the_ladder():
-    assert "times as fast as the rung before" in worth(find("no-conflicts"))
+def test_what_an_idea_was_worth_is_what_the_ladder_says():
+    said = re.fullmatch(r"On an (\w+) it is (\S+) times as fast as .*", worth(find("no-conflicts")))
+    rung = find("no-conflicts").text.rung
+    (line,) = re.findall(rf"^\|\s*\[`{rung}`\].*$", README.read_text(), re.MULTILINE)
+    assert f"| {said[2]} |" in re.sub(r" +", " ", line)
     assert worth(find("broken-race")) == ""

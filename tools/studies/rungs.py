@@ -1,5 +1,6 @@
 """The ladders of each lab for its README.md, a lesson: prose, new lines, measurements."""
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from cudalab.labs.header import Variant
 from cudalab.labs.inputs import Case
 from cudalab.labs.sizes import in_words
 from cudalab.language import source
+from cudalab.learn import path as learn
 from cudalab.output.page import Drawing, Heading, Text
 from tools import results
 from tools.studies import ladders as measured_ladders
@@ -52,22 +54,35 @@ class Times:
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Each lab's README.md and its text."""
+    """Each lab's README.md and its text; and what `cudalab learn` tells of measurements."""
     for lab in labs.names():
         yield results.ROOT / "kernels" / lab / "README.md", page(lab)
+    gains = {step.name: worth for step in learn.steps() if (worth := worth_of(step.text))}
+    yield learn.GAINS, json.dumps(gains, indent=1) + "\n"
+
+
+def worth_of(step: learn.Text) -> tuple[str, str] | None:
+    """The first GPU on which a step's rung was measured, and its gain there."""
+    if not step.rung:
+        return None
+    rung = registry.find(labs.get(step.lab), step.rung)
+    case = case_of(step.lab, rung.ladder)
+    rungs = ladders(registry.variants(labs.get(step.lab)))[rung.ladder]
+    before = next(before for one, before in with_the_one_before(rungs, case) if one == rung)
+    for measured in times_of_ladder(step.lab, rung.ladder, rungs):
+        if gain := times_as_fast(before, rung, measured):
+            return measured.short, gain
+    return None
 
 
 def page(lab: str) -> str:
     """The ladders of one lab, the main one first: the problem, the tables, and each rung."""
-    of_device: dict[str, list[Times]] = {}  # the oldest first
-    for document in measured_ladders.stored():
-        of_device.setdefault(document.environment.device_name, []).extend(times_of(lab, document))
+    of_device = times_by_device(lab)
     parts = [f"# {lab}\n\n{labs.summary(lab)}.\n", *problem(lab), INTRODUCTION.format(lab=lab)]
     for name, rungs in ladders(registry.variants(labs.get(lab))).items():
         parts.append(f"## {name[:1].upper()}{name[1:]}\n" if name else "## The ladder\n")
         case, sizes = case_of(lab, name), sizes_of(lab, name)
-        tables = (of_ladder(rungs, each, "".join(sizes[:1])) for each in of_device.values())
-        times = list(filter(None, tables))
+        times = times_of_ladder(lab, name, rungs)
         parts.append(table(rungs, times, case))
         parts += [f"{measured.device}: {measured.note}.\n" for measured in times]
         parts += not_measured(rungs, case, of_device, times)
@@ -121,7 +136,7 @@ def linked(text: str, names: Collection[str]) -> str:
 
 def gain(before: Variant | None, rung: Variant, measured: Times) -> str:
     """A rung's time on a device, and how it compares with the rung before."""
-    now, factor = in_figures(measured.ms.get(rung.name)), step(before, rung, measured)
+    now, factor = in_figures(measured.ms.get(rung.name)), times_as_fast(before, rung, measured)
     if not now:
         return ""
     compared = f", {factor} times as fast as `{before.name}`" if before and factor else ""
@@ -161,6 +176,22 @@ def ladders(variants: list[Variant]) -> dict[str, list[Variant]]:
     for variant in variants:
         named.setdefault(variant.ladder, []).append(variant)
     return {name: rungs for name, rungs in named.items() if rungs}
+
+
+@cache
+def times_by_device(lab: str) -> dict[str, list[Times]]:
+    """The measured tables of a lab by GPU, the oldest first."""
+    of_device: dict[str, list[Times]] = {}
+    for document in measured_ladders.stored():
+        of_device.setdefault(document.environment.device_name, []).extend(times_of(lab, document))
+    return of_device
+
+
+def times_of_ladder(lab: str, ladder: str, rungs: list[Variant]) -> list[Times]:
+    """The table of a ladder on each GPU that has one."""
+    size = "".join(sizes_of(lab, ladder)[:1])
+    tables = (of_ladder(rungs, each, size) for each in times_by_device(lab).values())
+    return list(filter(None, tables))
 
 
 def times_of(lab: str, stored: Document) -> Iterator[Times]:
@@ -213,7 +244,7 @@ def table(rungs: list[Variant], times: list[Times], case: Case) -> str:
         for measured in times:
             now = in_figures(measured.ms.get(rung.name))
             cells.append(now if rung.computes(case) else "another case")
-            cells.append(step(before, rung, measured))
+            cells.append(times_as_fast(before, rung, measured))
         lines.append([*cells, str(own), f"{whole:,}"])
     return results.table(columns, lines, numbers=len(columns) - 1)
 
@@ -232,7 +263,7 @@ def with_the_one_before(
             before = rung
 
 
-def step(before: Variant | None, rung: Variant, measured: Times) -> str:
+def times_as_fast(before: Variant | None, rung: Variant, measured: Times) -> str:
     """How many times as fast as the rung before it a rung is, if both were measured."""
     was, now = measured.ms.get(before.name if before else ""), measured.ms.get(rung.name)
     return f"{was / now:.2f}" if was and now else ""

@@ -23,7 +23,7 @@ from cudalab.errors import CudalabError, NoDeviceError, install_command
 
 TOOLKIT = "sudo apt install nvidia-cuda-toolkit"  # CUDA 11 or 12, by the distribution
 DRIVER = "sudo apt install nvidia-driver"
-CONTAINER = "docker run --gpus all ...  # the container was started without the GPU"
+CONTAINER = "docker run --gpus all ..."
 ELSEWHERE = (
     "take a machine with a GPU (a container: --gpus all; Colab: Runtime > Change runtime type > "
     "T4 GPU), or --device cpu"
@@ -36,11 +36,17 @@ _IN_DOCKER = Path("/.dockerenv")
 
 
 class Check(NamedTuple):
-    """A thing that the CUDA device needs."""
+    """A thing that was looked at: all is well if there is neither a cure nor advice."""
 
     name: str
     message: str  # what is there, or what is wrong
-    cure: str = ""  # the line to type; empty if nothing is wrong
+    cure: str = ""  # the line to type, if one mends it
+    advice: str = ""  # what the line does, or what to do where no line mends it
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is nothing to mend."""
+        return not (self.cure or self.advice)
 
 
 def checks() -> Iterator[Check]:
@@ -54,15 +60,19 @@ def checks() -> Iterator[Check]:
     except OSError as error:
         vendors = (device / "vendor" for device in _PCI.glob("*"))
         if not any(vendor.read_text().strip() == _NVIDIA for vendor in vendors if vendor.is_file()):
-            yield Check("driver", f"{error}; no NVIDIA card is visible either", ELSEWHERE)
+            yield Check("driver", f"{error}; no NVIDIA card is visible either", "", ELSEWHERE)
             return
-        yield Check("driver", str(error), CONTAINER if _IN_DOCKER.exists() else DRIVER)
+        if _IN_DOCKER.exists():
+            advice = "the container was started without the GPU"
+            yield Check("driver", str(error), CONTAINER, advice)
+        else:
+            yield Check("driver", str(error), DRIVER)
     else:
         yield _driver()
         try:
             gpu = driver.first_gpu()
         except NoDeviceError as error:
-            yield Check("GPU", error.message, _gpu_cure(error.message))
+            yield _invisible(error.message)
         else:
             yield Check("GPU", f"{gpu.name}, {gpu.arch}")
     arch = gpu.arch if gpu else None
@@ -85,12 +95,14 @@ def _driver() -> Check:
     return Check("driver", f"runs code of CUDA {release.major} and older (it is of {release})")
 
 
-def _gpu_cure(message: str) -> str:
+def _invisible(message: str) -> Check:
+    """Why the driver shows no GPU."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") is not None:
-        return "unset CUDA_VISIBLE_DEVICES"
+        return Check("GPU", message, "unset CUDA_VISIBLE_DEVICES")
     if "driver combination" in message:
-        return "sudo reboot  # the kernel still runs the driver from before an update"
-    return "sudo modprobe nvidia_uvm && nvidia-smi"
+        advice = "the kernel still runs the driver from before an update"
+        return Check("GPU", message, "sudo reboot", advice)
+    return Check("GPU", message, "sudo modprobe nvidia_uvm && nvidia-smi")
 
 
 def _nvcc_cure(arch: str | None) -> str:
@@ -108,8 +120,8 @@ def _host_compiler(compiler: Path, arch: str | None) -> Check:
     if answer.returncode == 0:
         return Check(name, f"{os.environ.get('NVCC_CCBIN', 'g++')}: nvcc compiles with it")
     error = nvcc.rejection("an empty kernel", answer.stdout)
-    cure = error.hint or "sudo apt install g++"
-    return Check(name, error.message, cure)
+    cure = "" if error.hint else "sudo apt install g++"
+    return Check(name, error.message, cure, error.hint or "")
 
 
 def _build_needs(compiler: Path | None) -> Iterator[Check]:

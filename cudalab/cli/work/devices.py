@@ -1,7 +1,10 @@
 """What `device` does: print the properties of devices, or say why there is no GPU."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +20,9 @@ from cudalab.output.labels import labelled
 from cudalab.output.notes import note
 from cudalab.output.prose import filled
 
+if TYPE_CHECKING:
+    from cudalab.checker.doctor import Row
+
 
 def device(*, name: str | None, why: bool, measured: Path | None, json_path: Path | None) -> int:
     """Print the devices' properties, explain why there is no GPU, or measure it."""
@@ -25,11 +31,11 @@ def device(*, name: str | None, why: bool, measured: Path | None, json_path: Pat
     if len(named) > 1 or (why and name):
         params.exclude(named[0], named[1] if len(named) > 1 else str(name))
     if why:
-        cured = True
+        complete = True
         for check in gpu.checks():
-            show_check("MISSING" if check.cure else "ok", check.name, check.message, check.cure)
-            cured = cured and not check.cure
-        return ExitCode.OK if cured else ExitCode.NO_DEVICE
+            show_check("ok" if check.ok else "MISSING", check)
+            complete = complete and check.ok
+        return ExitCode.OK if complete else ExitCode.NO_DEVICE
     if measured:
         return _measure(name, measured)
     described = _properties(name)
@@ -82,13 +88,15 @@ def _measure(name: str | None, path: Path) -> int:
     return ExitCode.OK
 
 
-def show_check(mark: str, name: str, message: str, cure: str) -> None:
-    """Print what was looked at and, if something is wrong, how to fix it.
+def show_check(mark: str, check: gpu.Check | Row) -> None:
+    """Print what was looked at and, if something is wrong, the line to type and what else to do.
 
     To a terminal sentences are wrapped, and a line to type is not; a pipe gets whole lines.
     """
-    click.echo(filled(f"{mark:<8} {name}: {message}", 9))
-    if cure:
-        is_sentence = ", " in cure
-        line = f"         fix: {cure}"
-        click.echo(filled(line, 6) if is_sentence else line)
+    click.echo(filled(f"{mark:<8} {check.name}: {check.message}", 9))
+    label = f"{'':9}fix: "
+    if check.cure:
+        click.echo(label + check.cure)
+        label = " " * len(label)
+    if check.advice:
+        click.echo(filled(label + check.advice, 0 if check.cure else 5))

@@ -20,6 +20,6 @@ def doctor(json_path: Path | None) -> int:
             if row.part != part:
                 click.echo(f"{row.part}:" if not part else f"\n{row.part}:")
                 part = row.part
-            show_check(row.mark, row.name, row.message, row.cure)
+            show_check(row.mark, row)
     params.write_json(json_path, checks.Document(usable=usable, checks=found))
     return ExitCode.OK if usable else ExitCode.NO_DEVICE
