@@ -1,7 +1,7 @@
 """cudalab runs the labs of a university CUDA course, on a GPU or without one.
 
-From Python: `sort`, `run`, `profile` and `sanitize` (docs/python.md); in a notebook:
-`%load_ext cudalab` (docs/notebooks.md).
+From Python: `sort`, `run`, `profile` and `sanitize`; in a notebook: `%load_ext cudalab`, which
+brings `%%cu`.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ def from_json(parsed: object) -> Document:
     if schema != SCHEMA:
         raise InputError(
             f"schema {schema!r}, expected {SCHEMA!r}",
-            hint="a file that `cudalab bench --json FILE` wrote; docs/bench.md describes it",
+            hint="a file that `cudalab bench --json FILE` wrote",
         )
     document = records.read(Document, parsed)
     for number, table in enumerate(document.tables):

@@ -13,6 +13,7 @@ from cudalab.errors import ExitCode
 from cudalab.microscope.remarks import of_findings
 from cudalab.output import annotations as documents
 from cudalab.output.annotations import Annotation, Rule, commands
+from cudalab.output.listing import ALARM, Cell
 from cudalab.system import records
 
 STDERR_SHOWN = 8  # lines
@@ -196,14 +197,14 @@ def _explanations(report: Report) -> list[tuple[str, list[str]]]:
     return result
 
 
-def _last_lines(report: Report) -> list[str]:
-    last = list(report.notes)
+def _last_lines(report: Report) -> list[Cell]:
+    last = list(map(Cell, report.notes))
     if report.tests:
-        last.append(f"{points_line(report)}; seed {report.seed}; {report.plan}")
+        last.append(Cell(f"{points_line(report)}; seed {report.seed}; {report.plan}"))
     if report.kind != "variant":
-        last.append(sandbox_line(report))
+        last.append(Cell(sandbox_line(report), ALARM if report.sandbox == "none" else ""))
     elif report.exit_code is ExitCode.ERROR:
-        last.append("nothing could be judged, so it has not passed")
+        last.append(Cell("nothing could be judged, so it has not passed"))
     return last
 
 

@@ -7,6 +7,7 @@ import click
 
 from cudalab import labs
 from cudalab.cli import epilog, params, values
+from cudalab.watch import KILL_AFTER_S
 
 LIMITS = (
     "It looks at inputs with n up to 4,096, for matrices 65, on the CPU device; `cudalab check` "
@@ -50,7 +51,7 @@ class WatchCommand(params.CaseCommand):
 @click.option("--once", is_flag=True, help="Judge the file as it is, and end.")
 @click.option("--show", is_flag=True, help="Also print the code of the next rung.")
 @params.seconds_option(
-    "--kill-after", "Limit of each test and launch; a program has four times that.", 5.0
+    "--kill-after", "Limit of each test and launch; a program has four times that.", KILL_AFTER_S
 )
 @click.option("--stdin", type=values.EXISTING, metavar="FILE", help="What a program reads.")
 @params.macro_options("Where a program has headers.", "A program's macro.")
@@ -95,7 +96,7 @@ def watch(ctx: click.Context, /, **options: Any) -> int:
     "--hints", type=click.IntRange(0, 3), metavar="N", help="Print the task and N of its 3 hints."
 )
 @click.option("--solution", is_flag=True, help="Print the model answer of STEP.")
-@params.seconds_option("--kill-after", "Limit of each test and each launch.", 5.0)
+@params.seconds_option("--kill-after", "Limit of each test and each launch.", KILL_AFTER_S)
 @params.quiet_option
 def learn(**options: Any) -> int:
     """Learn CUDA on files of your own: a task, a verdict on every save, hints, a model answer.

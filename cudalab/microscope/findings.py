@@ -47,7 +47,7 @@ class FindingRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """All findings in one variant; docs/profile.md describes the JSON."""
+    """All findings in one variant, or in a whole program."""
 
     schema: str = SCHEMA
     lab: str

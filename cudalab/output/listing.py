@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
-GOOD, BAD, QUIET = "good", "bad", "quiet"
+GOOD, BAD, ALARM, QUIET = "good", "bad", "alarm", "quiet"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Text in the margin, and its style: GOOD, BAD, QUIET or plain."""
+    """Text, such as in the margin, and its style: GOOD, BAD, ALARM, QUIET or plain."""
 
     text: str
     style: str = ""

@@ -23,7 +23,7 @@ from cudalab.output.prose import MAX_WIDTH, continued, filled, is_pipe
 
 if TYPE_CHECKING:
     from cudalab.output.grid import Grid
-    from cudalab.output.listing import Finding, Listing
+    from cudalab.output.listing import Cell, Finding, Listing
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
@@ -316,7 +316,7 @@ def columns_that_fit(results: Grid, width: int) -> tuple[list[int], list[str]]:
 # profile, sanitize -------------------------------------------------------------------------------
 
 SHALLOW = 4  # the indentation of code that is wrapped
-_LOOKS = {"good": "green", "bad": "red", "quiet": "dim", "": ""}
+_LOOKS = {"good": "green", "bad": "red", "alarm": "bold red", "quiet": "dim", "": ""}
 
 
 def listing(annotated: Listing, text: str) -> None:
@@ -403,7 +403,7 @@ def verdict(
     head: str,
     rows: Iterable[tuple[str, str, str, str]],
     explanations: Iterable[tuple[str, Sequence[str]]],
-    last: Iterable[str],
+    last: Iterable[Cell],
 ) -> None:
     """Print a check's verdicts (mark, name, test, message), explanations and last lines."""
     target, rows = console(), list(rows)
@@ -420,9 +420,9 @@ def verdict(
         for text in texts:
             _explanation_line(target, text)
     target.print()
-    for text in last:
-        style = "bold red" if "NO SANDBOX" in text else ""
-        target.print(Text(fill(text, target.width, break_long_words=False), style=style))
+    for line in last:
+        filled_line = fill(line.text, target.width, break_long_words=False)
+        target.print(Text(filled_line, style=_LOOKS[line.style]))
 
 
 def _explanation_line(target: Console, text: str) -> None:

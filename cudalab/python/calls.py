@@ -210,8 +210,8 @@ def profile(
     if absent.
     banks: 32, or 16 for the rule of the lecture's GPUs.
 
-    Returns the profile, which a notebook shows as a page; its `document` is described in
-    docs/profile.md. Raises a `cudalab.CudalabError` if no variant could run.
+    Returns the profile, which a notebook shows as a page; its `document` has what
+    `cudalab profile --json` writes. Raises a `cudalab.CudalabError` if no variant could run.
     """
     _check_file(kernel)
     source = ("--kernel", kernel) if kernel else ("--variants", variant)
@@ -242,8 +242,8 @@ def sanitize(
     lab, inputs, kernel, n, options: as in `profile`.
     variant: the CPU device's default, if absent.
 
-    Returns what was found: `clean`, and `findings` with the line, the threads and the cure of each;
-    docs/profile.md describes the fields. Raises a `cudalab.CudalabError` if nothing could be
+    Returns what was found: `clean`, and `findings` with the line, the threads and the cure of each,
+    as `cudalab sanitize --json` writes them. Raises a `cudalab.CudalabError` if nothing could be
     judged.
     """
     _check_file(kernel)

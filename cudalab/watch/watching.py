@@ -14,6 +14,7 @@ from cudalab.errors import CudalabError, HeaderError
 from cudalab.labs.base import Lab
 from cudalab.labs.header import Variant
 from cudalab.language import source
+from cudalab.watch import KILL_AFTER_S
 from cudalab.watch.changes import Version, facts_of, verdict_of, was_observed
 from cudalab.watch.costs import MAX_ELEMENTS, MAX_ORDER, Costs, is_small
 from cudalab.watch.ladder import Counts, counted, place_of, rungs_for
@@ -21,7 +22,6 @@ from cudalab.watch.resident import NO_SANDBOX, Desk, ResidentKernel
 
 DEVICE = "cpu"
 SEED = 0  # the same inputs for each version, so that a verdict changes only with the file
-KILL_AFTER_S = 5.0
 ENDLESS_S = 1.0  # of processor time under the instrument, for a loop whose line is wanted
 
 

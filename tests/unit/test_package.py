@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import re
 import shutil
@@ -9,6 +11,7 @@ import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -67,6 +70,38 @@ def test_wheel_carries_kernels_and_runtime(wheel):
     assert "cudalab/backends/cpu/runtime/grids/runtime.cpp" in carried
     assert "cudalab/py.typed" in carried  # users' type checkers read our annotations
     assert not [name for name in carried if not name.startswith("cudalab")]
+
+
+def shown_texts(wheel: Path) -> Iterator[tuple[str, str]]:
+    """What users read of a wheel's files: messages, help texts, and what JSON Schemas say."""
+    with zipfile.ZipFile(wheel) as carried:
+        for name in carried.namelist():
+            if name.startswith("cudalab/schemas/"):
+                yield name, carried.read(name).decode()
+            if not name.endswith(".py"):
+                continue
+            tree = ast.parse(carried.read(name))
+            about_code = set()  # docstrings, which users do not see but for those of commands
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
+                    first = node.body[0]
+                    is_help = isinstance(node, ast.FunctionDef) and node.decorator_list
+                    if isinstance(first, ast.Expr) and not is_help:
+                        about_code.add(first.value)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and node not in about_code:
+                    yield f"{name}:{node.lineno}", str(node.value)
+    for name in cudalab.__all__:
+        yield name, inspect.getdoc(getattr(cudalab, name)) or ""
+    yield "cudalab", cudalab.__doc__ or ""
+
+
+def test_the_wheel_refers_users_to_no_file_that_it_lacks(wheel):
+    texts = list(shown_texts(wheel))
+    read = {where.partition(":")[0] for where, _ in texts}
+    assert {"cudalab/schemas/lab-1.json", "cudalab/cli/instruments.py", "sanitize"} <= read
+    lacking = re.compile(r"\b(?:docs|tools|tests|samples)/[\w./-]+")
+    assert not [(where, found[0]) for where, text in texts if (found := lacking.search(text))]
 
 
 def test_installed_wheel_sorts_in_another_folder(wheel, tmp_path):
