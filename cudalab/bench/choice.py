@@ -80,6 +80,13 @@ def jobs(request: Request, device: str) -> list[tuple[Lab, Case, Size]]:
     ]
 
 
+def own_variant(lab: Lab, case: Case, path: Path) -> Variant:
+    """The variant in a student's file, named like the file."""
+    own = registry.read_header(path, lab, str(path))
+    registry.check_applies(own, lab, case)
+    return replace(own, name=path.name)
+
+
 def named(lab: Lab, case: Case, names: str) -> list[Variant]:
     """The variants with these names, in teaching order. UsageError if one is not for the case."""
     variants = [registry.find(lab, name.strip()) for name in names.split(",")]
@@ -88,46 +95,47 @@ def named(lab: Lab, case: Case, names: str) -> list[Variant]:
     return sorted(variants, key=lambda variant: (variant.order, variant.name))
 
 
-def own_variant(lab: Lab, case: Case, path: Path) -> Variant:
-    """The variant in a student's file, named like the file."""
-    own = registry.read_header(path, lab, str(path))
-    registry.check_applies(own, lab, case)
-    return replace(own, name=path.name)
-
-
-def choose(lab: Lab, case: Case, names: str | None, device: Device) -> Chosen:
-    """The variants that `--variants` selects, and why others are left out of `all`."""
-    everything = registry.variants(lab)
-    if names is not None and names != ALL:
-        variants = named(lab, case, names)
-        for variant in variants:
-            registry.check_features(variant, device.name, device.features)
-        return variants, []
+def select(lab: Lab, case: Case, names: str, device: str, features: frozenset[str]) -> Chosen:
+    """The variants with these names, or all that the device computes, and why others are not."""
+    if names != ALL:
+        return named(lab, case, names), []
     usable: list[Variant] = []
     unusable: dict[str, list[str]] = {}
-    for variant in everything:
-        reason = left_out(variant, case, device)
+    for variant in registry.variants(lab):
+        reason = left_out(variant, case, device, features)
         if reason:
             unusable.setdefault(reason, []).append(variant.name)
         else:
             usable.append(variant)
-    notes = [f"left out: {', '.join(left)}: {reason}" for reason, left in unusable.items()]
-    if names == ALL:
-        return usable, notes
-    ends = [v for v in usable if v is usable[0] or v.is_default_on(device.name)]
-    others = len(usable) - len(ends)
-    return ends, [f"{others} more with --variants all"] if others else []
+    return usable, [f"left out: {', '.join(left)}: {why}" for why, left in unusable.items()]
 
 
-def left_out(variant: Variant, case: Case, device: Device) -> str | None:
+def left_out(variant: Variant, case: Case, device: str, features: frozenset[str]) -> str | None:
     """Why `all` leaves the variant out; None if it does not."""
     for axis, values in variant.applies.items():
         if case.get(axis) not in values:
             return f"computes {axis} {', '.join(values)} only"
-    missing = variant.missing(device.features)
+    missing = variant.missing(features)
     if missing:
-        return f"requires {', '.join(missing)}, which this {device.name} device lacks"
+        return f"requires {', '.join(missing)}, which this {device} device lacks"
     return None
+
+
+def choose(lab: Lab, case: Case, names: str | None, device: Device) -> Chosen:
+    """The variants that `--variants` selects for bench; if absent, both ends of the ladder."""
+    variants, notes = select(lab, case, names or ALL, device.name, device.features)
+    if names is None:
+        ends = [v for v in variants if v is variants[0] or v.is_default_on(device.name)]
+        return ends, others(variants, ends)
+    for variant in variants:
+        registry.check_features(variant, device.name, device.features)
+    return variants, notes
+
+
+def others(variants: Sequence[Variant], chosen: Sequence[Variant]) -> list[str]:
+    """A note of how many variants are not chosen, if any."""
+    left = len(variants) - len(chosen)
+    return [f"{left} more with --variants all"] if left else []
 
 
 def combinations(variant: Variant, sweep: Mapping[str, Sequence[str]]) -> list[Variant]:

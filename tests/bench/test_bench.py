@@ -637,7 +637,7 @@ def test_what_the_device_lacks_is_left_out_with_the_reason(device):
     _, notes = choice.choose(LAB, CASE, "all", device)
     assert not any("requires" in note for note in notes)
     needy = replace(registry.find(LAB, "single_pass"), requires=("clusters",))
-    assert choice.left_out(needy, CASE, device) == (
+    assert choice.left_out(needy, CASE, device.name, device.features) == (
         "requires clusters, which this cuda device lacks"
     )
 

@@ -17,6 +17,7 @@ from cudalab.checker.cases import Plan, Test
 from cudalab.checker.platforms import results
 from cudalab.checker.verdicts import Clue, Report, Result, SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError, ExitCode
+from cudalab.output.listing import ALARM
 
 
 def a_report(*tests, stages=(), **options):
@@ -40,6 +41,12 @@ def a_report(*tests, stages=(), **options):
     for name, value in options.items():
         setattr(base, name, value)
     return base
+
+
+@pytest.mark.parametrize(("kind", "style"), [("none", ALARM), ("bwrap", ""), ("user", "")])
+def test_a_missing_sandbox_is_an_alarm(kind, style):
+    last = outputs._last_lines(a_report(sandbox=kind, sandbox_words="NO SANDBOX, say the words"))
+    assert [(cell.text[:8], cell.style) for cell in last] == [("sandbox ", style)]
 
 
 def passed(name="one", points=1.0):

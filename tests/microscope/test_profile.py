@@ -290,6 +290,14 @@ def test_a_showcase_is_chosen_for_its_case(lab, pair, capsys):
     assert capsys.readouterr().err.startswith(f"note: no variant is named: {one.name} has ")
 
 
+def test_all_says_why_it_leaves_variants_out_as_bench_does():
+    matmul = labs.get("matmul")
+    chosen, notes = cli_profile.choose(matmul, matmul.complete({}), None, "all", "cpu")
+    assert "naive" in {variant.name for variant in chosen}
+    assert any(note.endswith(": computes product aat only") for note in notes)
+    assert any("tensor_cores" in note and "which this cpu device lacks" in note for note in notes)
+
+
 def test_without_a_showcase_both_ends_of_the_ladder_are_taken(capsys):
     reduce = labs.get("reduce")
     case = reduce.complete({"op": "sum", "along": "cols"})

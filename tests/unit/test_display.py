@@ -13,6 +13,7 @@ import pytest
 from cudalab.errors import CudalabError
 from cudalab.output import prose, terminal
 from cudalab.output.grid import Column, Grid
+from cudalab.output.listing import Cell
 
 HEADS = ("variant", "summary", "devices")
 ROW = ("interleaved_strided", "The same tree, the first threads work", "cuda, cpu")
@@ -99,7 +100,7 @@ def shown():
         f"reduce: {LONG}",
         [("ok", "compile", "", "compiled"), ("FAILED", "correct", "n = 3", LONG)],
         [("many blocks", [LONG, f"see: {command}", f"  {command} > in.bin"])],
-        [LONG],
+        [Cell(LONG)],
     )
 
 

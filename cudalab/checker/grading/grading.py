@@ -161,39 +161,56 @@ def _sum_up(
     json_path: Path | None,
 ) -> int:
     """Write the class's files, and say in a few lines what is in them."""
-    rows = list(results.rows())
-    reports = summary.judged(rows)
     public, untouched = batch.public_prints(task.lab), batch.skeleton_prints(task.lab)
-    pairs = summary.similar_pairs(rows, reports, public, untouched)
-    save(out / "results.csv", summary.table(rows, reports, pairs, full))
-    save(out / "summary.html", summary.page(f"{task.lab}: results", rows, reports, pairs, full))
-    ranking = summary.ranking(f"{task.lab}: by speed", reports)
+    judged = summary.results(list(results.rows()), full, public, untouched)
+    _write(out, task.lab, judged)
+    if json_path:
+        save(json_path, records.text(_document(judged, task, sandbox, changed)))
+    if str(json_path) != "-":
+        terminal.lines(_lines(judged, out, sandbox, changed))
+    return ExitCode.ERROR if any(map(_is_waiting, judged.rows)) else ExitCode.OK
+
+
+def _is_waiting(row: store.Row) -> bool:
+    """Whether a submission should have been judged, and was not."""
+    return row.state not in (store.DONE, store.REMOVED)
+
+
+def _write(out: Path, lab: str, judged: summary.Results) -> None:
+    """Write the table, the pages and each verdict."""
+    save(out / "results.csv", summary.table(judged))
+    save(out / "summary.html", summary.page(f"{lab}: results", judged))
+    ranking = summary.ranking(f"{lab}: by speed", judged.reports)
     if ranking:
         save(out / "ranking.html", ranking)
     folder = _folder(out / "reports")
-    for name, report in reports.items():
+    for name, report in judged.reports.items():
         save(folder / f"{_file_name(name)}.json", records.text(report.json()))
-    unjudged = [row for row in rows if row.state not in (store.DONE, store.REMOVED)]
-    status = ExitCode.ERROR if unjudged else ExitCode.OK
-    passed = sum(report.passed for report in reports.values())
-    if json_path:
-        assert task.judging.seed is not None
-        whole = summary.Class(
-            lab=task.lab,
-            seed=task.judging.seed,
-            sandbox=sandbox.kind,
-            judged=len(reports),
-            passed=passed,
-            judged_again=list(changed),
-            submissions=summary.submissions(rows, reports, pairs),
-        )
-        save(json_path, records.text(whole))
-        if str(json_path) == "-":
-            return status
-    removed = [row.name for row in rows if row.state == store.REMOVED]
-    judged = f"{len(reports)} of {len(rows) - len(removed)} judged, {passed} passed"
+
+
+def _document(
+    judged: summary.Results, task: batch.Task, sandbox: sandboxes.Sandbox, changed: Sequence[str]
+) -> summary.Class:
+    assert task.judging.seed is not None
+    return summary.Class(
+        lab=task.lab,
+        seed=task.judging.seed,
+        sandbox=sandbox.kind,
+        judged=len(judged.reports),
+        passed=judged.passed,
+        judged_again=list(changed),
+        submissions=summary.submissions(judged),
+    )
+
+
+def _lines(
+    judged: summary.Results, out: Path, sandbox: sandboxes.Sandbox, changed: Sequence[str]
+) -> list[str]:
+    removed = [row.name for row in judged.rows if row.state == store.REMOVED]
+    there = len(judged.rows) - len(removed)
+    counts = f"{len(judged.reports)} of {there} judged, {judged.passed} passed"
     lines = [
-        f"{judged}; {counted(len(pairs), 'pair')} (nearly) identical",
+        f"{counts}; {counted(len(judged.pairs), 'pair')} (nearly) identical",
         f"{out / 'summary.html'}, {out / 'results.csv'}",
         f"sandbox {sandbox.kind}: {sandbox.words}",
     ]
@@ -201,9 +218,8 @@ def _sum_up(
         lines.append(f"judged again because they have changed: {', '.join(changed)}")
     if removed:
         lines.append(f"removed before they were judged: {', '.join(removed)}")
-    lines += [f"not judged: {row.name}: {row.problem}" for row in unjudged[:10]]
-    terminal.lines(lines)
-    return status
+    unjudged = list(filter(_is_waiting, judged.rows))
+    return lines + [f"not judged: {row.name}: {row.problem}" for row in unjudged[:10]]
 
 
 def _folder(path: Path) -> Path:

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from cudalab.checker import outputs
 from cudalab.checker.grading import similar
@@ -60,31 +61,61 @@ class Class:
     submissions: list[Submission]
 
 
-def submissions(
-    rows: Sequence[Row], reports: Mapping[str, Report], pairs: Sequence[similar.Pair]
-) -> list[Submission]:
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """What a class has earned."""
+
+    rows: Sequence[Row]  # all submissions, by name
+    reports: Mapping[str, Report]  # of those that were judged
+    pairs: Sequence[similar.Pair]
+    full: float  # the points of the whole task
+
+    @property
+    def passed(self) -> int:
+        """How many have passed."""
+        return sum(report.passed for report in self.reports.values())
+
+    @cached_property
+    def alike(self) -> Mapping[str, list[str]]:
+        """The submissions that each one is like."""
+        alike = defaultdict[str, list[str]](list)
+        for pair in self.pairs:
+            alike[pair.one].append(pair.two)
+            alike[pair.two].append(pair.one)
+        return alike
+
+
+def results(
+    rows: Sequence[Row], full: float, public: Iterable[frozenset[int]], untouched: frozenset[int]
+) -> Results:
+    """The results of all submissions.
+
+    `public` are the fingerprints of code that everybody has, `untouched` those of an empty kernel
+    file: a student who has written nothing has copied nothing.
+    """
+    reports = {row.name: row.report for row in rows if row.state == DONE and row.report is not None}
+    prints = {row.name: row.prints for row in rows}
+    digests = {name: report.digest for name, report in reports.items() if report.digest}
+    same = similar.identical({n: d for n, d in digests.items() if prints[n] != untouched})
+    known = {(pair.one, pair.two) for pair in same}
+    near = similar.pairs({name: marks for name, marks in prints.items() if marks}, public)
+    pairs = same + [pair for pair in near if (pair.one, pair.two) not in known]
+    return Results(rows=rows, reports=reports, pairs=pairs, full=full)
+
+
+def submissions(judged: Results) -> list[Submission]:
     """All submissions, by name."""
-    alike = _alike(pairs)
     return [
         Submission(
             name=row.name,
             state=row.state,
             attempts=row.attempts,
             problem=row.problem or "",
-            verdict=_verdict(reports[row.name]) if row.name in reports else None,
-            similar_to=alike[row.name],
+            verdict=_verdict(judged.reports[row.name]) if row.name in judged.reports else None,
+            similar_to=judged.alike[row.name],
         )
-        for row in rows
+        for row in judged.rows
     ]
-
-
-def _alike(pairs: Sequence[similar.Pair]) -> dict[str, list[str]]:
-    """The submissions that each one is like."""
-    alike = defaultdict[str, list[str]](list)
-    for pair in pairs:
-        alike[pair.one].append(pair.two)
-        alike[pair.two].append(pair.one)
-    return alike
 
 
 def _verdict(report: Report) -> Verdict:
@@ -111,43 +142,16 @@ BINS = 10
 RATIOS = (0.5, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)  # of times: the bounds of the columns
 
 
-def judged(rows: Iterable[Row]) -> dict[str, Report]:
-    """The reports of the judged submissions, by name."""
-    return {row.name: row.report for row in rows if row.state == DONE and row.report is not None}
-
-
-def similar_pairs(
-    rows: Sequence[Row],
-    reports: dict[str, Report],
-    public: Iterable[frozenset[int]],
-    untouched: frozenset[int],
-) -> list[similar.Pair]:
-    """Submissions with the same bytes, then near-identical ones.
-
-    `public` are the fingerprints of code that everybody has, `untouched` those of an empty kernel
-    file: a student who has written nothing has copied nothing.
-    """
-    prints = {row.name: row.prints for row in rows}
-    digests = {name: report.digest for name, report in reports.items() if report.digest}
-    same = similar.identical({n: d for n, d in digests.items() if prints[n] != untouched})
-    known = {(pair.one, pair.two) for pair in same}
-    near = similar.pairs({name: marks for name, marks in prints.items() if marks}, public)
-    return same + [pair for pair in near if (pair.one, pair.two) not in known]
-
-
-def table(
-    rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[similar.Pair], full: float
-) -> str:
-    """CSV with one line for each submission; all points are parts of the class's `full` ones."""
-    alike = _alike(pairs)
+def table(judged: Results) -> str:
+    """CSV with one line for each submission; all points are parts of the task's."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for row in rows:
+    for row in judged.rows:
         line: dict[str, object] = {"name": _cell(row.name), "state": row.state}
-        line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(alike[row.name]))}
-        if row.name in reports:
-            line |= _cells(reports[row.name], full)
+        line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(judged.alike[row.name]))}
+        if row.name in judged.reports:
+            line |= _cells(judged.reports[row.name], judged.full)
         writer.writerow(line)
     return text.getvalue()
 
@@ -212,7 +216,7 @@ def cause(report: Report) -> str:
     return says[0] if says else ""
 
 
-def ranking(title: str, reports: dict[str, Report]) -> str:
+def ranking(title: str, reports: Mapping[str, Report]) -> str:
     """The page of those that passed and were timed, the fastest first; empty without any."""
     timed = [(one.speed, name) for name, one in reports.items() if one.passed and one.speed]
     if not timed:
@@ -229,20 +233,14 @@ def ranking(title: str, reports: dict[str, Report]) -> str:
     return web.page(title, note, [web.table(_grid(heads, lines))])
 
 
-def page(
-    title: str,
-    rows: Sequence[Row],
-    reports: dict[str, Report],
-    pairs: Sequence[similar.Pair],
-    full: float,
-) -> str:
+def page(title: str, judged: Results) -> str:
     """The HTML page, which needs no other file."""
+    reports = judged.reports
     failures = Counter(
         pattern or why for why, pattern in map(first_failure, reports.values()) if why
     )
     ratios = [report.speed.ratio for report in reports.values() if report.speed]
-    passed = sum(report.passed for report in reports.values())
-    unjudged = [row for row in rows if row.state != DONE]
+    unjudged = [row for row in judged.rows if row.state != DONE]
     parts = []
     if any(report.sandbox == "none" for report in reports.values()):
         parts.append('<p class="bad">NO SANDBOX: submissions ran as the grader\'s own user.</p>')
@@ -264,17 +262,18 @@ def page(
         charts.insert(1, _histogram("Times the reference's time", labels, places))
     parts.append(web.pictures(charts))
     parts.append("<h2>Identical or nearly so</h2>")
-    if pairs:
-        lines = [[pair.one, pair.two, f"{100 * pair.share:.0f} %"] for pair in pairs]
+    if judged.pairs:
+        lines = [[pair.one, pair.two, f"{100 * pair.share:.0f} %"] for pair in judged.pairs]
         parts.append(web.table(_grid(("one", "other", "of the smaller one's code"), lines)))
         parts.append("<p>A sign, not a proof: look at both.</p>")
     else:
         parts.append("<p>None.</p>")
-    parts += ["<h2>Submissions</h2>", _submissions(reports, full)]
-    return web.page(title, f"{len(reports)} of {len(rows)} judged, {passed} passed.", parts)
+    parts += ["<h2>Submissions</h2>", _submissions(judged)]
+    counts = f"{len(reports)} of {len(judged.rows)} judged, {judged.passed} passed."
+    return web.page(title, counts, parts)
 
 
-def _test_rates(reports: dict[str, Report]) -> list[tuple[str, int]]:
+def _test_rates(reports: Mapping[str, Report]) -> list[tuple[str, int]]:
     """The percentage of the class that passes each test."""
     passed: Counter[str] = Counter()
     ran: Counter[str] = Counter()
@@ -285,12 +284,12 @@ def _test_rates(reports: dict[str, Report]) -> list[tuple[str, int]]:
     return [(name, round(100 * passed[name] / count)) for name, count in ran.items()]
 
 
-def _submissions(reports: dict[str, Report], full: float) -> str:
+def _submissions(judged: Results) -> str:
     lines, cells = [], {}
-    for number, (name, report) in enumerate(reports.items()):
+    for number, (name, report) in enumerate(judged.reports.items()):
         why, _ = first_failure(report)
         speed = f"{report.speed.ratio:.2f}" if report.speed else ""
-        points = f"{report.share * full:g} of {full:g}"
+        points = f"{report.share * judged.full:g} of {judged.full:g}"
         lines.append([name, points, why, cause(report), speed])
         look = "good" if report.passed else "bad"
         details = "\n".join(_details(report))

@@ -31,13 +31,21 @@ def device(*, name: str | None, why: bool, measured: Path | None, json_path: Pat
     if len(named) > 1 or (why and name):
         params.exclude(named[0], named[1] if len(named) > 1 else str(name))
     if why:
-        complete = True
-        for check in gpu.checks():
-            show_check("ok" if check.ok else "MISSING", check)
-            complete = complete and check.ok
-        return ExitCode.OK if complete else ExitCode.NO_DEVICE
-    if measured:
-        return _measure(name, measured)
+        return _explain_gpu()
+    return _measure(name, measured) if measured else _describe(name, json_path)
+
+
+def _explain_gpu() -> int:
+    """Print what the GPU needs as soon as it is looked at."""
+    complete = True
+    for check in gpu.checks():
+        show_check("ok" if check.ok else "MISSING", check)
+        complete = complete and check.ok
+    return ExitCode.OK if complete else ExitCode.NO_DEVICE
+
+
+def _describe(name: str | None, json_path: Path | None) -> int:
+    """Print the properties of one device or of all, or why there is none."""
     described = _properties(name)
     if params.write_json(json_path, Devices(devices=described)):
         return ExitCode.OK

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cudalab import labs
-from cudalab.backends import able_devices, facts
+from cudalab.backends import DEVICES, facts
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.bench import choice
 from cudalab.cli import params
@@ -134,29 +134,18 @@ def count(subject: Subject, options: ProfileOptions) -> list[Profile]:
 
 def choose(
     lab: Lab, case: Case, kernel: Path | None, names: str | None, device: str
-) -> tuple[list[Variant], list[str]]:
+) -> choice.Chosen:
     """Choose the student's file, the named variants, or those with something to show."""
     if kernel:
         return [choice.own_variant(lab, case, kernel)], []
-    if names not in (None, params.ALL):
-        named = [registry.find(lab, one.strip()) for one in names.split(",")]
-        for variant in named:
-            registry.check_applies(variant, lab, case)
-        return named, []
-    every = registry.variants(lab)
-    computing = [
-        variant
-        for variant in every
-        if variant.computes(case) and device in able_devices(variant.requires)
-    ]
-    if names == params.ALL:
-        left_out = [variant.name for variant in every if variant not in computing]
-        return computing, [f"left out: {', '.join(left_out)}"] if left_out else []
-    chosen, why = showcase(lab, computing)
-    others = len(computing) - len(chosen)
-    more = f"; {others} more with --variants all" if others else ""
-    note(f"no variant is named: {why}{more}")
-    return chosen, [more.removeprefix("; ")] if others else []
+    features = DEVICES[device].load().possible_features
+    variants, left_out = choice.select(lab, case, names or choice.ALL, device, features)
+    if names is not None:
+        return variants, left_out
+    chosen, why = showcase(lab, variants)
+    more = choice.others(variants, chosen)
+    note("; ".join([f"no variant is named: {why}", *more]))
+    return chosen, more
 
 
 def showcase(lab: Lab, variants: list[Variant]) -> tuple[list[Variant], str]:

@@ -98,7 +98,6 @@ def compute(
 ) -> int:
     """Run `variant`, or the device's default, from one file descriptor to another."""
     watch = Stopwatch(shown=not time)
-    sent = 0
     stream = InputStream(*source)
     inputs = lab.read(stream, case)
     with ExitStack() as stack:
@@ -109,37 +108,37 @@ def compute(
         variant = variant or registry.choose(lab, inputs, case, opened)
         registry.check_features(variant, opened.name, opened.features)
         timed = TimedDevice(opened, open_meter(opened)) if time or about is not None else None
-        used = timed or opened
-        answer = run(lab, variant, used, inputs, case, watch=watch)
+        answer = run(lab, variant, timed or opened, inputs, case, watch=watch)
         for text in answer.notes:
             notes.say(text)
         with watch("write"):
             sent = write_all(target[0], watch.pieces(answer.pieces(), "to host"), target[1])
         lab.finish(answer.array, case)
         if stream.trailing_bytes():
-            click.echo(
-                f"warning: {stream.name}: ignored the bytes after the {stream.offset:,} "
-                "that the header announces",
-                err=True,
-            )
+            extra = f"ignored the bytes after the {stream.offset:,} that the header announces"
+            click.echo(f"warning: {stream.name}: {extra}", err=True)
         if timed:
             watch.take("write", "to host", watch.stages["to host"])
             rows = watch.rows(timed.launches)
             if time:
                 print_times(rows, timed.how)
             if about is not None:
-                from cudalab.cli.documents import StageRow
-
-                stages = [
-                    StageRow(name=name, launches=launches, ms=ms, how=timed.how.get(name, ""))
-                    for name, launches, ms in rows
-                ]
                 write_about(
                     about, "Ran", lab, case, variant=variant.name, file=str(variant.path),
                     device=opened.name, device_name=opened.info().name, input_bytes=stream.offset,
-                    answer_bytes=sent, stages=stages, notes=answer.notes,
+                    answer_bytes=sent, stages=stage_rows(rows, timed.how), notes=answer.notes,
                 )  # fmt: skip
     return ExitCode.OK
+
+
+def stage_rows(rows: list[tuple[str, int | None, float]], how: dict[str, str]) -> list[Any]:
+    """The stages of a run for its document."""
+    from cudalab.cli.documents import StageRow
+
+    return [
+        StageRow(name=name, launches=launches, ms=ms, how=how.get(name, ""))
+        for name, launches, ms in rows
+    ]
 
 
 def print_times(rows: list[tuple[str, int | None, float]], how: dict[str, str]) -> None:

@@ -10,10 +10,9 @@ from typing import Any
 
 from cudalab import labs
 from cudalab.backends import host_features
-from cudalab.bench.choice import case_of, shown_case
+from cudalab.bench import choice
 from cudalab.cli import params
 from cudalab.cli.failures import within
-from cudalab.cli.work.instruments import choose
 from cudalab.errors import CudalabError, UsageError, install_command
 from cudalab.formats import save
 from cudalab.labs import registry
@@ -101,8 +100,11 @@ def predict_sizes(
 ) -> list[ladder.Prediction]:
     """Predict the chosen variants at each size; beside a kernel file the lab's fastest, too."""
     gpu = gpus.load(gpu_name)
-    case = case_of(lab, case_options)
-    chosen, notes = choose(lab, case, kernel, variants, "cpu")
+    case = choice.case_of(lab, case_options)
+    if kernel:
+        chosen, notes = [choice.own_variant(lab, case, kernel)], list[str]()
+    else:
+        chosen, notes = choice.select(lab, case, variants, "cpu", host_features())
     distribution = lab.distribution(dist)
     result = []
     with (
@@ -132,7 +134,7 @@ def predict_sizes(
                     gpu=gpu.name,
                     assumed=gpu.origins("assumed"),
                     lab=lab.name,
-                    case=shown_case(lab, case),
+                    case=choice.shown_case(lab, case),
                     size=in_words(size, ","),
                     items=items,
                     flops=flops,
@@ -151,7 +153,7 @@ def fastest(
     The default comes first, then the others from the end of its ladder, as long as time is left.
     """
     default = registry.default(lab, case, "cuda", gpu.features & host_features())
-    every, _ = choose(lab, case, None, params.ALL, "cpu")
+    every, _ = choice.select(lab, case, choice.ALL, "cpu", host_features())
     others = [one for one in every if one.name != default.name and not one.precision]
     others = [one for one in others if gpu.features.issuperset(one.requires)]
     rungs, began = [timed(default)], time.monotonic()
