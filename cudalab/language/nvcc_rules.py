@@ -9,6 +9,7 @@ import re
 from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from cudalab.errors import KernelCompileError
@@ -35,9 +36,19 @@ _NOT_PLAIN = set_of(
     "template constexpr consteval constinit operator using typedef friend static_assert struct "
     "class union enum concept namespace asm"
 )
-# Functions of the C++ library for the host only, unlike its mathematical functions.
-_ALGORITHMS = set_of("min max clamp swap sort fill copy accumulate")
-_OBJECTS = frozenset({"cout", "cerr"})
+# Functions of the C++ library for the host only, unlike its mathematical functions. CUDA has those
+# of the first line itself; an option lets nvcc take them.
+_CONSTANT_FUNCTIONS = set_of("min max clamp swap")
+_ALGORITHMS = set_of("accumulate copy count fill find for_each iota reduce reverse sort transform")
+_OBJECTS = set_of("cout cerr")
+# Its classes of which nvcc takes no function in device code.
+_CLASSES = set_of(
+    "basic_string deque function list map multimap multiset ostringstream priority_queue queue set "
+    "shared_ptr stack string stringstream unique_ptr unordered_map unordered_set valarray vector"
+)
+_CLASS = re.compile(r"(std::)?(\w+)(?:<.*>)?")
+# What only threads have. CUDA's headers declare it, so that of host code the linker refuses it.
+_OF_THREADS = set_of("threadIdx blockIdx blockDim gridDim")
 # What only the host has of C, and the library of C++. (malloc, memcpy and printf are for both.)
 LIBRARY = set_of("std rand srand exit fopen fclose fprintf fread fwrite scanf getchar")
 
@@ -53,22 +64,28 @@ def check(source: Source, defines: Mapping[str, str | int], library: Path) -> No
     _raise(read, errors, _too_much_shared(source, library))
 
 
-def check_results(source: Source, defines: Mapping[str, str | int]) -> None:
-    """Raise KernelCompileError if a kernel returns something."""
+def check_heads(source: Source, defines: Mapping[str, str | int]) -> None:
+    """Raise KernelCompileError if a kernel returns something, or takes what no lab hands in."""
     read = kernel_file.read(with_defines(source.text, defines))
     _raise(read, _results(read))
+    if lines := list(_lines(read, _references(read))):
+        raise KernelCompileError("no lab can launch the kernel:\n" + "\n".join(lines))
 
 
 def _raise(
     file: kernel_file.KernelFile, errors: Iterable[Error], others: Iterable[str] = ()
 ) -> None:
-    places = ((file.places[token.start], error) for token, error in errors)
-    lines = [*(f"{name}:{line}: error: {error}" for (name, line), error in places), *others]
-    if lines:
+    if lines := [*_lines(file, errors), *others]:
         raise KernelCompileError(
             "nvcc would reject the kernel:\n" + "\n".join(lines),
             hint="the host's compiler accepts it, but a GPU's does not",
         )
+
+
+def _lines(file: kernel_file.KernelFile, errors: Iterable[Error]) -> Iterator[str]:
+    for token, error in errors:
+        name, line = file.places[token.start]
+        yield f"{name}:{line}: error: {error}"
 
 
 def _results(file: CudaFile) -> Iterator[Error]:
@@ -81,6 +98,15 @@ def _results(file: CudaFile) -> Iterator[Error]:
             if stars or type_.is_auto or type_.kind not in ("void", "unknown"):
                 of = f"{type_.text} {stars}".strip()
                 yield file.words.tokens[node.first], f"a kernel returns {of}: it must be void"
+
+
+def _references(file: CudaFile) -> Iterator[Error]:
+    """The parameters of kernels that are references."""
+    for node in file.root.walk():
+        for each in node.parameters if "__global__" in node.words else ():
+            if any(name.type.is_reference for name in each.names):
+                error = "a lab hands in numbers and pointers: this is a reference"
+                yield file.words.tokens[each.first], error
 
 
 # Shared memory ------------------------------------------------------------------------------------
@@ -118,6 +144,8 @@ class File:
         self.variables: set[str] = set()  # of the host
         self.others: set[str] = set()  # declared in any other way
         self.device_code: list[Node] = []  # functions
+        self.host_code: list[Node] = []  # functions that are compiled even if nothing calls them
+        self.launches = [each.children[0] for each in file.root.of_kind("launch")]
         for node in _outside_classes(file.root):
             self._note(node)
 
@@ -154,13 +182,12 @@ class File:
                 name.kind == "variable" and not words & {"const", "extern"}
             ):
                 self.variables.add(name.name)
+        if not plain or node.kind != "function":
+            return
+        if words.isdisjoint(_ON_DEVICE | {"static", "inline"}):
+            self.host_code.append(node)
         on_device = words & {"__global__", "__device__"} and "__host__" not in words
-        if (
-            plain
-            and on_device
-            and node.kind == "function"
-            and not self._may_change(head, node.last)
-        ):
+        if on_device and not self._may_change(head, node.last):
             self.device_code.append(node)
 
     def _may_change(self, first: int, last: int) -> bool:
@@ -219,28 +246,71 @@ def of_host(
             yield file, token, error
 
 
+def of_threads(files: Sequence[File]) -> Iterator[tuple[File, Token, str]]:
+    """What only threads have, in functions of the host; its results are those of `of_host`."""
+    own = {name for file in files for name in file.others | file.macros}
+    device = [*chain.from_iterable([*each.device_code, *each.launches] for each in files)]
+    meant = {name.text for each in device for name in each.of_kind("name")}  # to be the device's
+    for file in files:
+        host_code = (each for each in file.host_code if each.text not in meant)
+        for node in (name for each in host_code for name in _on_host(each)):
+            if node.text not in _OF_THREADS - own or file.may_be_left_out(node):
+                continue
+            if node.scope is not None and node.scope.find(node.text, node.first) is None:
+                error = "threadIdx, blockDim and the like are for device code: this is the host's"
+                yield file, file.words.tokens[node.first], error
+
+
+def _on_host(node: Node) -> Iterator[Node]:
+    """The names that a function of the host uses, but for what in it may be the device's."""
+    if node.kind == "name":
+        yield node
+    for child in node.children:
+        if child.kind not in ("class", "sizeof") and child.words.isdisjoint(_ON_DEVICE):
+            yield from _on_host(child)
+
+
 def _uses(
     file: File, functions: set[str], variables: set[str], others: set[str]
 ) -> Iterator[Error]:
     for function in file.device_code:
+        yield from _objects(file, function)
         calls = {
             call.children[0] for call in function.of_kind("call", "construct") if call.children
         }
         unevaluated = {name for one in function.of_kind("sizeof") for name in one.of_kind("name")}
         for node in function.of_kind("name"):
-            name, _, algorithm = node.text.partition("::")
+            name, _, of_library = node.text.partition("::")
             if node in unevaluated or node.scope is None or node.scope.is_local(name, node.first):
                 continue
             if node.text in functions and node in calls:
                 error = f"calls {name}, a host function: declare it __device__"
             elif node.text in variables:
                 error = f"uses {name}, a host variable: declare it __device__ or __constant__"
-            elif name == "std" and algorithm in _ALGORITHMS and node in calls:
-                error = f"calls std::{algorithm}, a host function: leave out std::"
+            elif name == "std" and of_library in _CONSTANT_FUNCTIONS and node in calls:
+                error = f"calls {node.text}, a host function: leave out std::"
+            elif name == "std" and of_library in _ALGORITHMS | _CLASSES and node in calls:
+                error = f"calls {node.text}, which only the host has"
             elif node.text in LIBRARY and node in calls and node.text not in others:
                 error = f"calls {name}, a function of the host's library"
-            elif name == "std" and algorithm in _OBJECTS:
-                error = f"uses std::{algorithm}, which only the host has"
+            elif name == "std" and of_library in _OBJECTS:
+                error = f"uses {node.text}, which only the host has"
             else:
                 continue
             yield file.words.tokens[node.first], error
+
+
+def _objects(file: File, function: Node) -> Iterator[Error]:
+    """The objects of classes of the host's that device code declares, or whose members it uses."""
+    used = {one.children[0] for one in function.of_kind("member", "index") if one.children}
+    for node in function.of_kind("declaration", "name"):
+        if node.scope is None or not (node in used or node.names):
+            continue
+        variable = node.names[0] if node.names else node.scope.find(node.text, node.first)
+        match = _CLASS.fullmatch(variable.type.text) if variable else None
+        if not variable or not match or (node.names and variable.type.is_reference):
+            continue
+        space, name = match.groups()
+        if name in _CLASSES and (space or node.scope.find(name, node.first) is None):
+            error = f"uses {variable.name}, a std::{name}, which only the host has"
+            yield file.words.tokens[node.first], f"{error}: pass a pointer to what it holds"

@@ -1,9 +1,13 @@
 """`cudalab run`: its own failures, whose exit status is 125."""
 
 import shlex
+import subprocess
 
 import pytest
 from whole_programs import MIXED, cudalab, run
+
+from cudalab.backends.cuda import nvcc
+from cudalab.errors import NoDeviceError
 
 pytestmark = pytest.mark.xdist_group("run")  # whose worker compiles each program once
 
@@ -183,3 +187,41 @@ def test_graphics_whose_header_is_there_are_refused_in_one_line(tmp_path):
     assert (done.returncode, done.stdout) == (125, b"")
     said = done.stderr.decode()
     assert said == f"Error: not supported on the CPU device: OpenGL: glutInit ({source}:3)\n"
+
+
+# Programs whose host code names what threads have, and whether nvcc makes programs of them.
+OF_THREADS = {
+    "int main() { return blockIdx.x * blockDim.x + threadIdx.x; }": False,
+    "__global__ void k() {} int main() { k<<<gridDim, 1>>>(); }": False,
+    "int f(int i) { for (int k = 0; k < 2; ++k) i += gridDim.x; return i; } int main() {}": False,
+    "int main() { auto f = [](int i) { return i + threadIdx.x; }; return f(2); }": False,
+    "__global__ void k() {} int main() { dim3 gridDim(2); k<<<gridDim, 4>>>(); }": True,
+    "int main() { cudaLaunchConfig_t c; c.gridDim = 1; return sizeof(threadIdx) - 12; }": True,
+    "int main() { struct F { __device__ int of() { return threadIdx.x; } }; }": True,
+    "static inline int f() { return threadIdx.x; } int main() {}": True,
+    "int f(int threadIdx) { return threadIdx; } int main() { return f(0); }": True,
+    "int main() {\n#ifdef __CUDA_ARCH__\n    return threadIdx.x;\n#endif\n}": True,
+}
+
+
+@pytest.mark.parametrize(("text", "is_right"), OF_THREADS.items())
+def test_host_code_has_no_threads(text, is_right, tmp_path):
+    source = tmp_path / "p.cu"
+    source.write_text(f"#include <cuda_runtime.h>\n{text}\n", encoding="utf-8")
+    done = cudalab("run", "--device", "cpu", str(source))
+    words = b"p.cu:2: error: threadIdx, blockDim and the like are for device code"
+    assert (words in done.stderr) is not is_right, done.stderr.decode()
+    assert done.returncode == (0 if is_right else 125), done.stderr.decode()
+
+
+@pytest.mark.parametrize(("text", "is_right"), OF_THREADS.items())
+def test_nvcc_refuses_threads_in_host_code(text, is_right, tmp_path):
+    try:
+        compiler = nvcc.find_nvcc()
+    except NoDeviceError as error:
+        pytest.skip(error.message)
+    (tmp_path / "p.cu").write_text(f"{text}\n", encoding="utf-8")
+    done = subprocess.run(
+        [compiler, "-arch=sm_75", "p.cu", "-o", "p"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert (done.returncode == 0) is is_right, done.stderr.decode()

@@ -71,6 +71,39 @@ extern "C" __global__ void kernel(int *out, unsigned n) {
     out[n] = most;
 }
 
+// --- algorithm without a constant value
+#include <algorithm>
+extern "C" __global__ void kernel(int *out, unsigned n) {
+    std::sort(out, out + n);  // <- calls std::sort, which only the host has
+}
+
+// --- vector that is handed in
+#include <vector>
+extern "C" __global__ void kernel(std::vector<int> out, unsigned n) {
+    out[n] = n;  // <- uses out, a std::vector, which only the host has: pass a pointer to what it
+}
+
+// --- vector of a thread
+#include <vector>
+using namespace std;
+extern "C" __global__ void kernel(int *out, unsigned n) {
+    vector<int> own(n);  // <- uses own, a std::vector, which only the host has
+    *out = n;
+}
+
+// --- vector without a name
+#include <vector>
+extern "C" __global__ void kernel(int *out, unsigned n) {
+    auto own = std::vector<int>(n);  // <- calls std::vector, which only the host has
+    *out = n;
+}
+
+// --- member of a text
+#include <string>
+extern "C" __global__ void kernel(const std::string text, int *out) {
+    *out = text.size();  // <- uses text, a std::string, which only the host has
+}
+
 // --- shared array with values
 extern "C" __global__ void kernel(int *out, unsigned n) {
     __shared__ int a[8] = {0};  // <- a __shared__ variable cannot have an initial value

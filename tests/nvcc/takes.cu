@@ -98,6 +98,26 @@ extern "C" __global__ void kernel(int *out, unsigned n) {
     *out = sizeof(std::max(1, 2)) + max_(n, 2);
 }
 
+// --- vector that nobody looks into
+#include <vector>
+extern "C" __global__ void kernel(std::vector<int> all, std::vector<int> *other, int *out) {
+    std::vector<int> *one = other, &same = *one;
+    *out = sizeof(all) + sizeof same;
+}
+
+// --- classes named like the library's
+template <class T> struct vector {
+    T items[4];
+    __device__ T &operator[](int i) { return items[i]; }
+};
+struct stack {
+    int top;
+};
+extern "C" __global__ void kernel(vector<int> in, stack s, int *out) {
+    vector<int> own = in;
+    *out = own[1] + in[2] + s.top;
+}
+
 // --- shared variables without values
 extern "C" __global__ void kernel(int *out, unsigned n) {
     __shared__ struct {

@@ -90,6 +90,15 @@ def test_a_kernel_is_found_by_its_name(compile_it):
     assert caught.value.hint == 'begin it with extern "C" __global__ void kernel('
 
 
+def test_a_kernel_of_a_lab_takes_no_references(compile_it):
+    with pytest.raises(KernelCompileError) as caught:
+        compile_it('extern "C" __global__ void kernel(int *out,\n const unsigned &n) { *out = n; }')
+    assert caught.value.message == (
+        "no lab can launch the kernel:\n"
+        "my.cu:2: error: a lab hands in numbers and pointers: this is a reference"
+    )
+
+
 def test_warnings_are_left_out_of_errors(compile_it):
     with pytest.raises(KernelCompileError) as caught:
         compile_it(

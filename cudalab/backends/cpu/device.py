@@ -183,7 +183,7 @@ class CpuDevice:
         except KernelCompileError:
             from cudalab.language import nvcc_rules  # noqa: PLC0415 - for what does not compile
 
-            nvcc_rules.check_results(source, defines)  # a clearer reason than the compiler's
+            nvcc_rules.check_heads(source, defines)  # a clearer reason than the compiler's
             raise
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:

@@ -30,7 +30,7 @@ Error = tuple[int, str]  # a position in the text, and words
 def check(files: Sequence[Parsed], kernels: Collection[str]) -> None:
     """KernelCompileError for what nvcc rejects; `kernels` are the names of all of them."""
     others = {name for each in files for name in each.structure.host_functions}
-    errors = [*_of_host(files)]
+    errors = [*_of_one_side(files)]
     hints = dict[str, None]()
     for each in files:
         calls = list(_plain_calls(each, set(kernels) - others))
@@ -51,13 +51,15 @@ def check(files: Sequence[Parsed], kernels: Collection[str]) -> None:
         )
 
 
-def _of_host(files: Sequence[Parsed]) -> Iterator[tuple[Parsed, int, str]]:
-    """Functions and variables of the host in device code."""
+def _of_one_side(files: Sequence[Parsed]) -> Iterator[tuple[Parsed, int, str]]:
+    """What is the host's in device code, and what is the device's in host code."""
     macros = {macro.name for each in files for macro in each.macros}
     read = [nvcc_rules.File(each, macros) for each in files]
     each_file = [each.file for each in files]
     # Another source has its own functions of these names.
     seen = {i: included(each_file, i) for i in range(len(files))}
+    for file, token, words in nvcc_rules.of_threads(read):
+        yield files[read.index(file)], token.start, words
     for file, token, words in nvcc_rules.of_host(read, seen):
         if "leave out std::" in words:  # --expt-relaxed-constexpr may allow it
             continue
