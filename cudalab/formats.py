@@ -205,7 +205,7 @@ def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout
         if error.errno == errno.EPIPE:
             end_by_closed_pipe()
         raise CudalabError(
-            f"{name}: cannot write the answer: {error.strerror}",
+            f"{name}: cannot be written: {error.strerror}",
             hint="the output is incomplete: do not use it",
         ) from None
     return total

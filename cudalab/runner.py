@@ -151,7 +151,10 @@ class Stopwatch:
             yield piece
 
     def rows(self, launches: list[tuple[str, Timer]]) -> list[tuple[str, int | None, float]]:
-        """Stages or, if launches were timed, kernels with their number; and their milliseconds."""
+        """Stages or, if launches were timed, kernels with their number; and their milliseconds.
+
+        The last two are what lies between the stages and the total.
+        """
         kernels: dict[str, list[float]] = {}
         for name, timer in launches:
             kernels.setdefault(name, []).append(timer.ms)
@@ -161,7 +164,9 @@ class Stopwatch:
                 rows += [(name, len(each), sum(each)) for name, each in kernels.items()]
             else:
                 rows.append((stage, None, ms))
-        return [*rows, ("total", None, 1e3 * (time.perf_counter() - self.began))]
+        total = 1e3 * (time.perf_counter() - self.began)
+        rest = max(total - sum(ms for _, _, ms in rows), 0.0)
+        return [*rows, ("all else", None, rest), ("total", None, total)]
 
 
 class TimedDevice(WrappedDevice):

@@ -84,7 +84,7 @@ def own_variant(lab: Lab, case: Case, path: Path) -> Variant:
     """The variant in a student's file, named like the file."""
     own = registry.read_header(path, lab, str(path))
     registry.check_applies(own, lab, case)
-    return replace(own, name=path.name)
+    return replace(own, name=Path(own.label).name)
 
 
 def named(lab: Lab, case: Case, names: str) -> list[Variant]:

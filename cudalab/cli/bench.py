@@ -17,9 +17,8 @@ from cudalab.cli import epilog, params, values
         "cudalab bench reduce --variants all --n 2^16:2^28:x4 --baseline numpy,cupy",
         "cudalab bench reduce --op max --rows --kernel my.cu --json new.json",
         "cudalab bench matmul --variants tiled --sweep TILE=8,16,32",
-        "cudalab bench reduce --variants all \\",
-        "    --sweep THREADS_PER_BLOCK=32,64,...,1024 \\",
-        "    --sweep ITEMS_PER_BLOCK=~THREADS_PER_BLOCK",
+        "cudalab bench reduce --variants all --sweep THREADS_PER_BLOCK=32,64,...,1024 "
+        "--sweep ITEMS_PER_BLOCK=~THREADS_PER_BLOCK",
         "cudalab bench --compare old.json new.json",
         then=[
             (

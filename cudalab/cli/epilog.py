@@ -2,6 +2,10 @@
 
 from collections.abc import Sequence
 
+from cudalab.output.prose import continued
+
+WIDTH = 76  # of the longest example; click indents it by two columns more
+
 
 def unwrapped(title: str, *lines: str) -> str:
     """A paragraph of a command's help whose lines click does not wrap."""
@@ -10,4 +14,5 @@ def unwrapped(title: str, *lines: str) -> str:
 
 def examples(*commands: str, then: Sequence[str] = ()) -> str:
     """The end of a command's help: examples, and then paragraphs."""
-    return "\n\n".join([unwrapped("Example", *commands), *then])
+    lines = [line for command in commands for line in continued(command, WIDTH).split("\n")]
+    return "\n\n".join([unwrapped("Example", *lines), *then])

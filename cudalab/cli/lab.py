@@ -84,8 +84,8 @@ def gen_command(lab: Lab) -> click.Command:
         short_help=labs.summary(lab.name),
         help=f"Generate a random input for {lab.name}.",
         epilog=epilog.examples(
-            f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} \\",
-            "    --seed 7 > in.bin",
+            f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} "
+            "--seed 7 > in.bin"
         ),
     )
     @click.option(

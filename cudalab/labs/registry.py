@@ -5,6 +5,7 @@ An unknown key or value, or a second default for a case, is an error that names 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from itertools import combinations, product
@@ -106,7 +107,7 @@ def check_features(variant: Variant, device: str, features: frozenset[str]) -> N
 
 def read_header(path: Path, lab: Lab, label: str | None = None) -> Variant:
     """Parse and validate the header of a file."""
-    label = label or f"kernels/{lab.name}/{path.name}"
+    label = os.fsencode(label or f"kernels/{lab.name}/{path.name}").decode(errors="replace")
     header = Header(path, label, lab.name)
     checked = _Validator(header, lab).checked(header.values())
     return Variant(lab=lab.name, name=path.stem, path=path, label=label, **checked)

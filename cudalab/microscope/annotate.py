@@ -375,7 +375,7 @@ def functions(text: str) -> Iterator[tuple[int, int]]:
 
 def show(profile: Profile) -> None:
     """Print the table of all kernels, the verdicts on conflicts, and each kernel line by line."""
-    from cudalab.output import terminal  # noqa: PLC0415 - a report and a page need no rich
+    from cudalab.output import code, terminal  # noqa: PLC0415 - a report and a page need no rich
 
     terminal.grid(summary_grid(document(profile)))
     terminal.lines([*(f"{variant.name}: {variant.verdict}" for variant in profile.variants), ""])
@@ -387,4 +387,4 @@ def show(profile: Profile) -> None:
         for kernel in variant.kernels:
             terminal.grid(access_grid(variant, kernel))
             for one in listings(variant, kernel, width):
-                terminal.listing(one, shallow(variant.texts[one.label]))
+                code.listing(one, shallow(variant.texts[one.label]))

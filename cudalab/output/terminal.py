@@ -1,4 +1,4 @@
-"""Tables and highlighted source on stdout. Only live.py imports rich, too."""
+"""Tables, pages and verdicts on stdout. Only code.py and live.py import rich, too."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from cudalab.output.prose import MAX_WIDTH, continued, filled, is_pipe
 
 if TYPE_CHECKING:
     from cudalab.output.grid import Grid
-    from cudalab.output.listing import Cell, Finding, Listing
+    from cudalab.output.listing import Cell
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
 UNLIMITED = 1_000_000  # columns of a file or a pipe, unless COLUMNS is set
 MIN_PROSE = 40  # minimum width of a summary in a table
-FINDINGS_SHOWN = 3  # maximum of one kind that are printed with their lines
 _PLAIN = {
     **dict(zip("─└·█░⋮…µ×−–—≤≥→∞", "-+.#...ux---<>>i", strict=True)),  # noqa: RUF001
     **{power: f"^{digit}" for digit, power in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
     "±": "+-",
 }
 MIN_CELL = 16  # width to which cells may be wrapped; below that, rows become paragraphs
+LOOKS = {"good": "green", "bad": "red", "alarm": "bold red", "quiet": "dim", "": ""}
+MARKS = {"ok": "green", "FAILED": "bold red", "BROKEN": "bold red", "-": "dim"}
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
@@ -181,17 +182,6 @@ def properties(title: str, values: Mapping[str, str | int | float]) -> None:
     target.print(grid)
 
 
-def cuda_source(text: str, headers: Sequence[str]) -> None:
-    """Print highlighted CUDA C++ with line numbers, and below it the headers that it includes."""
-    from rich.syntax import Syntax  # noqa: PLC0415 - takes as long as half of rich
-
-    console().print(Syntax(text, "cuda", line_numbers=True, word_wrap=True))
-    if headers:
-        console().print("\nIncluded headers (--whole prints them in place):", style="bold")
-    for header in headers:
-        console().print(f"  {header}", markup=False, highlight=False)
-
-
 # explain -----------------------------------------------------------------------------------------
 
 
@@ -313,90 +303,7 @@ def columns_that_fit(results: Grid, width: int) -> tuple[list[int], list[str]]:
     return columns, [column.title for i, column in enumerate(results.columns) if i not in columns]
 
 
-# profile, sanitize -------------------------------------------------------------------------------
-
-SHALLOW = 4  # the indentation of code that is wrapped
-_LOOKS = {"good": "green", "bad": "red", "alarm": "bold red", "quiet": "dim", "": ""}
-
-
-def listing(annotated: Listing, text: str) -> None:
-    """Print source with a margin; long lines are wrapped if they must be whole, else cut."""
-    from rich.syntax import Syntax  # noqa: PLC0415 - as above
-
-    target = console()
-    source = Syntax(text, "cuda", background_color="default").highlight(text).split("\n")
-    target.print(Text(annotated.label, style="bold"))
-    target.print(Text(annotated.head.rstrip(), style="dim"), soft_wrap=True)
-    for row in annotated.rows:
-        if row.remark:
-            indent = " " * (len(row.remark) - len(row.remark.lstrip()) + 2)
-            filled = fill(row.remark, target.width, subsequent_indent=indent)
-            target.print(Text(filled, style="dim"))
-            continue
-        line = Text()
-        for cell in row.margin:
-            line.append(cell.text, _LOOKS[cell.style])
-        line.append("  ")
-        code = source[row.line - 1]
-        code.expand_tabs(4)
-        for part in _wrapped(code, row.whole, target.width - line.cell_len):
-            shown = line + part
-            shown.rstrip()
-            target.print(shown, no_wrap=True, overflow="ellipsis", crop=True)
-            line = Text(" " * line.cell_len)
-    target.print()
-
-
-def _wrapped(code: Text, whole: int, room: int) -> list[Text]:
-    """A line of code in lines of `room` columns that show its first `whole` letters."""
-    indentation = len(code.plain) - len(code.plain.lstrip())
-    if indentation + whole <= room:
-        return [code]
-    left = min(indentation, SHALLOW)
-    parts = code[indentation : indentation + whole].wrap(console(), room - left - 2)
-    for part in parts:
-        part.rstrip()
-    return [Text(" " * (left + 2 * (i > 0))) + part for i, part in enumerate(parts)]
-
-
-def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
-    """Print the findings of `sanitize`; those of a group share one number, reason and cure."""
-    target = console()
-    width = target.width if is_pipe() else min(target.width, MAX_WIDTH + 10)
-
-    def print_filled(text: str) -> None:
-        layout: dict[str, Any] = {"initial_indent": "   ", "subsequent_indent": "   "}
-        text = fill(text, width, break_long_words=False, break_on_hyphens=False, **layout)
-        target.print(Text(text), soft_wrap=True)
-
-    target.print(Text(filled(title, 2, room=target.width)), style="bold")
-    for number, alike in enumerate(groups, 1):
-        one, seen = alike[0], sum(row.count for row in alike)
-        times = f", seen {seen:,} times" if seen > 1 else ""
-        target.print()
-        head = f"{number}. {'note: ' if one.note else ''}{one.title}{times}"
-        target.print(Text(head, style="bold" if one.note else "bold red"), soft_wrap=True)
-        different = list({row.what: row for row in reversed(alike)}.values())[::-1]
-        for row in different[:FINDINGS_SHOWN]:
-            print_filled(row.what)
-            other_end = row.other_line or row.line, row.other_code or row.code
-            for line, code in sorted({(row.line, row.code), other_end}):
-                if code:
-                    target.print(_quoted(line, code, target.width), soft_wrap=True)
-        if len(different) > FINDINGS_SHOWN:
-            print_filled(f"... and {len(different) - FINDINGS_SHOWN} more like these.")
-        print_filled(f"Why: {one.why}")
-        print_filled(f"Cure: {one.cure}")
-
-
-def _quoted(line: int, code: str, width: int) -> Text:
-    """A line of code with its number, continued below itself where the screen ends."""
-    head = f"   {line:>6} | "
-    layout: dict[str, Any] = {"initial_indent": head, "subsequent_indent": " " * (len(head) + 2)}
-    shown = Text(fill(code, width, break_long_words=False, break_on_hyphens=False, **layout))
-    shown.stylize("cyan", len(head))
-    shown.stylize("dim", 0, len(head))
-    return shown
+# check -------------------------------------------------------------------------------------------
 
 
 def verdict(
@@ -407,22 +314,37 @@ def verdict(
 ) -> None:
     """Print a check's verdicts (mark, name, test, message), explanations and last lines."""
     target, rows = console(), list(rows)
-    shown = Table(box=None, show_header=False, pad_edge=False)
-    styles = {"ok": "green", "FAILED": "bold red", "BROKEN": "bold red", "-": "dim"}
-    for column in range(4):
-        shown.add_column(no_wrap=column < 2, overflow="fold")
-    for mark, *words in rows:
-        shown.add_row(Text(mark, style=styles.get(mark, "")), *map(Text, words))
     target.print(Text(filled(head, 2, room=target.width)), style="bold")
-    _unframed(rows) if is_pipe() else _unpadded(target, shown)
+    if is_pipe():
+        _unframed(rows)
+    else:
+        _marked(target, rows)
     for title, texts in explanations:
-        target.print(Text(f"\n{title}", style="bold"))
+        target.print(Text(f"\n{filled(title, 2, room=target.width)}", style="bold"))
         for text in texts:
             _explanation_line(target, text)
     target.print()
-    for line in last:
-        filled_line = fill(line.text, target.width, break_long_words=False)
-        target.print(Text(filled_line, style=_LOOKS[line.style]))
+    for cell in last:
+        words = fill(cell.text, target.width, break_long_words=False)
+        target.print(Text(words, style=LOOKS[cell.style]))
+
+
+def _marked(target: Console, rows: Sequence[tuple[str, str, str, str]]) -> None:
+    """Print verdicts in columns; if the screen is too narrow, each as a sentence."""
+    widths = [max(map(cell_len, cells)) for cells in zip(*rows, strict=True)]
+    if sum(widths[:2]) + sum(min(width, MIN_CELL) for width in widths[2:]) + 3 > target.width:
+        for mark, name, test, message in rows:
+            sentence = ": ".join(word for word in (name, test, message) if word)
+            line = Text(filled(f"{mark:<{widths[0]}} {sentence}", widths[0] + 3, room=target.width))
+            line.stylize(MARKS.get(mark, ""), 0, len(mark))
+            target.print(line, soft_wrap=True)
+        return
+    shown = Table(box=None, show_header=False, pad_edge=False)
+    for column in range(4):
+        shown.add_column(no_wrap=column < 2, overflow="fold")
+    for mark, *words in rows:
+        shown.add_row(Text(mark, style=MARKS.get(mark, "")), *map(Text, words))
+    _unpadded(target, shown)
 
 
 def _explanation_line(target: Console, text: str) -> None:

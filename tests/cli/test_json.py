@@ -110,7 +110,9 @@ def test_a_lab_from_its_input_to_its_verdict(tmp_path):
     ran, _ = written("reduce", "--device", "cpu", "-i", source, "-o", answer)
     assert (ran["input_bytes"], ran["answer_bytes"]) == (made["bytes"], answer.stat().st_size)
     assert [one["launches"] for one in ran["stages"] if one["launches"]]
+    *parts, total = (one["ms"] for one in ran["stages"])
     assert ran["stages"][-1]["name"] == "total"
+    assert sum(parts) == pytest.approx(total, abs=0.01)
     right, _ = written("verify", "reduce", source, answer)
     assert (right["correct"], right["elements"]) == (True, 1)
     answer.write_bytes(b"\1\2\3\4")

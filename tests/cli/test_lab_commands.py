@@ -9,6 +9,7 @@ import shlex
 import signal
 import struct
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,23 @@ def test_trailing_bytes_are_a_warning(tail, tmp_path):
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_no_color_is_honoured_by_all_that_is_printed(no_color, tmp_path):
+    controller, terminal = pty.openpty()
+    kernel = tmp_path / "my.cu"
+    run("new", "reduce", kernel)
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": no_color}
+    run("watch", "reduce", kernel, "--once", stdout=terminal, env=environment)
+    os.close(terminal)
+    written = b""
+    with suppress(OSError):  # the end
+        while block := os.read(controller, 1 << 16):
+            written += block
+    os.close(controller)
+    assert b"wrong answer" in written
+    assert (re.search(rb"\x1b\[[\d;]*m", written) is None) == bool(no_color)
+
+
 def test_terminal_as_stdin():
     controller, terminal = pty.openpty()
     done = sort(stdin=terminal)
@@ -185,7 +203,7 @@ def test_closed_output_ends_like_a_filter(big_input, supervised, device_name):
 @pytest.mark.parametrize("supervised", ["", "--kill-after 60"])
 def test_full_device(supervised):
     done = shell(f"cudalab radixsort --device cpu {supervised} > /dev/full")
-    expect(done, 1, "stdout: cannot write the answer: No space left on device", "Hint: ")
+    expect(done, 1, "stdout: cannot be written: No space left on device", "Hint: ")
 
 
 def limited(limit, *args):
@@ -207,7 +225,7 @@ def test_full_disk_keeps_the_old_file(big_input, tmp_path, supervised):
     out.write_bytes(b"old")
     limit = (resource.RLIMIT_FSIZE, 3 << 19)  # room for what is compiled, not for the answer
     done = limited(limit, "radixsort", "--device", "cpu", "-i", big_input, "-o", out, *supervised)
-    expect(done, 1, f"Error: {out}: cannot write the answer: File too large")
+    expect(done, 1, f"Error: {out}: cannot be written: File too large")
     assert out.read_bytes() == b"old"
     assert names(tmp_path) == ["out.bin"]
 

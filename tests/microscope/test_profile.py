@@ -199,12 +199,12 @@ def test_long_series_are_shortened():
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 def test_listings_fit_the_screen(width, capsys, monkeypatch):
-    from cudalab.output import terminal  # noqa: PLC0415 - reads COLUMNS when it prints
+    from cudalab.output import code  # noqa: PLC0415 - reads COLUMNS when it prints
 
     monkeypatch.setenv("COLUMNS", str(width))
     (variant,) = profiled().variants
     for listing in annotate.listings(variant, variant.kernels[0], width):
-        terminal.listing(listing, variant.texts[listing.label])
+        code.listing(listing, variant.texts[listing.label])
     lines = capsys.readouterr().out.splitlines()
     assert any("8-way" in line for line in lines)
     assert max(len(line) for line in lines if "└" not in line) <= width

@@ -26,7 +26,7 @@ from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
 from cudalab.microscope import explanations, findings, sanitize
-from cudalab.output import terminal
+from cudalab.output import code
 from tools import results
 from tools import sanitize as shipped
 
@@ -203,7 +203,7 @@ def test_findings_are_counted_as_they_are_numbered(capsys):
     groups = findings.grouped(rows.values())
     assert [len(group) for group in groups] == [2, 1]
     assert findings.errors(groups) == 1
-    terminal.findings("title", groups)
+    code.findings("title", groups)
     printed = capsys.readouterr().out
     assert re.findall(r"^\d\. .*", printed, re.MULTILINE) == [
         "1. data race, seen 3 times",

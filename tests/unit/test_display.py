@@ -11,7 +11,7 @@ from io import StringIO
 import pytest
 
 from cudalab.errors import CudalabError
-from cudalab.output import prose, terminal
+from cudalab.output import code, listing, prose, terminal
 from cudalab.output.grid import Column, Grid
 from cudalab.output.listing import Cell
 
@@ -84,6 +84,36 @@ def test_a_closed_stdout_is_an_error(monkeypatch):
         terminal.console()
 
 
+VERDICTS = [
+    ("ok", "compile", "", "compiled for the CPU device"),
+    ("FAILED", "  less than a block", "200 uniform", "wrong answer: 1 of 1 elements"),
+]
+
+
+def test_verdicts_are_sentences_where_columns_have_no_room(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal.verdict("reduce", VERDICTS, [], [])
+    assert "FAILED    less than a block  200 uniform" in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal.verdict("reduce", VERDICTS, [], [])
+    assert capsys.readouterr().out.splitlines()[1:5] == [
+        "ok     compile: compiled for the CPU",
+        "         device",
+        "FAILED   less than a block: 200 uniform:",
+        "         wrong answer: 1 of 1 elements",
+    ]
+
+
+def test_code_stands_below_a_margin_that_leaves_no_room(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    wide = listing.Row((Cell("   1 "), Cell("3 sectors of 4, conflicts 8")), 1)
+    narrow = listing.Row((Cell("   2 "), Cell(" " * 27)), 2)
+    code.listing(listing.Listing("a.cu", "line", [wide, narrow]), "out[i] = x[i];\nreturn out;\n")
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()[2:5]] == [
+        "   1 3 sectors of 4, conflicts 8", "      out[i] = x[i];", "   2  return out;"
+    ]  # fmt: skip
+
+
 # A pipe and a terminal ----------------------------------------------------------------------------
 
 LONG = ", ".join(["an answer that was never written"] * 5)
@@ -139,9 +169,9 @@ def test_sentences_are_wrapped_for_a_terminal_and_whole_in_a_pipe(monkeypatch):
 
 
 def test_a_line_of_code_goes_on_below_itself():
-    code = "out[i] = in[i] + 1;  // a remark"
-    assert terminal._quoted(7, code, 1000).plain == f"        7 | {code}"
-    assert terminal._quoted(7, code, 32).plain.splitlines() == [
+    text = "out[i] = in[i] + 1;  // a remark"
+    assert code._quoted(7, text, 1000).plain == f"        7 | {text}"
+    assert code._quoted(7, text, 32).plain.splitlines() == [
         "        7 | out[i] = in[i] + 1;",
         "              // a remark",
     ]

@@ -276,7 +276,7 @@ def test_closed_pipe_ends_the_process_like_any_filter():
 def test_full_disk():
     with Path("/dev/full").open("wb") as full, pytest.raises(CudalabError) as caught:
         write_all(full.fileno(), [b"abc"], "out.bin")
-    assert caught.value.message == ("out.bin: cannot write the answer: No space left on device")
+    assert caught.value.message == ("out.bin: cannot be written: No space left on device")
     assert caught.value.hint == "the output is incomplete: do not use it"
 
 

@@ -26,7 +26,7 @@ from cudalab.microscope.profile import Profile, profile_variant
 from cudalab.microscope.remarks import of_findings, of_profile
 from cudalab.microscope.sanitize import covered
 from cudalab.microscope.subject import Data, Subject
-from cudalab.output import live, terminal
+from cudalab.output import code, live, terminal
 from cudalab.output.notes import note
 from cudalab.predict import local_memory
 from cudalab.system.machine import processor_name
@@ -256,7 +256,7 @@ def show_findings(document: findings.Findings) -> None:
     groups = findings.grouped(document.findings)
     verdict = "clean" if document.clean else f"{findings.errors(groups)} found"
     title = f"{document.lab} {document.variant} ({document.file}): {verdict}"
-    terminal.findings(f"{title}\nlooked at: {'; '.join(document.inputs)}", groups)
+    code.findings(f"{title}\nlooked at: {'; '.join(document.inputs)}", groups)
     listed, observed = document.not_looked_at, document.lines_observed or 0
     if observed or listed:
         terminal.lines(["", *covered("the accesses of the kernels", observed, listed, ())])

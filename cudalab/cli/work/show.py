@@ -29,9 +29,9 @@ def show(lab: Lab, *, variant: str | None, whole: bool, tier: bool) -> None:
     loaded = source.load(selected.path, selected.label)
     text = source.whole(loaded).encode() if whole else selected.path.read_bytes()
     if sys.stdout.isatty():
-        from cudalab.output import terminal
+        from cudalab.output import code
 
-        terminal.cuda_source(text.decode(), [] if whole else source.headers(loaded))
+        code.cuda_source(text.decode(), [] if whole else source.headers(loaded))
     else:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()

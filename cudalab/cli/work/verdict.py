@@ -35,6 +35,7 @@ def print_lines(texts: Iterable[tuple[str, str]], stamp: str) -> None:
         below = 0 if text.startswith(" ") else 2
         cut = style == "printed" and room
         for line in [text[:room]] if cut else filled(text, below, room=room).split("\n"):
-            click.echo(click.style(head, dim=True) + click.style(line, **STYLES[style]))
+            before = click.style(head, dim=True) if head else ""
+            click.echo(before + click.style(line, **STYLES[style]))
             head = margin
     sys.stdout.flush()

@@ -14,7 +14,7 @@ from cudalab.microscope.annotate import number, share, show
 from cudalab.microscope.explanations import explain, where
 from cudalab.microscope.findings import FindingRow, Findings, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
-from cudalab.output import terminal
+from cudalab.output import code, terminal
 from cudalab.output.prose import counted
 from cudalab.program.files import File
 from cudalab.program.observed.run import Launch, Observed
@@ -92,7 +92,7 @@ def sanitized(name: str, files: Sequence[File], found: Verdict, seen: Observed) 
         )
     result = f"{count} found" if count else clean
     groups = [names.rows(group) for group in grouped(found.rows)]
-    terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", groups)
+    code.findings(f"{name}: {result}\nobserved: {_launches(seen)}", groups)
     if groups:
         _by_launch(names, seen, {row.kind for row in found.rows})
     _long_launches(names, seen)
