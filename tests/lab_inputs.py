@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -23,7 +22,7 @@ def target(name, multiprocessors=132):
 def drawn(lab, case, n, dist, seed=None):
     """The inputs that `cudalab gen` would write, in memory; each size has its seed by default."""
     seed = np.prod(n, dtype=int) + 1 if seed is None else seed
-    with tempfile.TemporaryFile() as file:
+    with os.fdopen(os.memfd_create("inputs"), "w+b") as file:
         for piece in lab.generate(case, n, dist, seed):
             file.write(piece)
         file.flush()

@@ -11,7 +11,7 @@ computes, and the second largest for the first one of each element type.)
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -45,31 +45,21 @@ SMALLER_ORDERS = {
 SMALLER = {"most_significant_first_stable": {"BUCKET_KEYS_PER_THREAD": 1}}
 
 
-def cases():
+CASES = [
+    (lab, variant, [case for case in lab.cases() if variant.computes(case)])
+    for lab in map(labs.get, labs.names())
+    for variant in registry.variants(lab)
+]
+COMPUTED = {variant.path: cases for _, variant, cases in CASES}
+
+
+def each_case():
     """Lab, variant and each case that the variant computes."""
-    for name in labs.names():
-        lab = labs.get(name)
-        for variant in registry.variants(lab):
-            seen = []
-            for values in product(*lab.axes.values()):
-                case = accepted(lab, dict(zip(lab.axes, values, strict=True)))
-                if case is not None and case not in seen and variant.computes(case):
-                    seen.append(case)
-                    axes = [str(case[axis]) for axis in lab.axes]
-                    id_ = "-".join([name, variant.name, *axes])
-                    group = pytest.mark.xdist_group(f"{name}-{variant.name}")
-                    yield pytest.param(lab, variant, case, id=id_, marks=group)
-
-
-def accepted(lab, given):
-    """The whole case, or None for options that cannot be combined."""
-    try:
-        return lab.complete(given)
-    except registry.UsageError:
-        return None
-
-
-CASES = list(cases())
+    for lab, variant, cases in CASES:
+        group = pytest.mark.xdist_group(f"{lab.name}-{variant.name}")
+        for case in cases:
+            id_ = "-".join([lab.name, variant.name, *(str(case[axis]) for axis in lab.axes)])
+            yield pytest.param(lab, variant, case, id=id_, marks=group)
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +72,7 @@ def kernels_of(device):
             loaded = source.load(variant.path, variant.label)
             defines = lab.kernel_defines(case) | variant.defines
             return device.compile(loaded, defines, arch=variant.architecture)
-        computed = [param.values[2] for param in CASES if param.values[1].path == variant.path]
+        computed = COMPUTED[variant.path]
         if variant.path not in together:
             together[variant.path] = compile_together(device, lab, variant, computed)
         return together[variant.path][computed.index(case)]
@@ -90,7 +80,7 @@ def kernels_of(device):
     return kernels
 
 
-@pytest.mark.parametrize(("lab", "variant", "case"), CASES)
+@pytest.mark.parametrize(("lab", "variant", "case"), [*each_case()])
 def test_a_variant_computes_its_lab(device, kernels_of, lab, variant, case):
     lacks = variant.missing(device.features)
     if lacks:
@@ -110,7 +100,7 @@ def test_a_variant_computes_its_lab(device, kernels_of, lab, variant, case):
     largest = [(n, dists[0]) for n in large[device.name] if default]
     repeated = whole[:1]
     if slow:
-        computed = [each for each in lab.cases() if variant.computes(each)]
+        computed = COMPUTED[variant.path]
         of_type = [each for each in computed if each["dtype"] == case["dtype"]]
         largest = largest if case == computed[0] else []
         if sizes is LENGTHS:
@@ -127,9 +117,18 @@ def test_a_variant_computes_its_lab(device, kernels_of, lab, variant, case):
         check(device, kernels, lab, variant, case, n, dist, times=times)
 
 
+@lru_cache(2000)
+def inputs_of(lab, case, n, dist):
+    """The same inputs for all variants of a lab."""
+    inputs = drawn(labs.get(lab), dict(case), n, dist)
+    for data in inputs.arrays.values():
+        data.flags.writeable = False
+    return inputs
+
+
 def check(device, kernels, lab, variant, case, n, dist, *, times):
     where = f"n = {n}, {dist}"
-    inputs = drawn(lab, case, n, dist)
+    inputs = inputs_of(lab.name, tuple(case.items()), n, dist)
     if lab.empty_answer(inputs, case) is not None:
         return
     buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
@@ -165,11 +164,9 @@ def check(device, kernels, lab, variant, case, n, dist, *, times):
 
 @pytest.mark.parametrize("lab", [labs.get(name) for name in labs.names()], ids=lambda lab: lab.name)
 def test_every_case_has_one_default_on_each_device(lab):
-    for values in product(*lab.axes.values()):
-        case = accepted(lab, dict(zip(lab.axes, values, strict=True)))
-        if case is not None:
-            for device in registry.DEVICES:
-                assert registry.default(lab, case, device)
+    for case in lab.cases():
+        for device in registry.DEVICES:
+            assert registry.default(lab, case, device)
 
 
 # What the header's other defines do not fit, or a warp or a tree cannot be made of.
@@ -199,7 +196,7 @@ REFUSED = [
 def test_a_block_that_a_kernel_cannot_take_does_not_compile(device, lab, name, defines, says):
     lab = labs.get(lab)
     variant = registry.find(lab, name)
-    case = next(param.values[2] for param in CASES if param.values[1] == variant)
+    case = COMPUTED[variant.path][0]
     with pytest.raises(KernelCompileError, match=says):
         device.compile(
             source.load(variant.path, variant.label),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 
 import pytest
 
@@ -22,19 +23,25 @@ def one_file(pieces):
     """
     texts = []
     for number, (variant, case_id, defines) in enumerate(pieces):
-        loaded = source.load(variant.path, f"{variant.label}, {case_id}")
-        text = source.with_defines(loaded.text, {})
-        system_includes = text.removesuffix(loaded.text)
+        loaded, system_includes, defined = _read(variant.path, variant.label)
         own = {**defines, **variant.defines, **{k: f"{k}_{number}" for k in loaded.kernels}}
         texts += [
             system_includes,
             *(f"#define {name} {value}" for name, value in own.items()),
             f"namespace case_{number} {{",
-            loaded.text,
+            loaded.text.replace(f'"{variant.label}"', f'"{variant.label}, {case_id}"'),
             "}",
-            *(f"#undef {name}" for name in [*own, *_DEFINED.findall(text)]),
+            *(f"#undef {name}" for name in [*own, *defined]),
         ]
     return "\n".join(texts)
+
+
+@lru_cache(1)
+def _read(path, label):
+    """A variant, the system's headers that it includes, and the macros that it defines."""
+    loaded = source.load(path, label)
+    text = source.with_defines(loaded.text, {})
+    return loaded, text.removesuffix(loaded.text), _DEFINED.findall(text)
 
 
 def compile_together(device, lab, variant, cases):

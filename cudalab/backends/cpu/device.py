@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
+SURE_BYTES = 1 << 20  # so few that nobody looks whether they are free
 LOOPS = "CUDALAB_LOOPS"  # in the environment, "0": the threads of all kernels are fibers
 KERNEL = "cudalab_kernel_"  # begins the names of the kernels' entries in a library
 
@@ -193,7 +194,7 @@ class CpuDevice:
         needed = count * dtype.itemsize
         raw = None
         with suppress(MemoryError):
-            if needed <= machine.available_memory():
+            if needed < SURE_BYTES or needed <= machine.available_memory():
                 raw = np.empty(needed + ALIGNMENT, np.uint8)
         if raw is None:
             raise DeviceMemoryError(
