@@ -347,9 +347,11 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, in the order of the text."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        ahead = [self]
+        while ahead:
+            node = ahead.pop()
+            yield node
+            ahead += node.children[::-1]
 
     def of_kind(self, *kinds: str) -> Iterator[Node]:
         """The nodes of these kinds."""
