@@ -1,4 +1,4 @@
-"""The data of charts. svg.py draws them for pages and files, plots.py through matplotlib."""
+"""The data of charts. svg.py draws them; plots.py writes them to files."""
 
 from dataclasses import KW_ONLY, dataclass
 

@@ -1,27 +1,29 @@
 """Charts outside of pages: bars of counts as text in the terminal, and files of pictures.
 
-An .svg is drawn by svg.py; .png and .pdf need matplotlib, which only this module imports, and only
-when it draws.
+All pictures are drawn by svg.py; for .png and .pdf matplotlib paints what that has drawn. Only this
+module imports it, and only then.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from textwrap import fill
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 
 from cudalab.errors import CudalabError, NoDeviceError, UsageError, install_command
 from cudalab.output import svg
-from cudalab.output.charts import Changes, Columns, Ladder, OverSizes
+from cudalab.output.charts import Chart, Columns
 
 Array = np.ndarray[Any, Any]
 
 ROWS = 32  # maximum lines of a chart in text; if there are more classes, neighbours share a line
+COLUMNS = 512  # maximum columns of a picture, likewise
 WIDTH = 100  # for a file or a pipe, unless COLUMNS is set
 SVG = ".svg"
 PICTURES = (SVG, ".png", ".pdf")
@@ -49,7 +51,7 @@ def check_target(target: str) -> None:
             hint="--plot without a name draws in the terminal",
         )
     if Path(target).suffix.lower() != SVG:
-        _matplotlib()
+        _check_matplotlib()
 
 
 def draw(bars: Bars, target: str) -> None:
@@ -63,10 +65,7 @@ def draw(bars: Bars, target: str) -> None:
 
 def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> str:
     """A chart in lines of at most `width` characters; with `blocks`, bars have eighths."""
-    # Neighbouring classes are added up so that at most `rows` are left.
-    starts = np.arange(0, len(bars.counts), -(-len(bars.counts) // rows))
-    counts = np.add.reduceat(bars.counts.astype(np.int64), starts)
-    firsts = [*(bars.firsts[i] for i in starts.tolist()), bars.firsts[-1]]
+    firsts, counts = _merged(bars, rows)
     labels = [
         str(first) if last == first else f"{first}-{last}"
         for first, last in zip(firsts, (f - 1 for f in firsts[1:]), strict=False)
@@ -75,9 +74,9 @@ def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> st
     label_width = max(len(bars.axis), *map(len, labels))
     number_width = max(len("count"), *map(len, numbers))
     room = max(width - label_width - number_width - 4, 1)
-    max_count = max(int(counts.max()), 1)
+    max_count = max(*counts, 1)
     lines = [bars.title[:width], f"{bars.axis:>{label_width}}  {'count':>{number_width}}"]
-    for label, number, count in zip(labels, numbers, counts.tolist(), strict=True):
+    for label, number, count in zip(labels, numbers, counts, strict=True):
         bar = _bar(count, max_count, room, blocks=blocks)
         lines.append(f"{label:>{label_width}}  {number:>{number_width}}  {bar}".rstrip())
     return "".join(f"{line}\n" for line in lines)
@@ -85,164 +84,28 @@ def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> st
 
 def picture(bars: Bars, path: Path) -> None:
     """Write a bar chart; the suffix of `path` chooses the format."""
-    if path.suffix.lower() == SVG:
-        labels = [str(first) for first in bars.firsts[:-1]]
-        columns = Columns(bars.title, bars.axis, labels, bars.counts.tolist())
-        _write(path, svg.file([columns]).encode())
-        return
-    _, figure_type = _matplotlib()
-    figure = figure_type(figsize=(9, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    axes.stairs(bars.counts, bars.firsts, fill=True)
-    axes.set(title=bars.title, xlabel=bars.axis, ylabel="count", xlim=(0, bars.firsts[-1]))
-    _write(path, _saved(figure, path))
+    firsts, counts = _merged(bars, COLUMNS)
+    labels = [str(first) for first in firsts[:-1]]
+    write_charts([Columns(bars.title, bars.axis, labels, counts)], path)
 
 
-def _saved(figure: Any, path: Path) -> bytes:
-    """The bytes of a .png or .pdf; without a date, equal charts give equal bytes."""
-    kind = path.suffix.lower().removeprefix(".")
-    target = BytesIO()
-    metadata = {"CreationDate": None} if kind == "pdf" else None
-    figure.savefig(target, format=kind, dpi=150, metadata=metadata)
-    return target.getvalue()
+def _merged(bars: Bars, most: int) -> tuple[list[int], list[int]]:
+    """First values and counts of at most so many classes: neighbours are added up."""
+    starts = np.arange(0, len(bars.counts), -(-len(bars.counts) // most))
+    counts = np.add.reduceat(bars.counts.astype(np.int64), starts)
+    return [*(bars.firsts[i] for i in starts.tolist()), bars.firsts[-1]], counts.tolist()
 
 
-def _write(path: Path, picture: bytes) -> None:
+def write_charts(charts: Sequence[Chart], path: Path) -> None:
+    """Write one picture with all charts, top to bottom; the suffix of `path` chooses the format."""
+    if not charts:
+        raise CudalabError("there is nothing to draw", hint="no row has a time")
+    drawing, kind = svg.file(charts), path.suffix.lower()
+    picture = drawing.encode() if kind == SVG else _painted(drawing, kind.removeprefix("."))
     try:
         path.write_bytes(picture)
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-# Charts of results ------------------------------------------------------------------------------
-
-# In black and white, lines differ by their marks and dashes, bars by their hatching.
-MARKS = "os^vDPX*<>phd8"
-DASHES = ("-", "--", "-.", ":")
-VARIANT_COLOR, BASELINE_COLOR = "#4477aa", "#ddddcc"
-INK = "#222222"
-CHART_WIDTH = 9.0  # inches
-MAX_TICKS = 10  # up to this number of sizes, each has its own tick
-TITLE_CHARACTERS = 90  # characters of a title that fit in the width
-LEGEND_LINES = 14  # lines of the legend that fit beside a chart of the usual height
-
-
-def write_charts(charts: Sequence[OverSizes | Ladder | Changes], path: Path) -> None:
-    """Write one picture with all charts, top to bottom; the suffix of `path` chooses the format."""
-    if not charts:
-        raise CudalabError("there is nothing to draw", hint="no row has a time")
-    if path.suffix.lower() == SVG:
-        _write(path, svg.file(charts).encode())
-        return
-    mpl, figure_type = _matplotlib()
-    heights = [_height(chart) for chart in charts]
-    with mpl.rc_context({"hatch.linewidth": 0.6}):
-        figure = figure_type(figsize=(CHART_WIDTH, sum(heights)), layout="constrained")
-        all_axes = figure.subplots(len(charts), squeeze=False, height_ratios=heights)
-        for axes, chart in zip(all_axes[:, 0], charts, strict=True):
-            if isinstance(chart, Ladder):
-                _draw_ladder(axes, chart)
-            elif isinstance(chart, Changes):
-                _draw_changes(axes, chart)
-            else:
-                _draw_over_sizes(axes, chart)
-        picture = _saved(figure, path)
-    _write(path, picture)
-
-
-def _height(chart: OverSizes | Ladder | Changes) -> float:
-    """The height in inches: room for every bar, or for the legend."""
-    if isinstance(chart, Ladder):
-        return 1.2 + 0.3 * len(chart.rungs)
-    if isinstance(chart, Changes):
-        return 1.2 + 0.3 * len(chart.rows)
-    return 4.2 + 0.22 * max(len(chart.lines) - LEGEND_LINES, 0)
-
-
-def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
-    axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
-    axes.set(xscale="log", yscale="log", xlabel=chart.x_label, ylabel=chart.y_label)
-    for number, line in enumerate(chart.lines):
-        axes.errorbar(
-            line.x,
-            line.y,
-            # On a logarithmic scale an error bar must stay above zero.
-            yerr=[[min(s, 0.9 * y) for s, y in zip(line.spread, line.y, strict=True)], line.spread],
-            label=line.label,
-            marker=MARKS[number % len(MARKS)],
-            linestyle=DASHES[number % len(DASHES)],
-            markerfacecolor="white" if line.baseline else None,
-            markersize=5,
-            linewidth=1.2,
-            capsize=2,
-        )
-    if chart.floor:
-        axes.plot(
-            chart.floor.x, chart.floor.y, label=chart.floor.label, color=INK, linestyle=(0, (1, 2))
-        )
-    places = sorted({x for line in chart.lines for x in line.x})
-    if len(places) <= MAX_TICKS:
-        axes.set_xticks(places, [_size_text(x) for x in places])
-        axes.set_xticks([], minor=True)
-    axes.grid(which="major", linewidth=0.4, alpha=0.6)
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)
-
-
-def _size_text(x: float) -> str:
-    """A size as text; large powers of two are written as powers."""
-    n = int(x)
-    return f"$2^{{{n.bit_length() - 1}}}$" if n >= 4096 and n & (n - 1) == 0 else f"{n:,}"
-
-
-def _draw_ladder(axes: Any, chart: Ladder) -> None:
-    for place, rung in enumerate(chart.rungs):
-        value = rung.value or 0.0
-        axes.barh(
-            place,
-            value,
-            height=0.7,
-            color=BASELINE_COLOR if rung.baseline else VARIANT_COLOR,
-            edgecolor=INK,
-            linewidth=0.8,
-            hatch="///" if rung.baseline else None,
-        )
-        axes.annotate(
-            rung.text,
-            (value, place),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-        )
-    axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
-    axes.set_yticks(range(len(chart.rungs)), [rung.label for rung in chart.rungs])
-    axes.invert_yaxis()  # the first rung on top
-    label = chart.x_label
-    if chart.ceiling:
-        limit, name = chart.ceiling
-        axes.axvline(limit, color=INK, linestyle="--", linewidth=1.2)
-        label += f"; dashed: {name}"
-    axes.set(xlabel=label, xlim=(0, 1.2 * chart.longest))  # with room for the texts
-
-
-def _draw_changes(axes: Any, chart: Changes) -> None:
-    axes.axvspan(-chart.band, chart.band, color=INK, alpha=0.08, linewidth=0)
-    axes.axvline(0, color=INK, linewidth=0.8)
-    for place, row in enumerate(chart.rows):
-        low, high = row.interval
-        reach = [[row.percent - low], [high - row.percent]]
-        axes.errorbar(row.percent, place, xerr=reach, fmt="o", color=VARIANT_COLOR, capsize=3)
-        axes.annotate(
-            row.text, (1, place), (6, 0), xycoords=("axes fraction", "data"),
-            textcoords="offset points", va="center", fontsize=8,
-        )  # fmt: skip
-    axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
-    axes.set_yticks(range(len(chart.rows)), [row.label for row in chart.rows])
-    low, high = chart.ends
-    room = 0.03 * (high - low)
-    axes.set(xlabel=chart.x_label, xlim=(low - room, high + room))
-    axes.set_ylim(len(chart.rows) - 0.4, -0.6)  # the first row on top
 
 
 def stderr_width() -> int:
@@ -272,14 +135,122 @@ def _can_encode(characters: str, encoding: str) -> bool:
     return True
 
 
-def _matplotlib() -> tuple[Any, Any]:
-    """The module and its Figure, which needs no display (pyplot would look for one)."""
+# What svg.py has drawn, through matplotlib -------------------------------------------------------
+
+PER_INCH = 96  # units of a drawing
+POINT = 72 / PER_INCH  # of a unit
+FONT_POINTS = 8.5  # in which matplotlib's font is as wide as svg.py assumes
+PAPER, INK = "white", "#1d1f24"
+
+
+def _check_matplotlib() -> None:
+    """Raise NoDeviceError without matplotlib."""
     try:
-        import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to import
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        import matplotlib as mpl  # noqa: PLC0415, F401 - an extra, and slow to import
     except ImportError:
         raise NoDeviceError(
             "matplotlib, which draws .png and .pdf, is not installed",
             hint=f"{install_command('plot')}, or a file called .svg, which does not need it",
         ) from None
-    return mpl, Figure
+
+
+def _painted(drawing: str, kind: str) -> bytes:
+    """The drawing as .png or .pdf; without a date, equal charts give equal bytes."""
+    target = BytesIO()
+    metadata = {"CreationDate": None} if kind == "pdf" else None
+    figure_of(drawing).savefig(target, format=kind, dpi=2 * PER_INCH, metadata=metadata)
+    return target.getvalue()
+
+
+def figure_of(drawing: str) -> Any:
+    """The figure of matplotlib for an SVG, as far as svg.py makes use of SVG."""
+    _check_matplotlib()
+    from matplotlib.figure import Figure  # noqa: PLC0415 - needs no display, as pyplot would
+
+    root = ET.fromstring(drawing)  # noqa: S314 - it is ours
+    left, top, width, height = map(float, root.attrib["viewBox"].split())
+    figure = Figure(figsize=(width / PER_INCH, height / PER_INCH), facecolor=PAPER)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + width), ylim=(top + height, top))
+    axes.axis("off")
+    for element in root:
+        _paint(axes, element, 0.0, 0.0)
+    return figure
+
+
+def _paint(axes: Any, element: ET.Element, x: float, y: float) -> None:
+    """Paint an element, and those in it, at a place."""
+    from matplotlib import patches, path, patheffects, transforms  # noqa: PLC0415 - as above
+
+    given = element.attrib
+    if moved := re.fullmatch(r"translate\((\S+) (\S+)\)", given.get("transform", "")):
+        x, y = x + float(moved[1]), y + float(moved[2])
+    match element.tag.rpartition("}")[2]:
+        case "g":
+            for inner in element:
+                _paint(axes, inner, x, y)
+        case "text":
+            halo = [patheffects.withStroke(linewidth=4 * POINT, foreground=PAPER)]
+            axes.text(
+                x + float(given["x"]), y + float(given["y"]), element.text or "", color=INK,
+                fontsize=FONT_POINTS, parse_math=False,
+                horizontalalignment={"middle": "center", "end": "right"}.get(
+                    given.get("text-anchor", ""), "left"
+                ),
+                fontweight="bold" if "font-weight" in given else "normal",
+                path_effects=halo if "style" in given else None,
+            )  # fmt: skip
+        case "rect":
+            sides = (float(given[side]) for side in ("width", "height"))
+            place = x + float(given["x"]), y + float(given["y"])
+            axes.add_patch(patches.Rectangle(place, *sides, **_look(given)))
+        case "path":
+            shape = path.Path(*_outline(given["d"]))
+            at = transforms.Affine2D().translate(x, y) + axes.transData
+            axes.add_patch(patches.PathPatch(shape, transform=at, **_look(given)))
+
+
+def _look(given: dict[str, str]) -> dict[str, Any]:
+    """How a shape is filled and outlined."""
+
+    def color(kind: str) -> tuple[str, float]:
+        name = given.get(kind, "none")
+        opacity = float(given.get(f"{kind}-opacity", "1"))
+        return (INK if name == "currentColor" else name, opacity)
+
+    width = float(given.get("stroke-width", "1"))
+    dashes = [float(dash) / width for dash in given.get("stroke-dasharray", "").split()]
+    return {
+        "facecolor": color("fill"),
+        "edgecolor": color("stroke"),
+        "linewidth": POINT * width,
+        "linestyle": (0, dashes) if dashes else "-",
+    }
+
+
+def _outline(commands: str) -> tuple[list[tuple[float, float]], list[Any]]:
+    """The points of an SVG's path, and what matplotlib is to do at each."""
+    from matplotlib.path import Path as Codes  # noqa: PLC0415 - as above
+
+    actions = {"M": Codes.MOVETO, "C": Codes.CURVE4, "Z": Codes.CLOSEPOLY}
+    points: list[tuple[float, float]] = [(0.0, 0.0)]
+    codes: list[Any] = []
+    for letter, text in re.findall(r"([A-Za-z])([^A-Za-z]*)", commands):
+        command, is_relative = letter.upper(), letter.islower()
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+", text)] or [0.0]
+        count = {"H": 1, "V": 1, "Z": 1, "C": 6}.get(command, 2)  # of a point, or of a curve
+        for at in range(0, len(numbers), count):
+            here, given = points[-1], numbers[at : at + count]
+            x, y = here if is_relative else (0.0, 0.0)
+            match command:
+                case "H":
+                    new = [(x + given[0], here[1])]
+                case "V":
+                    new = [(here[0], y + given[0])]
+                case "Z":
+                    new = [here]
+                case _:
+                    pairs = zip(given[::2], given[1::2], strict=True)
+                    new = [(x + right, y + down) for right, down in pairs]
+            points += new
+            codes += [actions.get(command, Codes.LINETO)] * len(new)
+    return points[1:], codes

@@ -25,7 +25,7 @@ HALO = ' style="paint-order:stroke;stroke:var(--card,#fff);stroke-width:4px"'
 # In black and white, lines differ by their marks and dashes, bars by their outlines.
 COLORS = ("#3b7dd8", "#d2691e", "#2f9156", "#9a5fd0", "#d64550", "#1c8f9c", "#a07a10")
 MARKS = (
-    "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z",  # circle
+    "M-3.5 0c0-4.66 7-4.66 7 0c0 4.66-7 4.66-7 0z",  # circle
     "M-3-3h6v6h-6z",  # square
     "M0-4.2l4 7.2h-8z",  # triangle
     "M0-4.5l4.5 4.5-4.5 4.5-4.5-4.5z",  # diamond

@@ -209,68 +209,50 @@ def test_a_folder_that_is_not_there(tmp_path, suffix):
         draw(two_sizes(), tmp_path / "none" / f"a{suffix}")
 
 
-def drawn(chart, draw):
-    """The axes on which a chart is drawn."""
-    _, figure_type = plots._matplotlib()
-    axes = figure_type().add_subplot()
-    draw(axes, chart)
-    return axes
+@pytest.mark.usefixtures("matplotlib")
+def test_matplotlib_paints_all_that_an_svg_shows_where_it_shows_it():
+    drawing = svg.file(charts(two_sizes()))
+    root = ET.fromstring(drawing)  # noqa: S314 - it is ours
+    figure = plots.figure_of(drawing)
+    (axes,) = figure.axes
+    elements = [element.tag.rpartition("}")[2] for element in root.iter()]
+    painted = [type(patch).__name__ for patch in axes.patches]
+    assert painted.count("Rectangle") == elements.count("rect")
+    assert painted.count("PathPatch") == elements.count("path")
+    assert [text.get_text() for text in axes.texts] == [
+        element.text for element in root.iter() if element.tag.endswith("text")
+    ]
+    left, top, width, height = map(float, root.attrib["viewBox"].split())
+    assert axes.get_xlim() == (left, left + width)
+    assert axes.get_ylim() == (top + height, top)  # downwards
+    frame = axes.get_window_extent()
+    for artist in (*axes.patches, *axes.texts):
+        box = artist.get_window_extent()
+        assert frame.x0 - 1 <= box.x0
+        assert box.x1 <= frame.x1 + 1
+        assert frame.y0 - 1 <= box.y0
+        assert box.y1 <= frame.y1 + 1
 
 
 @pytest.mark.usefixtures("matplotlib")
-def test_lines_differ_without_colours():
-    names = [f"v{i}" for i in range(len(plots.MARKS) * 2)]
-    tables = [table([row(name, n / 1024) for name in names], n=n) for n in (1024, 2048)]
-    over, _ = charts(document(*tables))
-    axes = drawn(over, plots._draw_over_sizes)
-    lines = [container.lines[0] for container in axes.containers]
-    assert len(lines) == len(names)
-    looks = {(line.get_marker(), line.get_linestyle()) for line in lines[: len(plots.MARKS)]}
-    assert len(looks) == len(plots.MARKS)
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+@pytest.mark.parametrize("mark", svg.MARKS)
+def test_marks_are_closed_and_around_their_middle(mark):
+    from matplotlib.path import Path  # noqa: PLC0415 - an extra
+
+    points, codes = plots._outline(mark)
+    assert codes[-1] == Path.CLOSEPOLY
+    (left, top), (right, bottom) = Path(points, codes).get_extents().get_points()
+    assert left == pytest.approx(-right)
+    assert 6 <= right - left <= 9
+    assert 6 <= bottom - top <= 9
 
 
-@pytest.mark.usefixtures("matplotlib")
-def test_noise_larger_than_a_time_stays_on_the_scale():
-    line = data.Line("noisy", [1.0, 2.0], [1.0, 2.0], [5.0, 0.1])
-    axes = drawn(data.OverSizes("t", "n", "ms", [line]), plots._draw_over_sizes)
-    (bars,) = axes.containers[0].lines[2]
-    lowest = min(low for (_, low), _ in bars.get_segments())
-    assert lowest == pytest.approx(0.1)
-
-
-@pytest.mark.usefixtures("matplotlib")
-def test_baselines_are_hatched_and_the_ceiling_is_dashed():
-    document_ = document(table([row("tree", 1.0), row("cub", 0.5, kind="baseline")]))
-    axes = drawn(charts(document_)[0], plots._draw_ladder)
-    assert [bar.get_hatch() for bar in axes.patches] == [None, "///"]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["tree", "cub"]
-    (ceiling,) = axes.get_lines()
-    assert ceiling.get_linestyle() == "--"
-    assert set(ceiling.get_xdata()) == {100}
-    assert "dashed: measured copy, 100 GB/s" in axes.get_xlabel()
-    assert axes.yaxis_inverted()
-
-
-@pytest.mark.usefixtures("matplotlib")
-@pytest.mark.parametrize("times", [(1.0, 2.0), (1.0, 4000.0)])
-def test_bars_begin_at_zero_and_are_as_long_as_their_values(times):
-    rungs = [data.Rung(str(t), 1 / t, "") for t in times]
-    axes = drawn(
-        data.Ladder("t", "GB/s", [*rungs, data.Rung("wrong", None, "WRONG")]), plots._draw_ladder
-    )
-    assert axes.get_xscale() == "linear"
-    assert axes.get_xlim()[0] == 0
-    assert axes.get_xlim()[1] > 1
-    assert [bar.get_width() for bar in axes.patches[:2]] == [1 / t for t in times]
-    assert "WRONG" in [text.get_text() for text in axes.texts]
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(1000, "1,000"), (32, "32"), (1 << 20, "$2^{20}$"), (3 << 20, "3,145,728")]
-)
-def test_names_of_sizes(size, text):
-    assert plots._size_text(float(size)) == text
+def test_a_path_of_all_commands():
+    points, _ = plots._outline("M1 2h3v-1m0 -4H0V9l1 1-2 2L5 5c1 1 2 2 3 0z")
+    assert points == [
+        (1, 2), (4, 2), (4, 1), (4, -3), (0, -3), (0, 9), (1, 10), (-1, 12), (5, 5),
+        (6, 6), (7, 7), (8, 5), (8, 5),
+    ]  # fmt: skip
 
 
 def test_svg_bars_are_as_long_as_their_values():
