@@ -15,7 +15,8 @@ same_word           (a note) lanes of a warp store to one word in one instructio
 same_value          (a note) threads store a value that the word has from another one already
 out_of_bounds       buffer, index, beyond, bytes, access, space; buffer is None near no buffer
 misaligned          the address is no multiple of `bytes`: buffer, index, access, space
-uninitialised       buffer, index, space: nobody has written there
+uninitialised       buffer, index, space: nobody has written there. other_place is the line that has
+                    copied it from where nobody has written, either, if that is known
 not_arrived         the same, where an asynchronous copy was started and nobody has waited for it
 barrier_divergence  thread waits at the __syncthreads at `place`, while other_thread waits at
                     another one (other_place), or has gone past it and left the kernel: detail is
@@ -234,7 +235,9 @@ def _follows(finding: Finding, known: list[Finding]) -> bool:
         return any(k.kind in causes and k.place == f.place for k in same)
     if f.kind in ("same_value", "uninitialised"):  # the values differ elsewhere; a writer is late
         races = ("race", "lost_update") if f.kind == "same_value" else ("race",)
-        return any(k.kind in races and f.place in (k.place, k.other_place) for k in same)
+        other = known if f.kind == "uninitialised" and f.other_place else []  # of what it copied
+        at = [(k, f.place) for k in same] + [(k, f.other_place) for k in other if not k.note]
+        return any(k.kind in races and place in (k.place, k.other_place) for k, place in at)
     if f.kind == "out_of_bounds" and f.note:  # past the end of the object, too
         return any(k.kind == f.kind and not k.note and k.place == f.place for k in known)
     if f.kind == "barrier_divergence" and f.note:

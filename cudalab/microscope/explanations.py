@@ -135,8 +135,16 @@ def _what(finding: Finding, template: str) -> str:
         bytes=counted(finding.bytes, "byte"),
         memory=_memory(finding),
         at=where(finding.place),
+        unset=_unset(finding),
         detail=_detail(finding),
     )
+
+
+def _unset(finding: Finding) -> str:
+    """Why what is read has no value."""
+    if finding.other_place is None:
+        return "nobody has written it"
+    return f"it is a copy, made at {where(finding.other_place)}, of what nobody has written"
 
 
 def _race(finding: Finding) -> str:

@@ -31,6 +31,21 @@ def test_a_copy_of_what_nobody_has_written_is_a_note():
     assert "note" not in sanitized("rounds_up")[1]
 
 
+def test_a_result_that_nobody_reads_is_a_note():
+    for slip, why in (
+        ("not_copied", "and the program copies nothing to the host."),
+        ("wrong_copied", "and no copy and no kernel reads it."),
+        ("in_place", "and the program copies nothing to the host."),
+    ):
+        status, report = sanitized(slip)
+        assert (status, "slips: clean" in report) == (0, True), report
+        assert "1. note: result that nobody reads Kernel square stores in the memory" in report
+        assert why in report
+        assert report.count("square stores") == 1
+    for right in ("by_steps", "rounds_up"):
+        assert "note" not in sanitized(right)[1]
+
+
 def test_an_index_that_has_overflowed_is_named_and_what_the_program_frees_in_vain_is_no_leak():
     status, report = sanitized("overflow")
     assert status == 3

@@ -20,7 +20,11 @@ HEAD = """#include <cstdio>
 #else
 #define BOTH __attribute__((noinline))
 #endif
-#ifndef __CUDACC__
+#ifdef __CUDACC__
+#define SHARED(type, name, n) __shared__ type name[n]
+#else
+#include <cstdlib>
+#define SHARED(type, name, n) type* const name = (type*)malloc(n * sizeof(type))
 struct float4 { float x, y, z, w; };
 #endif
 struct Pair { int a, b; };
@@ -58,6 +62,10 @@ BOTH int left(int n) { int a[16], b[4]; a[0] = b[0] = n; return a[0]; }
 BOTH int plain(int n) { int d[] = {n, 1, 2, 3, 4, 5, 6, 7, 8}; int* p = d; return p[n]; }
 template <class F> BOTH int apply(F f, int a) { return f(a, a); }
 BOTH void fill(int* p, int n) { for (int i = 0; i < n; ++i) p[i] = i; }
+template <class T> BOTH void move(T* to, const T* p, int n) { while (n--) to[n] = p[n]; }
+BOTH void turn(int* p, int n) {
+    for (int i = 0; i < n / 2; ++i) { int t = p[i]; p[i] = p[n - 1 - i]; p[n - 1 - i] = t; }
+}
 BOTH int total(const int* p, int n) { int s = 0; for (int i = 0; i < n; ++i) s += p[i]; return s; }
 BOTH void add(int& sum, int x) { sum += x; }
 BOTH void set(int* p) { *p = 5; }
@@ -197,6 +205,31 @@ LISTED = {
     "in_macro": "LOCAL(a, 4); a[0] = 1; return a[n - 1] + 1;",
     "bits": "Bits f; f.a = 1; Bits g = f; return g.c + 1;",
 }
+# Numbers that are copied, also in memory that the threads of a block share.
+WITHOUT_A_VALUE |= {
+    "copied": "int x, y; y = x; return y + 1;",
+    "copied_twice": "int x, y, z; y = x; z = y; if (z > n) return 1; return 2;",
+    "shared": "SHARED(int, s, 8); s[0] = n; return s[n - 3] + 1;",
+    "shared_copy": "SHARED(int, s, 8); SHARED(int, t, 8); s[0] = n; move(t, s, 8); return t[n];",
+    "shared_sum": "SHARED(int, s, 8); s[0] = n; for (int i = 0; i < 7; ++i) s[i] += s[i + 1]; "
+    "return s[0];",
+    "shared_in_branch": "SHARED(int, s, 8); s[0] = n; if (s[n - 3] > 2) return 1; return 2;",
+    "shared_index": "SHARED(int, s, 8); fill(s, n); return s[s[n] & 3];",
+    "shared_float": "SHARED(float, s, 8); SHARED(float, t, 8); s[1] = n; move(t, s, 8); "
+    "return (int)(2 * t[n - 2]);",
+    "shared_double": "SHARED(double, s, 8); SHARED(double, t, 8); s[1] = n; move(t, s, 8); "
+    "return (int)(t[1] + t[n - 2]);",
+    "shared_long": "SHARED(long long, s, 4); SHARED(long long, t, 4); move(t, s, 4); "
+    "t[0] = n; return (int)(t[n - 3] >> 1);",
+    "shared_vector": "SHARED(float4, s, 4); SHARED(float4, t, 4); s[0].x = n; move(t, s, 4); "
+    "return (int)(t[n - 3].x + 1);",
+    "shared_byte": "SHARED(char, s, 8); s[1] = n; return s[n - 2] + 1;",
+    "into_variable": "SHARED(int, s, 8); int x; s[0] = n; x = s[n - 1]; return x * 2;",
+    "out_of_variable": "SHARED(int, s, 8); int x; if (n > 4) x = 1; s[n] = x; return s[4] * 2;",
+    "there_and_back": "SHARED(int, s, 8); int x, y; s[n] = x; y = s[4]; s[2] = y; return !s[2];",
+    "into_array": "SHARED(int, s, 8); int a[8]; s[3] = n; move(a, s, 8); return total(a, n);",
+    "reversed": "SHARED(int, s, 8); s[0] = n; turn(s, 8); return s[n - 4];",
+}
 # What AddressSanitizer does not see: it looks at what lies there.
 FAR = {
     "index": "int a[4] = {}, i[2] = {0, 40}; return a[i[n - 3]];",
@@ -280,6 +313,23 @@ RIGHT |= {
     "closure": "int a[2] = {n, 1}; auto f = [=] { return a[1]; }; auto g = f; return g();",
     "closure_of_reference": "int x; auto f = [&](int i) { x = i; }; f(n); return x;",
     "parameters": "return of_number(n, 3) + of_object(paired(n), 2);",
+}
+RIGHT |= {
+    "copied": "int x, y, z; y = x; z = y; x = n; y = x; return y;",
+    "rolled": "int a, b, c; for (int i = 0; i < n; ++i) { a = b; b = c; c = i; } return b + c;",
+    "shared_copy": "SHARED(int, s, 8); SHARED(int, t, 8); s[n] = n; move(t, s, 8); return t[4];",
+    "shared_float": "SHARED(float, s, 8); SHARED(float, t, 8); s[n] = 2; move(t, s, 8); "
+    "move(s, t, 8); return (int)t[n];",
+    "shared_double": "SHARED(double, s, 8); SHARED(double, t, 8); s[n] = 2; move(t, s, 8); "
+    "return (int)(t[4] * t[4]);",
+    "shared_vector": "SHARED(float4, s, 4); SHARED(float4, t, 4); float4 v = {1, 2, 3, 4}; "
+    "s[1] = v; move(t, s, 4); return (int)(t[n - 3].y + t[1].w);",
+    "shared_tile": "SHARED(int, s, 8); int r[8]; s[n] = 3; move(r, s, 8); move(s, r, 8); "
+    "r[2] = 4; return r[2] + s[4];",
+    "overwritten": "SHARED(int, s, 8); SHARED(int, t, 8); move(t, s, 8); fill(t, 8); return t[n];",
+    "reversed": "SHARED(int, s, 8); s[0] = n; turn(s, 8); return s[7];",
+    "unset_as_a_number": "SHARED(int, s, 2); SHARED(int, t, 2); t[0] = s[0]; s[1] = -5123163; "
+    "t[1] = s[1]; return (t[1] + 5123163) / n;",
 }
 FOUND = [
     ("out_of_bounds", PAST_AN_END),
@@ -399,7 +449,9 @@ def on_host(cases, tmp_path, *flags, under=(), **environment):
 @pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
 @pytest.mark.parametrize(("cases", "status"), [(PAST_AN_END, 3), (RIGHT, 0)])
 def test_address_sanitizer_says_the_same_of_ends(cases, status, tmp_path):
-    done = on_host(cases, tmp_path, "-fsanitize=address", ASAN_OPTIONS="exitcode=3:symbolize=0")
+    done = on_host(
+        cases, tmp_path, "-fsanitize=address", ASAN_OPTIONS="exitcode=3:symbolize=0:detect_leaks=0"
+    )
     assert {name for name, (_, code) in done.items() if code != status} == set()
 
 
@@ -435,9 +487,9 @@ __global__ void shares(const float* in, float* out, int n) {
     __shared__ float tile[32];
     float own;
     if (threadIdx.x < n) own = in[threadIdx.x];
-    tile[threadIdx.x] = own;  // uninitialised
+    tile[threadIdx.x] = own;
     __syncthreads();
-    if (threadIdx.x == 0) out[0] = tile[31];
+    if (threadIdx.x == 0) out[0] = tile[31];  // uninitialised
 }
 __global__ void elects(float* out) {
     int first, many[2];
@@ -500,6 +552,85 @@ def test_what_threads_compute_in_vain_is_a_note(tmp_path):
         ("sums", "uninitialised", True),
         ("hides", "uninitialised", True),
     ]
+
+
+HANDED_ON = """
+#define INSIDE (threadIdx.x < n)
+__global__ void rolls(const float* in, float* out, int n) {
+    __shared__ float tile[32];
+    float before, now, next;
+    if (INSIDE) now = in[threadIdx.x];
+    for (int k = 1; k < 4; ++k) {
+        if (INSIDE) next = in[32 * k + threadIdx.x];
+        tile[threadIdx.x] = next;
+        __syncthreads();
+        if (INSIDE && k > 1 && threadIdx.x) out[threadIdx.x] = before + tile[threadIdx.x - 1];
+        __syncthreads();
+        before = now;
+        now = next;
+    }
+}
+__global__ void shifts(const int* in, int* out, int n) {
+    __shared__ int one[32], two[32];
+    if (INSIDE) one[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    two[31 - threadIdx.x] = one[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = two[threadIdx.x] + 1;  // uninitialised
+}
+__global__ void sums(const int* in, int* out, int n) {
+    __shared__ int part[32];
+    if (INSIDE) part[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    int sum = part[threadIdx.x];  // uninitialised
+    sum += __shfl_down_sync(~0u, sum, 16);
+    if (threadIdx.x == 0) *out = sum;
+}
+__global__ void decides(const int* in, int* out, int n) {
+    __shared__ int flag[32];
+    if (INSIDE) flag[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    if (flag[threadIdx.x] == 0) return;  // uninitialised
+    out[threadIdx.x] = 1;
+}
+__global__ void hurries(const int* in, int* out) {
+    __shared__ int one[64], two[64];
+    one[threadIdx.x] = in[threadIdx.x];
+    two[threadIdx.x] = one[63 - threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = two[63 - threadIdx.x];
+}
+int main() {
+    int *in, *out;
+    cudaMalloc(&in, 512), cudaMalloc(&out, 512);
+    cudaMemset(in, 0, 512);
+    rolls<<<1, 32>>>((float*)in, (float*)out, 20);
+    shifts<<<1, 32>>>(in, out, 20);
+    sums<<<1, 32>>>(in, out, 20);
+    decides<<<1, 32>>>(in, out, 20);
+    hurries<<<1, 64>>>(in, out);
+    cudaDeviceSynchronize();
+    cudaFree(in), cudaFree(out);
+}
+"""
+
+
+def test_a_copy_of_what_has_no_value_has_none_and_is_no_mistake(tmp_path):
+    """Where it is used, the line is named that has copied it, unless a writer was late."""
+    file, report = tmp_path / "copies.cu", tmp_path / "findings.json"
+    file.write_text(HANDED_ON, encoding="utf-8")
+    words = ["run", "--device", "cpu", "--sanitize", "--json", str(report), str(file)]
+    command.cudalab(*words)
+    rows = json.loads(report.read_text("utf-8"))["findings"]
+    lines = [row.partition("//")[0].strip() for row in HANDED_ON.splitlines()]
+    found = [(row["kernel"], row["kind"], lines[row["line"] - 1], row["note"]) for row in rows]
+    assert found == [
+        ("shifts", "uninitialised", "out[threadIdx.x] = two[threadIdx.x] + 1;", False),
+        ("sums", "uninitialised", "int sum = part[threadIdx.x];", False),
+        ("decides", "uninitialised", "if (flag[threadIdx.x] == 0) return;", False),
+        ("hurries", "race", "one[threadIdx.x] = in[threadIdx.x];", False),
+    ]
+    assert lines[rows[0]["other_line"] - 1] == "two[31 - threadIdx.x] = one[threadIdx.x];"
 
 
 LAB = """// /// cudalab

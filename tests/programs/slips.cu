@@ -68,6 +68,18 @@ int main(int, char** words) {
         square<<<(N + 255) / 256, 256>>>(in, out, N);
         cudaMemcpy(host, out, BYTES, cudaMemcpyDeviceToHost);
         cudaFree(in), cudaFree(out);
+    } else if (!strcmp(slip, "not_copied") || !strcmp(slip, "wrong_copied") ||
+               !strcmp(slip, "by_steps") || !strcmp(slip, "in_place")) {
+        float *in = device_copy(), *out, *last;
+        cudaMalloc(&out, BYTES), cudaMalloc(&last, BYTES);
+        if (slip[0] == 'i') out = in;
+        square<<<4, 256>>>(in, out, N);
+        if (slip[0] == 'b') square<<<4, 256>>>(out, last, N);  // `out` is for the device alone
+        if (slip[0] == 'w') cudaMemcpy(host, in, BYTES, cudaMemcpyDeviceToHost);
+        if (slip[0] == 'b') cudaMemcpy(host, last, BYTES, cudaMemcpyDeviceToHost);
+        cudaDeviceSynchronize();
+        if (slip[0] != 'i') cudaFree(out);
+        cudaFree(in), cudaFree(last);
     } else if (!strcmp(slip, "overflow")) {
         int* out;
         cudaMalloc(&out, BYTES);

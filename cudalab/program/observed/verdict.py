@@ -113,6 +113,7 @@ def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = Fal
         *(_told("unwritten_copy", text, note=True) for text in seen.told("unwritten copy")),
         *(_told("early_time", text) for text in seen.told("early time")),
         *_lost_prints(seen, files),
+        *_unread_results(seen, files),
     ]
     sanitize.add_rows(known, (sanitize.finding_row(each, name, texts) for each in observed))
     rows = sorted(known.values(), key=lambda row: row.note)  # errors first
@@ -163,6 +164,35 @@ def _told(kind: str, text: str, kernel: str = "", *, note: bool = False) -> Find
 
 def _lost_prints(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
     """The notes that the program ends before anything has waited for a kernel that prints."""
+    printing = _printing(files)
+    for text in seen.told("unawaited kernel"):
+        place, _, kernel = text.rpartition(": ")
+        if _function(kernel) in printing:
+            words = f"Kernel {kernel} prints, and the program ends without waiting for it"
+            yield _told("lost_print", f"{place}: {words}", kernel, note=True)
+
+
+def _unread_results(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
+    """The notes that kernels compute what nothing reads, if all that they read was observed.
+
+    A kernel that prints shows what it computes, and one that fails need not be read.
+    """
+    whole = all(each.examined is None for each in seen.launches)
+    failed = any(not each.note for each in seen.findings) or seen.told("failed kernel")
+    if not whole or failed or seen.ended_by:
+        return
+    printing = _printing(files) & {_function(each.kernel) for each in seen.launches}
+    for text in seen.told("unread result") if not printing else ():
+        yield _told("unread_result", text, note=True)
+
+
+def _function(kernel: str) -> str:
+    """The name of a kernel without its namespaces and template arguments."""
+    return kernel.partition("<")[0].rpartition("::")[2]
+
+
+def _printing(files: Sequence[File]) -> set[str]:
+    """The functions that print, perhaps by calling others."""
     calls: dict[str, set[str]] = {}  # of each function
     for file in files:
         tokens = [token for token in tokenize(file.text) if token.kind != "directive"]
@@ -170,14 +200,11 @@ def _lost_prints(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
             head = closing(tokens, i + 1) if tokens[i + 1].text == "(" else None
             if head is None or head + 1 >= len(tokens) or tokens[head + 1].text != "{":
                 continue
+            if token.text in ("if", "for", "while", "switch"):
+                continue
             if (end := closing(tokens, head + 1)) is not None:
                 calls.setdefault(token.text, set()).update(called(tokens[head + 2 : end]))
-    printing = closure({"printf"}, lambda known: [one for one in calls if calls[one] & known])
-    for text in seen.told("unawaited kernel"):
-        place, _, kernel = text.rpartition(": ")
-        if kernel.partition("<")[0].rpartition("::")[2] in printing:
-            words = f"Kernel {kernel} prints, and the program ends without waiting for it"
-            yield _told("lost_print", f"{place}: {words}", kernel, note=True)
+    return closure({"printf"}, lambda known: [one for one in calls if calls[one] & known])
 
 
 def _unchecked(seen: Observed, texts: dict[str, str]) -> list[str]:

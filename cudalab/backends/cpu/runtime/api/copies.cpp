@@ -45,9 +45,6 @@ static bool is_to_device(const Copy& copy) {
     if (copy.kind != cudaMemcpyDefault) return copy.kind == cudaMemcpyHostToDevice;
     return is_device_address(copy.target) && !is_device_address(copy.source);
 }
-static bool is_to_host(const Copy& copy) {
-    return is_device_address(copy.source) && !is_device_address(copy.target);
-}
 
 cudaError_t perform(Call& call, const Copy& copy) {
     if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return cudaSuccess;
@@ -64,7 +61,7 @@ cudaError_t perform(Call& call, const Copy& copy) {
             memory_read(source, copy.width);
             memory_written(target, copy.width);
         }
-    if (is_to_host(copy)) copied_to_host(call, copy);
+    if (!is_device_address(copy.target) && !is_symbol(copy.target)) copied_to_host(call, copy);
     return cudaSuccess;
 }
 

@@ -227,11 +227,12 @@ enum class MessageKind {
     FAILED_CALL,
     OVERRUN,
     REFUSAL,
-    ERRORS_READ,  // the program has asked for the error of the calls that failed
-    UNREAD_CALL,  // failed, its result was thrown away, and nobody has asked for the error
-    UNWRITTEN,    // a copy brings the host what nobody has written
-    EARLY_TIME,   // of an event for which the host has not waited
-    UNAWAITED,    // a kernel that may still run when the program ends
+    ERRORS_READ,    // the program has asked for the error of the calls that failed
+    UNREAD_CALL,    // failed, its result was thrown away, and nobody has asked for the error
+    UNWRITTEN,      // a copy brings the host what nobody has written
+    EARLY_TIME,     // of an event for which the host has not waited
+    UNAWAITED,      // a kernel that may still run when the program ends
+    UNREAD_RESULT,  // of a kernel, in memory that nothing reads any more
 };
 void report(MessageKind what, const char* text);
 // assert() in host code, as the C library ends it.

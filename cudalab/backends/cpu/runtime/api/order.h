@@ -73,5 +73,6 @@ void order_begins(const Allocation& memory, unsigned region);
 void order_ends(const Allocation& memory);
 void order_write(const void* address, size_t bytes);
 void order_kernel();
+void order_brings_back();  // a copy to the host
 
 }  // namespace cudalab

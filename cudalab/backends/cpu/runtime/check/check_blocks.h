@@ -69,7 +69,8 @@ static void poison_shared_memory() {
         Region& r = run.shared_regions[i];
         const size_t bytes = (size_t)(r.high - r.low);
         const bool is_array = i >= m.num_arrays || !(m.arrays[i].is_guard || m.arrays[i].is_own);
-        if (is_array || m.arrays[i].is_guard) memset(r.low, 0xff, bytes);
+        if (is_array) fill_unset(r.low, bytes);
+        if (!is_array && m.arrays[i].is_guard) memset(r.low, 0xff, bytes);
         mark_written(r.shadow, bytes, !is_array);
     }
 }
@@ -100,7 +101,7 @@ static void run_threads() {
     last_block = run.observing && run.detects ? paths.last[first] : nullptr;
     switch_to(&run.main_context, run.context[first]);
     in_block = false;
-    end_unset();
+    end_locals();
     detector.end_part(run.threads);
     run.blocks_done += !run.parked;
 }

@@ -29,6 +29,9 @@ struct Doing {
     bool writes() const { return kind == STORE || (kind == ATOMIC && !(flags & CHANGED_NOTHING)); }
 };
 
+// A word of shared memory without a value is read, perhaps to copy it.
+static void reads_unset_word(const Doing& now, Place copied);
+
 struct Detector {
     Ordering ordering;
 
@@ -55,13 +58,10 @@ struct Detector {
             meet(cell, cell.load, LOAD, mask, now);
             meet(cell, cell.other_load, LOAD, mask, now);
         }
+        if (written & MAY_BE_UNSET && !is_unset((char*)now.word, 4)) written = 15;
         if (now.kind != STORE && (written & mask) != mask && !(now.flags & IS_UNUSED) &&
-            !may_be_padding(written, mask, now)) {
-            bool fresh;
-            FindingKind what = written & UNDER_WAY ? NOT_ARRIVED : UNINITIALISED;
-            FindingRow& row = findings.report(what, now.place, 0, now.region, fresh);
-            if (fresh) describe(row, now);
-        }
+            !may_be_padding(written, mask, now))
+            read_unset(written & UNDER_WAY ? NOT_ARRIVED : UNINITIALISED, cell, written, mask, now);
         if (now.kind == LOAD) {
             if (num_contested) read_back(now);
             return load(cell, now.thread, mask, now.flags, now.place);
@@ -72,7 +72,19 @@ struct Detector {
                              !ordering.precedes_barrier(last);
         last = Mark::of(ordering.request, now.thread, goes_on ? mask | last.bytes : mask, now.flags,
                         now.place, ordering.clock[now.thread]);
-        written = (unsigned char)((written | mask) & ~UNDER_WAY);
+        written = (unsigned char)((written | mask) & ~(UNDER_WAY | MAY_BE_UNSET));
+    }
+
+    void read_unset(FindingKind what, const Cell& cell, unsigned written, unsigned mask,
+                    const Doing& now) {
+        const bool is_plain = now.kind == LOAD && !(now.flags & (IS_ATOMIC | IS_VOLATILE));
+        const Place copied = written & MAY_BE_UNSET ? cell.store.place : 0;
+        if (what == UNINITIALISED && now.space == SHARED && is_plain && mask == 15 &&
+            !now.is_object)
+            return reads_unset_word(now, copied);
+        bool fresh;
+        FindingRow& row = findings.report(what, now.place, 0, now.region, fresh);
+        if (fresh) describe(row, now), row.other_place = copied;
     }
 
     // Objects are copied with the padding between their members, which nobody writes: of 8 bytes,

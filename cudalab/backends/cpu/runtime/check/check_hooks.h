@@ -37,7 +37,8 @@ static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes,
     const bool by_word = shape == OBJECT && whole < 4 && !run.counts;
     const bool goes_on = kind == LOAD && !(flags & (IS_VOLATILE | IS_ATOMIC)) && !run.counts;
     run.behind[thread] = how_far(depth, site);
-    if (kind != LOAD && locals.num_unset[thread]) use_unset(thread, site, address);
+    const bool may_copy =
+        kind != LOAD && stores(thread, site, address, kind == STORE ? bytes : 0, false);
     if (kind != LOAD) stores_elsewhere(thread, bytes, site);
     for (bool is_first = true; bytes > 0; is_first = false) {
         size_t width = whole;
@@ -61,6 +62,7 @@ static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes,
         if (flags & (IS_VOLATILE | IS_ATOMIC) && kind == LOAD && ++run.polls[thread] >= PATIENCE)
             let_others_run(thread);
         stop(thread, is_first);
+        pending.copy[thread].is_done |= may_copy;
         address += width, bytes -= width;
     }
 }

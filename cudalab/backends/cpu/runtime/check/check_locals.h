@@ -2,7 +2,7 @@
 // of their bytes have a value. Other memory of a thread's stack is not known.
 #pragma once
 
-#include "check_state.h"
+#include "check_unset.h"
 
 namespace cudalab {
 
@@ -12,11 +12,6 @@ namespace cudalab {
 // perhaps of a larger one.
 enum Shape { SCALAR, OBJECT, WHOLE, PASSED };
 
-// What a zone before a variable holds.
-struct LocalNote {
-    const char* name;
-    size_t zone_bytes, bytes;
-};
 // A variable without zones.
 struct Unzoned {
     const char *low, *name;
@@ -24,15 +19,6 @@ struct Unzoned {
 };
 const unsigned MOST_UNZONED = 16;  // of a thread, that are remembered
 
-// A thread has read what has no value.
-struct UnsetRead {
-    unsigned site;
-    char* address;
-    unsigned bytes, access;
-    LocalNote variable;
-    char* low;
-};
-const unsigned MOST_UNSET = 4;  // of a thread, between its stores
 // A thread has read an object of which some has no value. Nobody knows whether that is used, unless
 // the next store puts a copy into a variable that is known.
 struct PartRead {
@@ -49,8 +35,6 @@ struct LastStore {
 static struct {
     unsigned char* states;  // of all stacks
     bool any;               // in this launch
-    UnsetRead unset[MAX_THREADS][MOST_UNSET];
-    unsigned char num_unset[MAX_THREADS];
     // What a thread reads next, though it may have no value.
     const volatile void* lent[MAX_THREADS];
     PartRead parts[MAX_THREADS][MOST_PARTS];
@@ -63,23 +47,10 @@ static struct {
 static inline unsigned char* states_of(const volatile void* p) {
     return locals.states + ((const char*)p - run.stacks);
 }
-// What bytes without a value hold: the number -5123163, or no number of a float.
-static inline unsigned char unset_byte(const void* p) {
-    return (unsigned char)(0xffb1d3a5u >> (uintptr_t)p % 4 * 8);
-}
 static inline bool may_be_unset(const volatile void* p) {
     const unsigned char state = locals.any ? *states_of(p) : HAS_VALUE;
     return state > BEHIND && state != HAS_VALUE;
 }
-static void fill_unset(char* p, size_t bytes) {
-    for (size_t i = 0; i < bytes; ++i) p[i] = (char)unset_byte(p + i);
-}
-static bool is_unset(const char* p, size_t bytes) {
-    for (size_t i = 0; i < bytes; ++i)
-        if ((unsigned char)p[i] != unset_byte(p + i)) return false;
-    return true;
-}
-
 static void begin_locals() {
     locals.states = (unsigned char*)new_pages(MAX_THREADS * FIBER_STACK);
 }
@@ -139,20 +110,6 @@ static LocalNote variable_of(char* p, char*& low) {
 
 static unsigned site_of_frame(void** frame, unsigned thread, unsigned& depth);
 
-static void report_local(FindingKind kind, unsigned thread, const UnsetRead& read) {
-    bool fresh;
-    const Place place = run.module->sites.place(read.site);
-    FindingRow& row = findings.report(kind, place, 0, LOCAL_REGION, fresh);
-    if (!fresh) return;
-    row.thread = thread, row.block = run.block;
-    row.access = read.access, row.space = LOCAL, row.bytes = read.bytes;
-    row.has_index = read.variable.bytes == read.bytes ? 2 : 1;
-    row.offset = read.address - read.low;
-    const int64_t end = row.offset + read.bytes - (int64_t)read.variable.bytes;
-    row.beyond = row.offset < 0 ? row.offset : end;
-    snprintf(row.detail, sizeof row.detail, "%s", read.variable.name);
-}
-
 // Whether a load is part of the assignment that the last store is part of. g++ tells of the store
 // before it tells of the load.
 static bool is_of_copy(const LastStore& store, unsigned site, size_t bytes) {
@@ -166,43 +123,24 @@ static void list_local(unsigned site) {
 // An access outside of a variable, or a read of what has no value, which matters if its thread
 // stores something behind it: those behind the end of the data often compute with anything.
 static __attribute__((noinline)) void note_local(FindingKind kind, unsigned site, char* p,
-                                                 size_t bytes, unsigned access, void** frame) {
+                                                 size_t bytes, unsigned access, bool of_object,
+                                                 void** frame) {
     const unsigned flags = run.module->sites[site].flags, thread = current.thread;
     if (!run.detects || !site) return;
     unsigned depth;
     if (flags & IS_HEADER) site = frame ? site_of_frame(frame, thread, depth) : 0;
     if (!site) return;
     if (flags & IS_FOREIGN && kind == UNINITIALISED) return list_local(site);
-    UnsetRead read = {site, p, (unsigned)bytes, access, {}, nullptr};
+    const Place place = run.module->sites.place(site);
+    UnsetRead read = {place, p, (unsigned)bytes, access, 0, false, {}, {}, nullptr};
     read.variable = variable_of(p, read.low);
     const LastStore last = locals.stored[thread];
-    unsigned char& count = locals.num_unset[thread];
-    if (kind == OUT_OF_BOUNDS || (!last.to && is_of_copy(last, site, bytes)))
-        report_local(kind, thread, read);
-    else if (count < MOST_UNSET)
-        locals.unset[thread][count++] = read;
+    const bool stored_elsewhere = of_object && !last.to && is_of_copy(last, site, bytes);
+    if (kind == OUT_OF_BOUNDS || stored_elsewhere) return report_unset(kind, thread, read);
+    read.copied = copied_to(thread, p, bytes);
+    reads_unset(thread, read);
 }
 
-static inline bool is_shared(const char* p) {
-    return (size_t)(p - run.dynamic_shared) < DYNAMIC_SHARED ||
-           (size_t)(p - run.tls) < run.module->tls_bytes;
-}
-
-// The thread stores something at a line: in shared memory only what it reads there matters.
-static __attribute__((noinline)) void use_unset(unsigned thread, unsigned site, const char* to) {
-    const bool to_shared = is_shared(to);
-    const Sites& sites = run.module->sites;
-    unsigned char& count = locals.num_unset[thread];
-    unsigned kept = 0;
-    for (unsigned i = 0; i < count; ++i) {
-        const UnsetRead read = locals.unset[thread][i];
-        if (to_shared && sites.place(read.site) != sites.place(site))
-            locals.unset[thread][kept++] = read;
-        else
-            report_local(UNINITIALISED, thread, read);
-    }
-    count = (unsigned char)kept;
-}
 // Of what has been read in part nobody knows whether that is used.
 static __attribute__((noinline)) void list_parts(unsigned thread) {
     for (unsigned i = 0; i < locals.num_parts[thread]; ++i)
@@ -238,17 +176,9 @@ static void reads_in_part(unsigned site, size_t bytes, Shape shape) {
 }
 
 // The threads end.
-static void end_unset() {
-    for (unsigned t = 0; locals.any && t < run.threads; ++t) {
-        list_parts(t);
-        for (unsigned i = 0; i < locals.num_unset[t]; ++i) {
-            const UnsetRead& read = locals.unset[t][i];
-            const Place place = run.module->sites.place(read.site);
-            if (!findings.find(UNINITIALISED, place, 0, LOCAL_REGION))
-                report_local(UNUSED_VALUE, t, read);
-        }
-        locals.num_unset[t] = 0;
-    }
+static void end_locals() {
+    for (unsigned t = 0; locals.any && t < run.threads; ++t) list_parts(t);
+    end_unset();
 }
 
 // Whether no field of the object around a byte has a value.
@@ -269,11 +199,10 @@ static const bool READS_BEFORE_BITS = true;
 static const bool READS_BEFORE_BITS = false;
 #endif
 static bool may_have_read_bits(unsigned site, const char* p, size_t bytes) {
-    const Sites& sites = run.module->sites;
-    unsigned char& count = locals.num_unset[current.thread];
+    unsigned char& count = pending.count[current.thread];
     if (!READS_BEFORE_BITS || !count || *states_of(p) != NO_FIELD) return false;
-    const UnsetRead& last = locals.unset[current.thread][count - 1];
-    const bool is_same = sites.place(last.site) == sites.place(site);
+    const UnsetRead& last = pending.reads[current.thread][count - 1];
+    const bool is_same = last.place == run.module->sites.place(site);
     if (!is_same || last.address != p || last.bytes != bytes) return false;
     --count;
     return true;
@@ -287,6 +216,7 @@ static void sets_local(char* p, size_t bytes, unsigned site) {
         is_known &= state[i] != NOT_KNOWN;
         if (state[i] != NOT_KNOWN) state[i] = bytes > 4 ? COPIED : HAS_VALUE;
     }
+    if (is_known && stores(current.thread, site, p, bytes, true)) memset(state, HANDED_ON, bytes);
     if (is_known)
         stores_in_local(current.thread, p, bytes, site);
     else
@@ -301,8 +231,9 @@ static size_t unset_of_copy(char* p, size_t bytes) {
         size = word < bytes - i ? word : bytes - i;
         const bool has_none = is_unset(p + i, size);
         for (size_t k = i; k < i + size; ++k) {
-            unset += has_none && (state[k] == COPIED || state[k] == CONSTRUCTED);
-            if (state[k] == COPIED && !has_none) state[k] = HAS_VALUE;
+            const bool is_copy = state[k] == COPIED || state[k] == HANDED_ON;
+            unset += has_none && (is_copy || state[k] == CONSTRUCTED);
+            if (is_copy && !has_none) state[k] = HAS_VALUE;
         }
     }
     return unset;
@@ -321,11 +252,11 @@ static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t
     for (size_t i = 0; i < bytes; ++i) {
         if (state[i] == BEFORE || state[i] == BEHIND) {
             if (kind != LOAD) sets_local(p, i, site);
-            note_local(OUT_OF_BOUNDS, site, p, bytes, kind, frame);
+            note_local(OUT_OF_BOUNDS, site, p, bytes, kind, false, frame);
             return true;
         }
-        const bool is_copy = state[i] == COPIED || state[i] == CONSTRUCTED;
-        by_fields |= state[i] == NO_FIELD || is_copy;
+        const bool is_copy = COPIED <= state[i] && state[i] <= HANDED_ON;
+        by_fields |= state[i] == NO_FIELD || (is_copy && state[i] != HANDED_ON);
         unknown += state[i] == NOT_KNOWN || (state[i] == CONSTRUCTED && kind != STORE);
         unset += state[i] == NO_VALUE || state[i] == NO_FIELD;
         copied += is_copy;
@@ -344,7 +275,7 @@ static __attribute__((noinline)) bool takes_local(unsigned site, char* p, size_t
         reads_in_part(site, bytes, shape);
         return !unknown;
     }
-    note_local(UNINITIALISED, site, p, bytes, kind, frame);
+    note_local(UNINITIALISED, site, p, bytes, kind, by_fields, frame);
     return !unknown;
 }
 static inline bool knows_local(unsigned site, const volatile void* p, size_t bytes, unsigned kind,
@@ -352,7 +283,7 @@ static inline bool knows_local(unsigned site, const volatile void* p, size_t byt
     if (!locals.any) return false;
     const unsigned char* state = states_of(p);
     const unsigned thread = current.thread;
-    if (bytes == 4 && !locals.num_parts[thread]) {
+    if (bytes == 4 && !locals.num_parts[thread] && !awaits_store(thread)) {
         unsigned four;
         memcpy(&four, state, sizeof four);
         if (four == HAS_VALUE * 0x01010101u || !four) {

@@ -51,12 +51,28 @@ static_assert(sizeof(Cell) == 64, "a line of the cache");
 
 // The state of a piece of memory. Its pages exist once they are touched.
 struct Shadow {
-    Cell* cells;             // one per word
-    unsigned char* written;  // of each word the bytes that have a value, a bit each; UNDER_WAY
+    Cell* cells;  // one per word
+    // Of each word the bytes that have a value, a bit each, or UNDER_WAY or MAY_BE_UNSET.
+    unsigned char* written;
     size_t words;
 };
 // A word that an asynchronous copy will write when its thread waits for it.
 const unsigned char UNDER_WAY = 16;
+// A word into which perhaps a copy of nothing has been stored: it has a value unless it is UNSET.
+const unsigned char MAY_BE_UNSET = 32;
+
+// What bytes without a value hold: the number -5123163, or no number of a float.
+static inline unsigned char unset_byte(const void* p) {
+    return (unsigned char)(0xffb1d3a5u >> (uintptr_t)p % 4 * 8);
+}
+static void fill_unset(char* p, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) p[i] = (char)unset_byte(p + i);
+}
+static bool is_unset(const char* p, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i)
+        if ((unsigned char)p[i] != unset_byte(p + i)) return false;
+    return true;
+}
 
 // The bytes of a region that a launch uses. Only whole programs ask for them.
 struct Used {

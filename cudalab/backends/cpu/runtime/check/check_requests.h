@@ -3,6 +3,7 @@
 
 #include "check_paths.h"
 #include "check_reach.h"
+#include "check_unset.h"
 
 namespace cudalab {
 
@@ -201,6 +202,7 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
         detector.synchronize(now);
     else if (e.kind == STORE)
         detector.store_plainly(now);
+    const bool may_copy = e.kind == STORE && pending.copy[thread].to == e.address;
     for (unsigned done = 0; done < e.bytes;) {
         const unsigned in_word = (unsigned)((now.offset + done) & 3);
         const unsigned here = 4 - in_word < e.bytes - done ? 4 - in_word : e.bytes - done;
@@ -208,6 +210,7 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
         const size_t word = (size_t)(now.offset + done) / 4;
         now.word = (uintptr_t)r.low + 4 * word;
         detector.touch(r.shadow.cells[word], r.shadow.written[word], mask, now);
+        if (may_copy) r.shadow.written[word] = MAY_BE_UNSET;
         if (r.used_bytes.words) r.used_bytes.add(word, e.kind - LOAD, mask, now.place);
         done += here;
     }

@@ -91,6 +91,7 @@ static inline void set_running(unsigned before, unsigned thread) {
 // access, which several stops may belong to.
 static inline void stop(unsigned thread, bool is_done = true) {
     if (is_done && detector.has_stores()) detector.settle(thread);
+    if (is_done) settle(thread);
     unsigned next = next_thread();
     if (next == thread) return;
     if (next != NOBODY) set_running(thread, next);
@@ -100,6 +101,7 @@ static inline void stop(unsigned thread, bool is_done = true) {
 static void thread_finished() {
     unsigned thread = current.thread, warp = thread >> 5;
     if (detector.has_stores()) detector.settle(thread);
+    settle(thread);
     ++run.progress;
     run.live[warp] &= ~bit(thread);
     run.ready[warp] &= ~bit(thread);

@@ -88,6 +88,23 @@ static bool forget_covered(Footprint& earlier, const Footprint& later) {
 
 const unsigned NO_TASK = ~0u;
 
+// What kernels have stored in memory, and who has looked at it.
+struct Result {
+    const char* kernel;  // the last that has stored there; null: none
+    Place launch;
+    bool is_loaded, is_copied;  // by kernels; by copies
+
+    void add(const Footprint& used, const char* by, Place at) {
+        bool stores = false;
+        for (size_t word = 0; word < (used.words ? PIECE_WORDS : 4); word += 4) {
+            const Bytes bytes(used.four(word));
+            is_loaded |= bytes.loads != 0;
+            stores |= (bytes.stores | bytes.atomics) != 0;
+        }
+        if (stores) kernel = by, launch = at;
+    }
+};
+
 // An allocation or a variable.
 struct Memory {
     uintptr_t begin;
@@ -97,6 +114,8 @@ struct Memory {
     Place place;
     unsigned made_by;         // the task of cudaMallocAsync, or NO_TASK
     List<Footprint>* pieces;  // null: no work under way uses it
+    bool is_plain;            // of cudaMalloc
+    Result result;
     bool is_used() const { return pieces || made_by != NO_TASK; }
 
     size_t num_pieces() const { return bytes / PIECE + 1; }

@@ -93,6 +93,7 @@ void memory_written(const void* address, size_t bytes) {
 // Tells of the first copy of each call that brings the host what nobody has written.
 void copied_to_host(const Call& call, const Copy& copy) {
     static SortedMap<bool> told;
+    order_brings_back();
     const ObservedMemory* in = find_observed(copy.source);
     const uintptr_t caller = (uintptr_t)call.place.file + (uintptr_t)call.place.line;
     if (!detects || !in || told.find(caller) != told.end()) return;

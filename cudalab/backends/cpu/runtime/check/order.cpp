@@ -134,6 +134,7 @@ void time_is_read(const Call& call, cudaEvent_t event) {
     report(MessageKind::EARLY_TIME, text);
 }
 void library_works() {
+    order.has_libraries = true;
     if (!doing) host_waits();
 }
 
@@ -199,6 +200,7 @@ static void copy_uses(const void* address, size_t bytes, unsigned kind) {
     const Locked locked;
     Memory* memory = find_memory((uintptr_t)address);
     if (!memory) return;  // pageable
+    memory->result.is_copied |= kind == 0;
     for_pieces((uintptr_t)address - memory->begin, bytes, kind,
                [&](size_t piece, const Footprint& used) { use(*memory, piece, used); });
 }
@@ -215,12 +217,16 @@ void order_kernel() {
     cudalab_check_take_uses(
         [](unsigned region, unsigned piece, const Use* words, const UsePlaces& places) {
             if (region >= order.memory_of.size() || !order.memory_of[region]) return;
+            Memory& memory = *order.memory_of[region];
             Footprint footprint = {NO_TASK, {}, 0, (Use*)words};
             memcpy(footprint.places, places, sizeof places);
             bool uniform = true;
             for (size_t i = 1; i < PIECE_WORDS && uniform; ++i) uniform = words[i] == words[0];
             if (uniform) footprint.same = words[0], footprint.words = nullptr;
-            use(*order.memory_of[region], piece, footprint);
+            const Party& party = order.tasks[doing->task].party;
+            memory.result.add(footprint, party.name, {party.file, party.line});
+            order.brings_back |= memory.is_for_host && memory.result.kernel;
+            use(memory, piece, footprint);
         });
 }
 
@@ -251,9 +257,34 @@ static void host_checks(uintptr_t address) {
         if (guesses[i].address == address && pthread_equal(guesses[i].thread, pthread_self()))
             guesses.remove_at(i);
 }
+void order_brings_back() {
+    order.brings_back = true;
+}
+// Memory ends: what kernels have left there may be what the program was to compute.
+static void end_result(const Memory& memory) {
+    const Result& result = memory.result;
+    if (memory.is_plain && result.kernel && !result.is_copied)
+        order.unread.add({result, memory.place});
+}
+// If nothing at all is brought to the host, what kernels have read is not enough.
+static void report_unread() {
+    for (const auto& [address, memory] : order.memories) end_result(*memory);
+    for (const Order::Unread& each : order.unread) {
+        if (order.has_libraries || (each.result.is_loaded && order.brings_back)) continue;
+        char text[600];
+        snprintf(text, sizeof text,
+                 "%s:%d: Kernel %s stores in the memory allocated at %s:%d, and %s",
+                 each.result.launch.file, each.result.launch.line, each.result.kernel,
+                 each.made.file, each.made.line,
+                 order.brings_back ? "no copy and no kernel reads it"
+                                   : "the program copies nothing to the host");
+        report(MessageKind::UNREAD_RESULT, text);
+    }
+}
 void program_ends() {
     const Locked locked;
     settle_guesses(true);
+    report_unread();
     for (const Task& task : order.tasks) {
         if (!task.party.is_kernel || is_done(task, order.host)) continue;
         char text[600];
@@ -293,7 +324,15 @@ void order_begins(const Allocation& memory, unsigned region) {
     const bool is_for_host = memory.kind != Kind::DEVICE && memory.kind != Kind::VARIABLE;
     Memory* made = (Memory*)malloc(sizeof *made);
     if (!made) abort();
-    *made = {memory.begin, memory.bytes, region, is_for_host, memory.where(), NO_TASK, nullptr};
+    *made = {memory.begin,
+             memory.bytes,
+             region,
+             is_for_host,
+             memory.where(),
+             NO_TASK,
+             nullptr,
+             memory.kind == Kind::DEVICE,
+             {}};
     order.memories[memory.begin] = made;
     while (order.memory_of.size() <= region) order.memory_of.add(nullptr);
     order.memory_of[region] = made;
@@ -304,6 +343,7 @@ void order_ends(const Allocation& memory) {
     if (found == order.memories.end()) return;
     Memory* gone = found->value;
     settle_guesses(true);
+    end_result(*gone);
     gone->forget();
     order.used.remove(gone);
     order.memory_of[gone->region] = nullptr;

@@ -82,6 +82,12 @@ static struct Order {
     List<Memory*> used;       // memory that work under way uses
     HostWatch watch;
     Listener listener;
+    struct Unread {
+        Result result;
+        Place made;
+    };
+    List<Unread> unread;                       // results in memory that is freed
+    bool brings_back, has_libraries;           // something to the host; which read what they like
 }& order = *(Order*)calloc(1, sizeof(Order));  // never destroyed: exit handlers may use it
 static thread_local Doing* doing;
 

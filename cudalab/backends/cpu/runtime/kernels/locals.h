@@ -9,13 +9,14 @@ namespace cudalab {
 // Of a byte of a stack. What has no value is filled with UNSET; of an object, a copy may read some
 // of that. COPIED: it came with others, perhaps from where it had no value, or a constructor was to
 // set it: it has a value if it is not UNSET any more. CONSTRUCTED: likewise, but it was not filled.
-// FILLED: of what begins, which is COPIED then.
+// HANDED_ON: COPIED, but a number. FILLED: of what begins, which is COPIED then.
 enum LocalState : unsigned char {
     NOT_KNOWN,
     BEFORE,
     BEHIND,
     COPIED,
     CONSTRUCTED,
+    HANDED_ON,
     NO_VALUE,
     NO_FIELD,
     HAS_VALUE,
