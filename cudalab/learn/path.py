@@ -128,6 +128,8 @@ def find(word: str, among: Iterable[Step] | None = None) -> Step:
     for step in known:
         if word in (str(step.number), f"{step.number:02}", step.name, step.name.partition("-")[2]):
             return step
+    if word.isdecimal():
+        raise UsageError(f"{word}: no such step", hint=f"they are numbered from 1 to {len(known)}")
     raise UsageError(f"{word}: no such step: {nearest(word, [step.name for step in known])}")
 
 

@@ -41,14 +41,13 @@ class Bars:
     firsts: list[int]  # the first value of each class, then the end of the last one
 
 
-def check_target(target: str) -> None:
+def check_target(target: str, hint: str | None = None) -> None:
     """Raise an error, before anything is computed, if `target` cannot be drawn."""
     if target == TERMINAL:
         return
     if Path(target).suffix.lower() not in PICTURES:
         raise UsageError(
-            f"cannot draw into {target}: the name must end in {', '.join(PICTURES)}",
-            hint="--plot without a name draws in the terminal",
+            f"cannot draw into {target}: the name must end in {', '.join(PICTURES)}", hint
         )
     if Path(target).suffix.lower() != SVG:
         _check_matplotlib()

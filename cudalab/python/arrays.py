@@ -54,6 +54,7 @@ class ArrayStream(InputStream):
             raise InputError(
                 f"{self.name}: expected {counted(len(names), noun)} ({', '.join(names)}), "
                 f"got {counted(len(self._numbers), noun)}{of}{shown}",
+                hint=f"`cudalab {self.name} --help` describes the stream",
             )
         try:
             self._header = struct.pack(layout, *self._numbers)
@@ -81,7 +82,8 @@ class ArrayStream(InputStream):
         if (array.shape, array.dtype) != (shape, np.dtype(dtype)):
             raise InputError(
                 f"{self.name}: {name}: expected {expected}, "
-                f"got {_shape(array.shape)} of {array.dtype}"
+                f"got {_shape(array.shape)} of {array.dtype}",
+                hint=astype(array, [np.dtype(dtype).name]) if array.shape == shape else None,
             )
         self._num_read += 1
         return ArrayPayload(self, name, array)
@@ -148,6 +150,14 @@ def plain(name: str, value: ArrayLike) -> Any:
     return value
 
 
+def astype(array: Array, names: Sequence[str]) -> str | None:
+    """How to make an array of one of these types, of the same kind if there is one."""
+    if array.dtype.kind not in "biuf":
+        return None
+    alike = [name for name in names if np.dtype(name).kind == array.dtype.kind]
+    return f"array.astype('{[*alike, *names][0]}')"
+
+
 def _by_axis(lab: Lab, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with the command's flags, such as rows=True, as values: along="rows"."""
     axis_of = {value: axis for axis in lab.flags for value in lab.axes[axis][1:]}
@@ -178,7 +188,7 @@ def case_of(lab: Lab, arrays: Sequence[Array], options: Mapping[str, Any]) -> Ca
         if values and value is not None and value not in values:
             raise UsageError(
                 f"{lab.name}: {name} is one of {', '.join(values)}, got {value!r}",
-                hint=f"array.astype('{values[0]}')" if name == "dtype" else None,
+                hint=astype(arrays[0], values) if name == "dtype" and arrays else None,
             )
     case = lab.complete(chosen)
     if case.get("text"):

@@ -11,6 +11,7 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from together import compile_together
 
 from cudalab import labs, runner
 from cudalab.backends import facts
+from cudalab.cli.work.compare import check_plot
 from cudalab.errors import (
     InputError,
     KernelCompileError,
@@ -455,8 +457,13 @@ def test_values_of_classes_that_do_not_divide_the_bytes():
 
 
 def test_other_files_than_pictures_are_refused_at_once():
-    with pytest.raises(UsageError, match=r"cannot draw into a.txt: .* \.svg, \.png, \.pdf"):
+    names = r"cannot draw into a.txt: .* \.svg, \.png, \.pdf"
+    with pytest.raises(UsageError, match=names) as caught:
         LAB.complete({"plot": "a.txt"})
+    assert caught.value.hint == "--plot without a name draws in the terminal"
+    with pytest.raises(UsageError, match="cannot draw") as caught:
+        check_plot(Path("a.txt"))  # of bench, which draws in no terminal
+    assert caught.value.hint is None
     assert LAB.complete({"plot": plots.TERMINAL})["plot"] == plots.TERMINAL
 
 

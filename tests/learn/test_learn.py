@@ -71,8 +71,11 @@ def test_progress_is_a_text_that_one_may_edit(tmp_path):
 
 
 def test_a_step_that_is_not_there():
-    with pytest.raises(UsageError, match="no such step"):
+    with pytest.raises(UsageError, match="no such step") as caught:
         find("99")
+    assert caught.value.hint == f"they are numbered from 1 to {len(steps())}"
+    with pytest.raises(UsageError, match="did you mean 09-shuffles"):
+        find("shufles")
 
 
 def test_keys_in_a_terminal(tmp_path):

@@ -262,6 +262,23 @@ def test_what_a_lab_cannot_read_is_refused_in_python_s_words(value, message, hin
     assert hint in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("lab", "values", "hint"),
+    [
+        ("radixsort", [[3, -1]], "array.astype('int32')"),  # a type that holds them
+        ("bitonic", [np.array([3.0])], "array.astype('float32')"),
+        ("radixsort", [np.array(["a"])], None),
+        ("matmul", [np.eye(2), np.eye(2)], "array.astype('float32')"),
+        ("matmul", [np.eye(2, dtype=np.float32)], "`cudalab matmul --help` describes the stream"),
+        ("solve", [np.eye(2), [1, 2]], "array.astype('float64')"),
+    ],
+)
+def test_the_hint_names_a_type_that_the_lab_reads(lab, values, hint):
+    with pytest.raises(CudalabError) as caught:
+        arrays.read(labs.get(lab), values, {})
+    assert caught.value.hint == hint
+
+
 @pytest.mark.parametrize("value", [None, "abc", {1: 2}])
 def test_what_is_no_array_is_called_by_its_type(value):
     with pytest.raises(InputError, match=f"an array or a number, got a {type(value).__name__}"):

@@ -193,7 +193,6 @@ def test_a_whole_program(watching, tmp_path):
         (("given = 0;", "given = 0; for (;;);"), 6, "does not end\ntime limit\n"),
         (("int n = N", "int n = *(volatile int *)0"), 3, f"crash of the host's code{LINE}"),
         (("int main", "int not_main"), 125, "it has no main function"),
-        (("int main", "// /// cudalab\n// order = 1\n// ///\nint no"), 125, "a kernel file, not a"),
         (("sizeof host);", "4);"), 3, "exit status 1; 3 findings\n"),
     ],
 )
@@ -247,6 +246,7 @@ def test_once_has_the_exit_status_of_check(tmp_path):
         (["a.cu", "--show"], "--show is for a lab's kernel"),
         (["a.cu", "--op", "max"], "No such option"),
         (["reduce", "."], ". is no lab, and no .cu file"),
+        ([str(RUNGS / "serial.cu")], "Hint: name its lab: cudalab watch LAB"),
     ],
 )
 def test_what_is_not_watched(words, message):

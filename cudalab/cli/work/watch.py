@@ -1,5 +1,6 @@
 """What `watch` does: judge version after version of a file, and print what is new."""
 
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from cudalab import labs
 from cudalab.cli.work.verdict import print_lines, show_passing
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.output.notes import is_silent
+from cudalab.program.files import is_kernel_file
 from cudalab.watch.changes import Version, lines
 from cudalab.watch.following import Follower
 from cudalab.watch.program import ProgramWatcher
@@ -124,6 +126,9 @@ def lab_and_file(words: tuple[str, ...]) -> tuple[str, Path]:
     path = Path(files[0])
     if path.is_dir():
         raise UsageError(f"{path} is a folder")
+    if not named and path.is_file() and is_kernel_file(path.read_text("utf-8", "replace")):
+        hint = f"name its lab: cudalab watch LAB {shlex.quote(str(path))}"
+        raise UsageError(f"{path} is a kernel file, not a program", hint)
     return named[0] if named else "", path
 
 

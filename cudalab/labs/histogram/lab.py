@@ -82,7 +82,7 @@ class Histogram(Lab):
             reason = why_unwritable(Path(target)) if target != plots.TERMINAL else None
             if reason:
                 raise UsageError(f"--plot {target}: {reason}")
-            plots.check_target(target)
+            plots.check_target(target, "--plot without a name draws in the terminal")
         classes = str(bins) if bins in (64, 256) else "few" if bins <= SHARED_BINS else "many"
         return case | {"bins": bins, "classes": classes}
 
