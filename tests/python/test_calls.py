@@ -274,7 +274,7 @@ def test_what_a_lab_cannot_read_is_refused_in_python_s_words(value, message, hin
     ],
 )
 def test_the_hint_names_a_type_that_the_lab_reads(lab, values, hint):
-    with pytest.raises(CudalabError) as caught:
+    with pytest.raises(cudalab.CudalabError) as caught:
         arrays.read(labs.get(lab), values, {})
     assert caught.value.hint == hint
 
