@@ -22,6 +22,8 @@ COLLECT_EVERY = 50_000  # new objects: nearly all of those that imports make sta
 def main() -> None:
     """Run the command line and exit."""
     gc.set_threshold(COLLECT_EVERY)
+    if os.environ.get("COLUMNS") == "0":  # of a terminal whose size nobody knows
+        del os.environ["COLUMNS"]
     plain = False if os.environ.get("NO_COLOR") else None  # as rich does without being told
     leave(report_errors(partial(cli.main, prog_name="cudalab", standalone_mode=False, color=plain)))
 

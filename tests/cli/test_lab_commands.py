@@ -125,6 +125,13 @@ def test_trailing_bytes_are_a_warning(tail, tmp_path):
     assert done.stderr.count(b"\n") == 1
 
 
+def test_a_terminal_of_unknown_width_is_as_wide_as_any(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    done, usual = (run("list", env=env) for env in ({"COLUMNS": "0"}, {}))
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == usual.stdout
+
+
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_no_color_is_honoured_by_all_that_is_printed(no_color, tmp_path):
     controller, terminal = pty.openpty()
