@@ -61,6 +61,15 @@ def test_a_pointer_of_the_host_in_a_struct_is_called_one():
     assert "lay in memory that was copied, such as a struct" in report
 
 
+def test_a_launch_is_told_that_it_hands_on_a_pointer_of_the_host():
+    status, report = told("host_pointer")
+    assert status == 0
+    assert report.count("kernel scale_all: argument 1 has a pointer to host memory") == 1
+    assert told("both_pointers") == (0, "")
+    assert sanitized("host_pointer")[0] == 3
+    assert sanitized("both_pointers")[0] == 0
+
+
 def test_dynamic_shared_memory_without_a_size_is_explained_by_the_launch():
     status, report = sanitized("no_size")
     assert status == 3

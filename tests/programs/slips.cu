@@ -25,6 +25,15 @@ __global__ void mark(int* out, int stride, int n) {
 __global__ void scale(Vector* v) {
     if (threadIdx.x < v->n) v->data[threadIdx.x] *= 2;
 }
+__global__ void scale_all(Vector v) {
+    if (threadIdx.x < v.n) v.data[threadIdx.x] *= 2;
+}
+struct Both {
+    float *of_host, *of_device;
+};
+__global__ void scale_both(Both both, double not_a_pointer) {
+    both.of_device[threadIdx.x] *= 2 * not_a_pointer;
+}
 __global__ void reverse(float* x) {
     extern __shared__ float s[];
     s[threadIdx.x] = x[threadIdx.x];
@@ -92,6 +101,14 @@ int main(int, char** words) {
         cudaMemcpy(d, &v, sizeof v, cudaMemcpyHostToDevice);
         scale<<<1, 64>>>(d);
         cudaFree(d);
+    } else if (!strcmp(slip, "host_pointer") || !strcmp(slip, "both_pointers")) {
+        Both both = {new float[64](), device_copy()};
+        if (slip[0] == 'h')
+            for (int i = 0; i < 3; ++i) scale_all<<<1, 64>>>(Vector{64, both.of_host});
+        else
+            scale_both<<<1, 64>>>(both, 1e-300);
+        cudaMemcpy(host, both.of_device, 4, cudaMemcpyDeviceToHost);
+        cudaFree(both.of_device);
     } else if (!strcmp(slip, "no_size")) {
         float* x = device_copy();
         reverse<<<1, 64>>>(x);

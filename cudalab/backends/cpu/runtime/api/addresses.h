@@ -143,6 +143,16 @@ const char* why_not_for_kernels(const void* pointer, char* text, size_t size) {
     return text;
 }
 
+Word read_word(const void* word) {
+    const uintptr_t address = (uintptr_t)word;
+    if (address >> 32 == 0 || address >> 47) return Word::NUMBER;  // numbers, most likely
+    if (is_device_address(word) || find_allocation(word) || is_in(memory.managed, word))
+        return Word::DEVICE;
+    unsigned char resident;
+    const bool is_mapped = mincore((void*)(address / PAGE * PAGE), 1, &resident) == 0;
+    return is_mapped && !rights_of_file(word) ? Word::HOST : Word::NUMBER;
+}
+
 bool reaches(const void* pointer, size_t bytes, char* why, size_t size) {
     const Allocation* in = find_in(memory.live, (uintptr_t)pointer, false);
     if (!in && is_in_literal(pointer, bytes)) return true;

@@ -379,11 +379,27 @@ cudaError_t check_launch(Call& call, const KernelCall& launch) {
     return cudaSuccess;
 }
 
+// Tells of a structure with pointers of which none is the device's: a GPU cannot follow them.
+static void look_into(const KernelCall& launch, unsigned i, Place place) {
+    const void* of_host = nullptr;
+    for (size_t at = 0; at + sizeof of_host <= launch.kernel->arg_bytes[i]; at += sizeof of_host) {
+        const void* word;
+        memcpy(&word, (const char*)launch.args[i] + at, sizeof word);
+        const Word kind = read_word(word);
+        if (kind == Word::DEVICE) return;
+        if (kind == Word::HOST) of_host = word;
+    }
+    if (of_host) tell_of_host_address(place, launch.kernel->name, i + 1, of_host);
+}
+
 cudaError_t check_arguments(Call& call, const KernelCall& launch) {
     const Kernel& kernel = *launch.kernel;
     void* const* args = launch.args;
     for (unsigned i = 0; i < kernel.num_params; ++i) {
-        if (!(kernel.param_sizes[i] & 128)) continue;
+        if (!(kernel.param_sizes[i] & 128)) {
+            look_into(launch, i, call.place);
+            continue;
+        }
         char why[400], text[600];
         if (!why_not_for_kernels(*(void**)args[i], why, sizeof why)) continue;
         snprintf(text, sizeof text, "kernel %s: argument %u %s", kernel.name, i + 1, why);

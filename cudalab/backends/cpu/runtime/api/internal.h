@@ -150,6 +150,9 @@ bool reaches(const void* pointer, size_t bytes, char* why, size_t size);
 // Whether the host may read or write there: anything but device memory; if not, why.
 bool is_for_host(const void* pointer, char* why, size_t size);
 // Why a kernel may not dereference this pointer, or null if it may.
+// What may be an address: the heap or a stack of the host, or memory that kernels may use.
+enum class Word { NUMBER, DEVICE, HOST };
+Word read_word(const void* word);
 const char* why_not_for_kernels(const void* pointer, char* text, size_t size);
 void describe_device_address(const void* address, char* text, size_t size);
 cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool = nullptr);
@@ -235,6 +238,7 @@ enum class MessageKind {
     UNREAD_RESULT,  // of a kernel, in memory that nothing reads any more
 };
 void report(MessageKind what, const char* text);
+void tell_of_host_address(Place place, const char* kernel, unsigned argument, const void* address);
 // assert() in host code, as the C library ends it.
 [[noreturn]] void fail_host_assertion(const char* condition, const char* file, unsigned line,
                                       const char* function);

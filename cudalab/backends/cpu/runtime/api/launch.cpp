@@ -169,6 +169,14 @@ void tell_of_steps(const char* file, int line) {
                 file, line);
 }
 
+void tell_of_host_address(Place place, const char* kernel, unsigned argument, const void* address) {
+    if (is_news((uintptr_t)place.file + (uintptr_t)place.line))
+        fprintf(stderr,
+                "cudalab: %s:%d: kernel %s: argument %u has a pointer to host memory (%p): a GPU "
+                "ends a kernel that follows it\n",
+                place.file, place.line, kernel, argument, address);
+}
+
 // ------------------------------------------------------------------ short grids
 
 // A kernel whose threads are loops waits neither for the host nor for other blocks of its grid, so

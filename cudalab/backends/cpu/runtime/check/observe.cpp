@@ -197,6 +197,7 @@ void watch_for_crashes() {
 
 // ------------------------------------------------------------------ grids
 
+void tell_of_host_address(Place, const char*, unsigned, const void*) {}  // where it is followed
 void tell_of_division(const char*, int) {
     if (cudalab_in_kernel()) cudalab_check_division();
 }
