@@ -1,14 +1,16 @@
 """What `cudalab run` says of mistakes at the borders of host and device."""
 
+import re
+
 import pytest
-from whole_programs import run
+from whole_programs import OWN, run
 
 pytestmark = pytest.mark.xdist_group("run")
 
 
 def told(slip, *options):
     """The status of a run, and its report as one line."""
-    done = run("slips.cu", "cpu", *options, arguments=[slip])
+    done = run("slips.cu", "cpu", *options, arguments=slip.split())
     return done.returncode, " ".join(done.stderr.decode().split())
 
 
@@ -29,6 +31,18 @@ def test_a_copy_of_what_nobody_has_written_is_a_note():
     assert "cudaMemcpy2D copies 2000 bytes to the host, and nobody has written 400 of" in report
     assert "the first is byte 3200 of the 4000" in report
     assert "note" not in sanitized("rounds_up")[1]
+
+
+def test_such_a_copy_counts_where_the_host_reads_what_nobody_has_written():
+    _, report = sanitized("rounds_down all")
+    text = (OWN / "slips.cu").read_text(encoding="utf-8").splitlines()
+    line = next(n for n, row in enumerate(text, 1) if "sum += x[i]" in row)
+    assert "1. note: copy of memory that was never written" in report
+    assert re.search(
+        rf"nobody has written 928 of them.* The host reads that at \S+:{line}\.", report
+    )
+    for right in ("rounds_down first", "rounds_down anew"):
+        assert "note" not in sanitized(right)[1], right
 
 
 def test_a_result_that_nobody_reads_is_a_note():

@@ -50,6 +50,12 @@ __global__ void count(int* bins) {
     atomicAdd(&bins[threadIdx.x % 16], 1);
 }
 
+// What the host makes of a result: of the first items, or of all.
+static float sum(const float* x, int n) {
+    float sum = 0;
+    for (int i = 0; i < n; ++i) sum += x[i];
+    return sum;
+}
 const int N = 1000, BYTES = N * sizeof(float);
 float host[N];
 
@@ -70,6 +76,10 @@ int main(int, char** words) {
             cudaMemcpy(host, out, BYTES, cudaMemcpyDeviceToHost);
         else  // the last row alone lacks something
             cudaMemcpy2D(host, 200, out, 400, 200, 10, cudaMemcpyDeviceToHost);
+        const char* what = words[2] ? words[2] : "";
+        if (!strcmp(what, "all")) printf("%g\n", sum(host, N));
+        if (!strcmp(what, "first")) printf("%g\n", sum(host, N / 256 * 256));
+        if (!strcmp(what, "anew")) memset(host, 0, BYTES), printf("%g\n", sum(host, N));
         cudaFree(in), cudaFree(out);
     } else if (!strcmp(slip, "rounds_up")) {
         float *in = device_copy(), *out;

@@ -93,7 +93,7 @@ class _Words:
         """The line of the access, if that is not the line of the call."""
         if not party.place:
             return ""
-        of = _access(party, self.tables)
+        of = self.tables.place(party.place)
         return f" at {where(of) if not party.file else self.line(of.file.encode(), of.line)}"
 
 
@@ -109,8 +109,4 @@ def _text(name: bytes | None) -> str:
 
 def _place(party: Any, tables: Tables) -> Place:
     """The line of the call, or of the host's own access."""
-    return Place(_text(party.file), party.line) if party.file else _access(party, tables)
-
-
-def _access(party: Any, tables: Tables) -> Place:
-    return Place(tables.files[party.place >> 20], party.place & 0xFFFFF)
+    return Place(_text(party.file), party.line) if party.file else tables.place(party.place)

@@ -26,6 +26,7 @@ from cudalab.backends.cpu import check, layout
 from cudalab.backends.cpu.check import module, rows
 from cudalab.backends.trace import Finding, LaunchTrace, Looks, Place, merge_findings
 from cudalab.errors import CudalabError
+from cudalab.microscope.explanations import where
 from cudalab.program import messages
 from cudalab.program.observed import order
 from cudalab.program.observed.build import Library
@@ -35,6 +36,7 @@ BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are 
 KILL_AFTER_S = 30.0  # processor time for which a kernel is observed with --sanitize
 COUNTED = 4  # times that, until a launch that is counted and does not get on has no end
 LATER = 30  # after that, each further launch is observed for one part in so many of that time
+_NUMBER = re.compile(r"#(\d+)#")  # of a place
 _CRASH = re.compile(r"cudalab: (?:([^\n]+):(\d+): )?(.*)")
 ROOM = 0.5  # how much of the memory that is free when the program begins observing it may take
 
@@ -235,9 +237,7 @@ class _Program:
         # The library calls these, so they must live as long as this object.
         self._launch_callback = _LaunchCallback(self._launch)
         self._message_callback = _MessageCallback(
-            lambda kind, text: self.send(
-                "message", (MESSAGE_KINDS[kind], text.decode(errors="replace"))
-            )
+            lambda kind, text: self.send("message", (MESSAGE_KINDS[kind], self._named(text)))
         )
         self.host.cudalab_observe(
             self._launch_callback, self._message_callback, int(self.detect), crash_file
@@ -287,6 +287,12 @@ class _Program:
             self.host.cudalab_order_variable(
                 ctypes.c_void_p(address), ctypes.c_size_t(num_bytes), region
             )
+
+    def _named(self, text: bytes) -> str:
+        """A message with the lines that check mode has written as numbers."""
+        return _NUMBER.sub(
+            lambda match: where(self.tables.place(int(match[1]))), text.decode(errors="replace")
+        )
 
     def send(self, kind: str, what: Any) -> None:
         """Send an observation to the parent process."""

@@ -87,6 +87,10 @@ class Tables:
             ctypes.byref(self.sites), count, self._arrays, len(arrays)
         )
 
+    def place(self, number: int) -> Place:
+        """The source line for the number of a place."""
+        return Place(self.files[number >> 20], number & 0xFFFFF)
+
     def count_local(self, accesses: Iterable[tuple[str, int, str]]) -> None:
         """Let these accesses to local memory be counted: file, line, and "load" or "store"."""
         counted = set(accesses)
@@ -174,7 +178,7 @@ class Names:
 
     def place(self, number: int) -> Place:
         """The source line for the number of a place."""
-        return Place(self.tables.files[number >> 20], number & 0xFFFFF)
+        return self.tables.place(number)
 
     def thread(self, block: int, thread: int) -> Thread:
         """The coordinates of a thread, from linear indices."""

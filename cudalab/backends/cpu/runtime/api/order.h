@@ -73,6 +73,16 @@ void order_begins(const Allocation& memory, unsigned region);
 void order_ends(const Allocation& memory);
 void order_write(const void* address, size_t bytes);
 void order_kernel();
-void order_brings_back();  // a copy to the host
+void order_copied_to_host(const void* target, size_t bytes);
+// A copy that has brought the host what nobody has written.
+struct UnwrittenCopy {
+    uintptr_t to;
+    size_t bytes;
+    bool* has_none;     // of each byte, as long as the host stores nothing there
+    bool reads_others;  // the host has read bytes that have been written
+    Place call;
+    char* text;
+};
+void order_unwritten(const UnwrittenCopy& copy);
 
 }  // namespace cudalab

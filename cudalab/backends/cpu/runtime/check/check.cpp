@@ -152,15 +152,18 @@ EXPORT void cudalab_check_part_written(unsigned number, size_t offset, size_t by
 }
 
 // How many of `bytes` bytes from `offset` on have no value; the first of them is `first`.
-EXPORT size_t cudalab_check_unwritten(unsigned number, size_t offset, size_t bytes, size_t* first) {
+EXPORT size_t cudalab_check_unwritten(unsigned number, size_t offset, size_t bytes, size_t* first,
+                                      bool* has_none) {
     const Shadow& shadow = run.regions[number].shadow;
     size_t count = 0;
     for (size_t at = offset; shadow.cells && at < offset + bytes; ++at) {
         const unsigned written = shadow.written[at / 4] & 15;
         if (written == 15)
             at |= 3;  // the word has a value
-        else if (!(written >> at % 4 & 1) && !count++)
-            *first = at;
+        else if (!(written >> at % 4 & 1)) {
+            if (!count++) *first = at;
+            has_none[at - offset] = true;
+        }
     }
     return count;
 }

@@ -13,7 +13,8 @@ void cudalab_check_remove(unsigned number);
 void cudalab_check_freed(unsigned number, void* memory);
 void cudalab_check_written(unsigned number);
 void cudalab_check_part_written(unsigned number, size_t offset, size_t bytes);
-size_t cudalab_check_unwritten(unsigned number, size_t offset, size_t bytes, size_t* first);
+size_t cudalab_check_unwritten(unsigned number, size_t offset, size_t bytes, size_t* first,
+                               bool* has_none);
 const char* cudalab_check_error();
 bool cudalab_check_reached_outside();
 unsigned cudalab_active_lanes();
@@ -90,33 +91,39 @@ void memory_written(const void* address, size_t bytes) {
     order_write(address, bytes);
 }
 
-// Tells of the first copy of each call that brings the host what nobody has written.
+// Watches what becomes of the first copy of each call that brings the host what nobody has written.
 void copied_to_host(const Call& call, const Copy& copy) {
     static SortedMap<bool> told;
-    order_brings_back();
+    const size_t rows = copy.height * copy.depth;
+    const size_t extent =
+        (copy.depth - 1) * copy.target_slice + (copy.height - 1) * copy.target_pitch + copy.width;
+    order_copied_to_host(copy.target, extent);
     const ObservedMemory* in = find_observed(copy.source);
     const uintptr_t caller = (uintptr_t)call.place.file + (uintptr_t)call.place.line;
     if (!detects || !in || told.find(caller) != told.end()) return;
     size_t first = 0, unwritten = 0;
+    bool* const has_none = (bool*)calloc(extent, 1);
+    if (!has_none) abort();
     for (size_t slice = 0; slice < copy.depth; ++slice)
         for (size_t row = 0; row < copy.height; ++row) {
             const size_t begin = (uintptr_t)copy.source - in->begin + slice * copy.source_slice +
                                  row * copy.source_pitch;
             size_t at;
-            const size_t more = cudalab_check_unwritten(in->region, begin, copy.width, &at);
+            const size_t more = cudalab_check_unwritten(
+                in->region, begin, copy.width, &at,
+                has_none + slice * copy.target_slice + row * copy.target_pitch);
             if (more && !unwritten) first = at;
             unwritten += more;
         }
-    if (!unwritten) return;
+    if (!unwritten) return free(has_none);
     told[caller] = true;
     char text[600];
     snprintf(
         text, sizeof text,
-        "%s:%d: %s copies %zu bytes to the host, and nobody has written %zu of them: the first "
-        "is byte %zu of the %zu allocated at %s:%d",
-        call.place.file, call.place.line, call.name, copy.width * copy.height * copy.depth,
-        unwritten, first, in->bytes, in->file, in->line);
-    report(MessageKind::UNWRITTEN, text);
+        "%s copies %zu bytes to the host, and nobody has written %zu of them: the first is byte "
+        "%zu of the %zu allocated at %s:%d",
+        call.name, copy.width * rows, unwritten, first, in->bytes, in->file, in->line);
+    order_unwritten({(uintptr_t)copy.target, extent, has_none, false, call.place, strdup(text)});
 }
 
 void library_writes(bool begins) {

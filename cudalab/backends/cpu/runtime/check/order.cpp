@@ -6,6 +6,7 @@
 #include "layout.h"
 #include "nodes.h"
 #include "tasks.h"
+#include "unwritten.h"
 
 extern "C" {
 // The runtime of check mode (check.cpp).
@@ -63,6 +64,16 @@ static Stream& advance(cudaStream_t stream) {
     return own;
 }
 
+// The host's accesses there matter.
+static void watch(uintptr_t begin, size_t bytes) {
+    if (begin < order.watch.low || !order.watch.high) order.watch.low = begin;
+    if (begin + bytes > order.watch.high) order.watch.high = begin + bytes;
+}
+static void watch_copies() {
+    order.watch.low = order.watch.high = 0;
+    for (const UnwrittenCopy& copy : unwritten) watch(copy.to, copy.bytes);
+}
+
 // The host has waited. Forgets what nothing can overlap any more.
 static void settle() {
     for (size_t i = order.streams.size(); i-- > 0;) {
@@ -77,7 +88,7 @@ static void settle() {
     for (Memory* each : order.used) each->forget();
     order.used.clear();
     order.tasks.clear();
-    order.watch.low = order.watch.high = 0;
+    watch_copies();
 }
 static void host_joins(const Clock& clock) {
     order.host.join(clock);
@@ -142,10 +153,7 @@ void library_works() {
 
 static void remember(Memory& memory) {
     if (!memory.is_used()) order.used.add(&memory);
-    if (!memory.is_for_host) return;
-    if (memory.begin < order.watch.low || !order.watch.high) order.watch.low = memory.begin;
-    if (memory.begin + memory.bytes > order.watch.high)
-        order.watch.high = memory.begin + memory.bytes;
+    if (memory.is_for_host) watch(memory.begin, memory.bytes);
 }
 
 static const size_t MOST_FOOTPRINTS = 64;  // of a piece; older ones are forgotten
@@ -257,8 +265,16 @@ static void host_checks(uintptr_t address) {
         if (guesses[i].address == address && pthread_equal(guesses[i].thread, pthread_self()))
             guesses.remove_at(i);
 }
-void order_brings_back() {
+void order_copied_to_host(const void* target, size_t bytes) {
+    const Locked locked;
     order.brings_back = true;
+    use_unwritten((uintptr_t)target, bytes, true, 0);
+}
+void order_unwritten(const UnwrittenCopy& copy) {
+    const Locked locked;
+    if (unwritten.size() == MOST_UNWRITTEN) end_unwritten(0, 0);
+    unwritten.add(copy);
+    watch(copy.to, copy.bytes);
 }
 // Memory ends: what kernels have left there may be what the program was to compute.
 static void end_result(const Memory& memory) {
@@ -285,6 +301,7 @@ void program_ends() {
     const Locked locked;
     settle_guesses(true);
     report_unread();
+    while (unwritten.size()) end_unwritten(0, 0);
     for (const Task& task : order.tasks) {
         if (!task.party.is_kernel || is_done(task, order.host)) continue;
         char text[600];
@@ -297,6 +314,7 @@ void program_ends() {
 static void host_uses(uintptr_t address, size_t bytes, unsigned kind, unsigned place) {
     const Locked locked;
     settle_guesses(false);
+    use_unwritten(address, bytes, kind == 1, place);
     Memory* memory = find_memory(address);
     if (!memory || !memory->pieces) return;
     const Clock& done = doing ? *doing->clock : order.host;
