@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from contextlib import suppress
 
 from cudalab.output.prose import filled
 
@@ -39,7 +40,8 @@ def note(text: str) -> None:
 def say(text: str) -> None:
     """Print a line, such as the name of the method that a solver has chosen."""
     if not _State.quiet and sys.stderr is not None:
-        print(fitted(text), file=sys.stderr, flush=True)  # noqa: T201 - its only purpose
+        with suppress(OSError):  # a note that a full disk does not take is no reason to fail
+            print(fitted(text), file=sys.stderr, flush=True)  # noqa: T201 - its only purpose
 
 
 def fitted(text: str) -> str:

@@ -207,6 +207,12 @@ def test_closed_output_ends_like_a_filter(big_input, supervised, device_name):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_note_that_nobody_can_store_costs_no_answer():
+    done = shell("cudalab radixsort 2> /dev/full")
+    assert (done.returncode, done.stdout) == (0, ANSWER)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("supervised", ["", "--kill-after 60"])
 def test_full_device(supervised):
     done = shell(f"cudalab radixsort --device cpu {supervised} > /dev/full")
