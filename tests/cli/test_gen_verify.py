@@ -1,7 +1,9 @@
 """`cudalab gen` and `cudalab verify`."""
 
+import signal
 import struct
 import subprocess
+import sys
 
 import click
 import pytest
@@ -46,6 +48,31 @@ def test_what_is_no_size(text):
     with pytest.raises(click.BadParameter):
         size(text)
     expect(run("gen", "radixsort", f"--n={text}"), 2, "Invalid value for '--n'")
+
+
+ENDLESS = """
+import hashlib, sys
+from cudalab.cli.app import main
+from cudalab.labs.bitonic.lab import Bitonic
+
+def generate(*_):
+    print("begun", file=sys.stderr, flush=True)
+    yield hashlib.pbkdf2_hmac("sha256", b"", b"", 1 << 30)  # Python sees no signal meanwhile
+
+Bitonic.generate = generate
+sys.argv = ["cudalab", "gen", "bitonic", "--n", "4", "-o", sys.argv[1]]
+main()
+"""
+
+
+def test_ctrl_c_ends_gen_also_while_numpy_computes(tmp_path):
+    command = [sys.executable, "-c", ENDLESS, str(tmp_path / "in.bin")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (130, "\nInterrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("dist", LAB.distributions)

@@ -14,7 +14,7 @@ import click
 from cudalab.backends import open_device
 from cudalab.backends.meter import open_meter
 from cudalab.cli import params
-from cudalab.cli.failures import within
+from cudalab.cli.failures import report_errors, within
 from cudalab.errors import CudalabError, ExitCode, InputError, KernelError, UsageError, WrongAnswer
 from cudalab.formats import InputStream, output_file, write_all
 from cudalab.labs import registry
@@ -25,7 +25,7 @@ from cudalab.labs.sizes import in_words
 from cudalab.output import notes, progress
 from cudalab.output.prose import counted
 from cudalab.runner import Stopwatch, TimedDevice, run
-from cudalab.system.supervise import prints_to_stderr
+from cudalab.system.supervise import prints_to_stderr, supervise
 
 
 def run_lab(
@@ -226,7 +226,7 @@ def generate(
     json_path: Path | None,
     **options: Any,
 ) -> None:
-    """Generate an input; a failure leaves no partial file."""
+    """Generate an input, in a child process that Ctrl-C ends at once; no partial file is left."""
     if n is None:
         raise UsageError(
             "--n is missing: the size of the input",
@@ -236,13 +236,20 @@ def generate(
     usage = f"redirect it: {command} > in.bin, or name a file with -o"
     case = lab.complete(options)
     with open_about(json_path, output) as about, open_output(output, usage) as (fd, name):
-        with progress.stage("generating the input"):
-            sent = write_all(fd, lab.generate(case, n, dist, seed), name)
-        if about is not None:
-            write_about(
-                about, "Generated", lab, case, size=in_words(n, ","), dist=dist, seed=seed,
-                bytes=sent, file=name,
-            )  # fmt: skip
+
+        def write() -> int:
+            with progress.stage("generating the input"):
+                sent = write_all(fd, lab.generate(case, n, dist, seed), name)
+            if about is not None:
+                write_about(
+                    about, "Generated", lab, case, size=in_words(n, ","), dist=dist, seed=seed,
+                    bytes=sent, file=name,
+                )  # fmt: skip
+            return ExitCode.OK
+
+        status = supervise(partial(report_errors, write), None)
+        if status:
+            raise click.exceptions.Exit(status)  # so that open_output discards the partial file
 
 
 def verify_answer(
