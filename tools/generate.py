@@ -15,7 +15,7 @@ from cudalab.backends import host_features
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
-from tools import attacks, results, sanitizers, selftest, translations, worker
+from tools import attacks, programs, results, sanitizers, selftest, translations, worker
 from tools.mutants import tables as mutants
 from tools.platforms import __main__ as platforms
 from tools.predict import tables as predict_tables
@@ -261,33 +261,6 @@ def percent(deviation: float) -> str:
     return f"{100 * deviation:+.0f} %" if deviation < 9 else f"{deviation + 1:,.0f} times"
 
 
-def programs() -> str:
-    """Whether whole programs write the same on all machines of docs/results/programs."""
-    stored = results.read_all("programs")
-    if not stored:
-        return "No run is stored yet.\n"
-    made = "; ".join(f"{one['device']} ({one['date']}, commit `{one['commit']}`)" for one in stored)
-    runs = [{(run["program"], run["input"]): run for run in one["runs"]} for one in stored]
-    runs[0] = {key: run for key, run in runs[0].items() if all(key in other for other in runs)}
-    names = dict.fromkeys(program for program, _ in runs[0])
-    columns = ["program", "inputs", "the same", "not the same", "output for the first, SHA-256"]
-    return f"{made}\n\n" + table(columns, (program_row(name, runs) for name in names))
-
-
-def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) -> list[str]:
-    """One program: the number of inputs on which all machines agree, and the other inputs."""
-    own = {key: run for key, run in runs[0].items() if key[0] == name}
-
-    def is_same(key: tuple[str, str]) -> bool:
-        whats = ("input_sha256", "status", "sha256")
-        return all(one[key][what] == runs[0][key][what] for one in runs for what in whats)
-
-    others = [f"`{key[1]}`" for key in own if not is_same(key)]
-    first = next(run for run in own.values() if run["bytes"])
-    same = f"{len(own) - len(others)}"
-    return [f"`{name}`", str(len(own)), same, ", ".join(others), f"`{first['sha256'][:16]}`"]
-
-
 def exploited() -> str:
     """Published exploits and the checker's verdicts, from docs/results/selftest."""
     stored = results.read_all("selftest")
@@ -323,30 +296,6 @@ def attacked() -> str:
     columns = ["machine", "sandbox, user", "date", "commit", "fault", "submissions", "faults"]
     columns += ["judged again", "lost results", "wrong verdicts", "escapes", "open"]
     return table(columns, lines, numbers=7)
-
-
-def mutated() -> str:
-    """How many mutants the public tests reject, from docs/results/mutants."""
-    columns = [*mutants.WORDS, "rejected of those that differ in a check", "of all that differ"]
-    run = results.read(mutants.VERDICTS)
-    return "\n".join(
-        [
-            (
-                f"The latest were judged on {run['date']} at commit `{run['commit']}`, on "
-                f"{run['device']}: {mutants.commits()}.\n"
-            ),
-            table(["lab", *columns], mutants.lines(by_rule=False), numbers=len(columns)),
-            table(["rule", *columns], mutants.lines(by_rule=True), numbers=len(columns)),
-            "What the survivors compute:\n",
-            table(["answers", "mutants"], mutants.kinds(), numbers=1),
-            "Why no test rejects them, with an example of each reason:\n",
-            table(
-                ["reason", "labs", "before", "after", "mutants"],
-                mutants.explained(),
-                numbers=1,
-            ),
-        ]
-    )
 
 
 def samples() -> str:
@@ -399,12 +348,12 @@ PARTS = {
     "sanitizers": sanitized,
     "atomics": atomics.tables,
     "suites": judged_suites.tables,
-    "programs": programs,
+    "programs": programs.table,
     "selftest": selftests,
     "worker": worker.table,
     "exploits": exploited,
     "attacks": attacked,
-    "mutants": mutated,
+    "mutants": mutants.table,
     "right": right.table,
     "written": attacks.table,
     "platforms": platforms.table,

@@ -105,6 +105,33 @@ def outcome(
     }
 
 
+def table() -> str:
+    """Whether whole programs write the same on all machines of docs/results/programs."""
+    stored = results.read_all("programs")
+    if not stored:
+        return "No run is stored yet.\n"
+    made = "; ".join(f"{one['device']} ({one['date']}, commit `{one['commit']}`)" for one in stored)
+    runs = [{(run["program"], run["input"]): run for run in one["runs"]} for one in stored]
+    runs[0] = {key: run for key, run in runs[0].items() if all(key in other for other in runs)}
+    names = dict.fromkeys(program for program, _ in runs[0])
+    columns = ["program", "inputs", "the same", "not the same", "output for the first, SHA-256"]
+    return f"{made}\n\n" + results.table(columns, (program_row(name, runs) for name in names))
+
+
+def program_row(name: str, runs: list[dict[tuple[str, str], results.Json]]) -> list[str]:
+    """One program: the number of inputs on which all machines agree, and the other inputs."""
+    own = {key: run for key, run in runs[0].items() if key[0] == name}
+
+    def is_same(key: tuple[str, str]) -> bool:
+        whats = ("input_sha256", "status", "sha256")
+        return all(one[key][what] == runs[0][key][what] for one in runs for what in whats)
+
+    others = [f"`{key[1]}`" for key in own if not is_same(key)]
+    first = next(run for run in own.values() if run["bytes"])
+    same = f"{len(own) - len(others)}"
+    return [f"`{name}`", str(len(own)), same, ", ".join(others), f"`{first['sha256'][:16]}`"]
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] not in (["cpu"], ["cuda"]):
         sys.exit(str(__doc__))

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -64,6 +65,16 @@ def machine(device: str) -> dict[str, str]:
         "date": today(),
         "commit": commit(),
     }
+
+
+def write_timed(path: Path, rows: list[Json]) -> None:
+    """Write times that this machine's processor took, and how much else it had to do."""
+    write_rows(path, {**machine("cpu"), "load": round(os.getloadavg()[0], 1)}, rows)
+
+
+def timed_on(stored: Json, unit: str = "") -> str:
+    """The line above a table of such times."""
+    return f"{stored['device']}, {stored['date']}, load {stored['load']}{unit}:\n\n"
 
 
 def today() -> str:

@@ -188,3 +188,27 @@ def explained() -> Iterable[list[str]]:
         example = min((one for _, one in members), key=lambda one: len(one["after"]))
         code = [f"`{example[key].replace('|', chr(0x2758))}`" for key in ("before", "after")]
         yield [reason or KINDS[kind], labs, *code, str(len(members))]
+
+
+def table() -> str:
+    """How many mutants the public tests reject, from docs/results/mutants."""
+    columns = [*WORDS, "rejected of those that differ in a check", "of all that differ"]
+    run = results.read(VERDICTS)
+    return "\n".join(
+        [
+            (
+                f"The latest were judged on {run['date']} at commit `{run['commit']}`, on "
+                f"{run['device']}: {commits()}.\n"
+            ),
+            results.table(["lab", *columns], lines(by_rule=False), numbers=len(columns)),
+            results.table(["rule", *columns], lines(by_rule=True), numbers=len(columns)),
+            "What the survivors compute:\n",
+            results.table(["answers", "mutants"], kinds(), numbers=1),
+            "Why no test rejects them, with an example of each reason:\n",
+            results.table(
+                ["reason", "labs", "before", "after", "mutants"],
+                explained(),
+                numbers=1,
+            ),
+        ]
+    )

@@ -7,7 +7,6 @@ CPU time of this process and of the compiler; the runtime, which is compiled onc
 The programs of samples/programs are typical; those of tests/programs each use much of one library.
 """
 
-import os
 import resource
 import tempfile
 import time
@@ -36,8 +35,7 @@ def main() -> None:
             taken = round(_cpu_s() - before, 2)
             rows.append({"folder": folder, "program": program.name, "cpu_s": taken})
             print(rows[-1], flush=True)
-    head = {**results.machine("cpu"), "load": round(os.getloadavg()[0], 1)}
-    results.write_rows(STORED, head, rows)
+    results.write_timed(STORED, rows)
 
 
 def _cpu_s() -> float:
@@ -56,5 +54,6 @@ def measured() -> str:
         middle = median(time for time, _ in times)
         numbers = [f"{middle:.2f}", f"{least:.2f} {quick}", f"{most:.2f} {slow}"]
         lines.append([f"{folder}, {len(times)} programs", *numbers])
-    head = f"{stored['device']}, {stored['date']}, load {stored['load']}; CPU s:\n\n"
-    return head + table(["", "median", "least", "most"], lines, numbers=3)
+    return results.timed_on(stored, "; CPU s") + table(
+        ["", "median", "least", "most"], lines, numbers=3
+    )

@@ -6,7 +6,6 @@ python -m tools.generate               writes the table of docs/performance/cpu.
 CPU time of one OS thread; a size's figures are those of the least of several runs.
 """
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -31,8 +30,7 @@ def main() -> None:
         launch, in_loop, rights = map(min, zip(*runs, strict=True))
         rows.append({"mb": size, "launch_us": launch, "in_loop_us": in_loop, "rights_us": rights})
         print(rows[-1], flush=True)
-    head = {**results.machine("cpu"), "load": round(os.getloadavg()[0], 1)}
-    results.write_rows(STORED, head, rows)
+    results.write_timed(STORED, rows)
 
 
 def measured() -> str:
@@ -42,6 +40,5 @@ def measured() -> str:
         [str(row["mb"]), *(f"{row[key]:.1f}" for key in ("launch_us", "in_loop_us", "rights_us"))]
         for row in stored["rows"]
     ]
-    head = f"{stored['device']}, {stored['date']}, load {stored['load']}:\n\n"
     columns = ["device memory, MB", "a launch, µs", "in such a loop, µs", "rights alone, µs"]
-    return head + table(columns, rows, numbers=4)
+    return results.timed_on(stored) + table(columns, rows, numbers=4)

@@ -6,7 +6,6 @@ python -m tools.generate                 writes the table of docs/performance/cp
 CPU time of all threads for the reduction of 4 million numbers; the least of several runs.
 """
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -34,8 +33,7 @@ def main() -> None:
     least = map(min, zip(*runs, strict=True))
     rows = [{"tail": tail, "ms": ms} for tail, ms in zip(TAILS, least, strict=True)]
     print(*rows, sep="\n")
-    head = {**results.machine("cpu"), "load": round(os.getloadavg()[0], 1)}
-    results.write_rows(STORED, head, rows)
+    results.write_timed(STORED, rows)
 
 
 def measured() -> str:
@@ -43,5 +41,6 @@ def measured() -> str:
     stored = results.read(STORED)
     first = stored["rows"][0]["ms"]
     rows = [[row["tail"], f"{row['ms']:.2f}", f"{row['ms'] / first:.2f}"] for row in stored["rows"]]
-    head = f"{stored['device']}, {stored['date']}, load {stored['load']}:\n\n"
-    return head + table(["the last 64 numbers by", "CPU time, ms", "times"], rows, numbers=2)
+    return results.timed_on(stored) + table(
+        ["the last 64 numbers by", "CPU time, ms", "times"], rows, numbers=2
+    )
