@@ -292,7 +292,8 @@ int main() {
     void (*function)(int*, int) = add;
     add<<<1, 64>>>(data, 40);
     CALL
-    cudaDeviceSynchronize();
+    int first;
+    cudaMemcpy(&first, data, 4, cudaMemcpyDeviceToHost);
     cudaFree(data);
 }
 """

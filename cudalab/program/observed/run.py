@@ -196,7 +196,7 @@ def _run_program(load: Callable[[int], _Program], arguments: Sequence[str], pipe
 MESSAGE_KINDS = (
     *("failed kernel", "unread error", "leak", "failed call", "overrun", "refusal"),
     *("errors read", "unread call", "unwritten copy", "early time", "unawaited kernel"),
-    "unread result",
+    *("unread result", "time read"),
 )
 _MessageCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
 _Visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)

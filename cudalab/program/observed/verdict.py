@@ -44,6 +44,9 @@ _NEEDED = re.compile(
     r"cudaError(?!NotSupported)\w+: .*",
     re.DOTALL,
 )
+_MEASURES = re.compile(
+    r"\b(?:clock(?:64|_gettime)?|gettimeofday|chrono|omp_get_wtime|MPI_Wtime|sdkGetTimerValue)\b"
+)
 _MAKES = re.compile(r": cuda(?:Malloc|HostAlloc)\w*: ")
 _OF_NULL = "(nil)"
 
@@ -108,17 +111,20 @@ def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = Fal
     """
     texts = {file.label: lines_of(file.text) for file in files}
     known: dict[sanitize.Identity, FindingRow] = {}
+    ignored = _unchecked(seen, {file.label: file.text for file in files})
     observed = [
         *seen.findings,
-        *(_told("unwritten_copy", text, note=True) for text in seen.told("unwritten copy")),
         *(_told("early_time", text) for text in seen.told("early time")),
         *_lost_prints(seen, files),
-        *_unread_results(seen, files),
     ]
+    if not ignored and not seen.told("unread error"):  # or it may follow from those
+        observed += [
+            *(_told("unwritten_copy", text, note=True) for text in seen.told("unwritten copy")),
+            *_unread_results(seen, files),
+        ]
     sanitize.add_rows(known, (sanitize.finding_row(each, name, texts) for each in observed))
     rows = sorted(known.values(), key=lambda row: row.note)  # errors first
 
-    ignored = _unchecked(seen, {file.label: file.text for file in files})
     made_nothing = [text for text in ignored if _MAKES.search(text)]
     follows = []
     if made_nothing:
@@ -175,15 +181,18 @@ def _lost_prints(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
 def _unread_results(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
     """The notes that kernels compute what nothing reads, if all that they read was observed.
 
-    A kernel that prints shows what it computes, and one that fails need not be read.
+    A kernel that prints shows what it computes, and one that fails need not be read. A program that
+    measures times may need no results, unless it reads those of other kernels.
     """
     whole = all(each.examined is None for each in seen.launches)
     failed = any(not each.note for each in seen.findings) or seen.told("failed kernel")
-    if not whole or failed or seen.ended_by:
-        return
     printing = _printing(files) & {_function(each.kernel) for each in seen.launches}
-    for text in seen.told("unread result") if not printing else ():
-        yield _told("unread_result", text, note=True)
+    if not whole or failed or seen.ended_by or printing:
+        return
+    measures = seen.told("time read") or any(_MEASURES.search(file.text) for file in files)
+    for text in seen.told("unread result"):
+        if not measures or text.endswith("no kernel reads it"):
+            yield _told("unread_result", text, note=True)
 
 
 def _function(kernel: str) -> str:

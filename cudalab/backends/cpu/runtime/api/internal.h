@@ -236,6 +236,7 @@ enum class MessageKind {
     EARLY_TIME,     // of an event for which the host has not waited
     UNAWAITED,      // a kernel that may still run when the program ends
     UNREAD_RESULT,  // of a kernel, in memory that nothing reads any more
+    TIME_READ,      // between two events
 };
 void report(MessageKind what, const char* text);
 void tell_of_host_address(Place place, const char* kernel, unsigned argument, const void* address);

@@ -137,6 +137,7 @@ void host_waits() {
 // A GPU has no time for an event that it has not reached yet.
 void time_is_read(const Call& call, cudaEvent_t event) {
     const Locked locked;
+    report(MessageKind::TIME_READ, "");
     if (order.host.covers(find_clock(event))) return;
     char text[300];
     snprintf(text, sizeof text,
@@ -279,7 +280,9 @@ void order_unwritten(const UnwrittenCopy& copy) {
 // Memory ends: what kernels have left there may be what the program was to compute.
 static void end_result(const Memory& memory) {
     const Result& result = memory.result;
-    if (memory.is_plain && result.kernel && !result.is_copied)
+    if (result.kernel && result.is_copied)
+        order.read.add(result.kernel);
+    else if (memory.is_plain && result.kernel)
         order.unread.add({result, memory.place});
 }
 // If nothing at all is brought to the host, what kernels have read is not enough.
@@ -287,13 +290,16 @@ static void report_unread() {
     for (const auto& [address, memory] : order.memories) end_result(*memory);
     for (const Order::Unread& each : order.unread) {
         if (order.has_libraries || (each.result.is_loaded && order.brings_back)) continue;
+        bool reads_others = false;
+        for (const char* kernel : order.read) reads_others |= kernel == each.result.kernel;
         char text[600];
         snprintf(text, sizeof text,
                  "%s:%d: Kernel %s stores in the memory allocated at %s:%d, and %s",
                  each.result.launch.file, each.result.launch.line, each.result.kernel,
                  each.made.file, each.made.line,
-                 order.brings_back ? "no copy and no kernel reads it"
-                                   : "the program copies nothing to the host");
+                 !order.brings_back ? "the program copies nothing to the host"
+                 : reads_others     ? "no copy and no kernel reads it, as they do its other results"
+                                    : "no copy and no kernel reads it");
         report(MessageKind::UNREAD_RESULT, text);
     }
 }

@@ -87,6 +87,7 @@ static struct Order {
         Place made;
     };
     List<Unread> unread;                       // results in memory that is freed
+    List<const char*> read;                    // kernels of which a result has been copied
     bool brings_back, has_libraries;           // something to the host; which read what they like
 }& order = *(Order*)calloc(1, sizeof(Order));  // never destroyed: exit handlers may use it
 static thread_local Doing* doing;
