@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -48,9 +50,12 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Zig compiles its C++ library for a minute if a program needs it: tests share that.
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
-    made = [runtime_library, quick_files]  # before a test that expects no note on stderr
+    # Before a test that expects no note on stderr:
+    made = [] if config.option.collectonly else [runtime_library, quick_files]
     if config.getoption("numprocesses", None):  # or else each of the workers would do so
         made += [partial(runtime.files, check=check) for check in (True, False)]
+        if not Path(__file__).with_name("unit").joinpath("__pycache__").exists():
+            made.insert(0, partial(compile_modules, config.invocation_params.args))
     else:
         gc.disable()  # collecting tests makes many objects and no garbage
     with suppress(NoDeviceError), ThreadPoolExecutor() as pool:
@@ -58,6 +63,13 @@ def pytest_configure(config):
             compiling.result()
     config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
     config.addinivalue_line("markers", "quick: a verdict on every lab and command in a minute")
+
+
+def compile_modules(args):
+    """Collect the tests: Python keeps what it compiles of them and of cudalab."""
+    once = ("--collect-only", "-q", "-n0")
+    command = [sys.executable, "-m", "pytest", *args, *once]
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def pytest_collection_finish():
