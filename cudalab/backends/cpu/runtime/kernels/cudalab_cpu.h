@@ -5,6 +5,15 @@
 // OS thread that runs the block, so all threads of a block, and no other block, see it.
 #pragma once
 
+#include <initializer_list>  // as with nvcc, for loops over lists in braces
+
+// The special functions of C++17, which no kernel may call: g++ would make their templates for
+// each file anew, which takes a third of the time of a small one.
+#if defined(_GLIBCXX_USE_STD_SPEC_FUNCS) && !defined(_GLIBCXX_CMATH)
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+#define _GLIBCXX_USE_STD_SPEC_FUNCS 0
+#endif
+
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -13,7 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <initializer_list>  // as with nvcc, for loops over lists in braces
 #include <new>
 #include <type_traits>
 
