@@ -14,7 +14,7 @@ from traced import trace
 from cudalab import labs
 from cudalab.backends.cuda import nvcc
 from cudalab.cli.work import predict as command
-from cudalab.cli.work.predict import predict_sizes
+from cudalab.cli.work.predict import Request, predict_sizes
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
@@ -140,7 +140,8 @@ def test_blocks_that_are_resident():
 
 def predict_one(name, gpu, size, variants="naive,tiled"):
     """The predictions at one size."""
-    return predict_sizes(labs.get(name), gpu, variants, None, [size], None, 0, {})
+    request = Request(gpu=gpu, variants=variants, sizes=[size])
+    return predict_sizes(labs.get(name), request, {})
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,79 +33,73 @@ NO_NVCC = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is predicted, besides the lab's case."""
+
+    gpu: str
+    variants: str = choice.ALL
+    kernel: Path | None = None
+    sizes: list[Size] | None = None
+    dist: str | None = None
+    seed: int = 0
+    beside: bool = False  # a kernel file stands the lab's fastest variant
+
+
 def predict(
     *,
     lab: str,
-    gpu: str | None,
-    variants: str,
-    kernel: Path | None,
     kill_after: float | None,
+    json_path: Path | None,
+    html_path: Path | None,
     **options: Any,
 ) -> int:
     """Predict within the time limit."""
-    if gpu is None:
+    if options["gpu"] is None:
         raise UsageError(
             "--gpu is missing: the GPU to predict for",
             hint=f"one of {', '.join(gpus.names())}, or a file of the same form",
         )
-    if kernel:
-        if variants != params.ALL:
+    if options["kernel"]:
+        if options["variants"] != choice.ALL:
             params.exclude("--variants", "--kernel")
         kill_after = kill_after or params.KERNEL_KILL_AFTER_S
-    return within(kill_after, partial(run, labs.get(lab), gpu, variants, kernel, **options))
+    options["beside"] = bool(options["kernel"]) and not params.is_stdout(json_path)
+    request = params.grouped(Request, options)
+    return within(kill_after, partial(run, labs.get(lab), request, options, json_path, html_path))
 
 
 def run(
     lab: Lab,
-    gpu: str,
-    variants: str,
-    kernel: Path | None,
-    *,
-    sizes: list[Size] | None,
-    dist: str | None,
-    seed: int,
+    request: Request,
+    case_options: dict[str, Any],
     json_path: Path | None,
     html_path: Path | None,
-    **case_options: Any,
 ) -> int:
     """Predict, print and write."""
-    alone = params.is_stdout(json_path)
-    predictions = predict_sizes(
-        lab, gpu, variants, kernel, sizes, dist, seed, case_options,
-        beside=kernel is not None and not alone,
-    )  # fmt: skip
+    predictions = predict_sizes(lab, request, case_options)
     rungs = [rung for each in predictions for rung in each.rungs]
     if all(rung.failed for rung in rungs):
         raise CudalabError("\n".join(dict.fromkeys(rung.failed for rung in rungs)))
-    if not alone:
+    if not params.is_stdout(json_path):
         for each in predictions:
             terminal.grid(show.grid(each))
     params.write_json(json_path, ladder.Predictions(predictions=predictions))
     if html_path:
-        save(html_path, page(predictions, gpus.load(gpu)))
+        save(html_path, page(predictions, gpus.load(request.gpu)))
     return 0
 
 
 def predict_sizes(
-    lab: Lab,
-    gpu_name: str,
-    variants: str,
-    kernel: Path | None,
-    sizes: list[Size] | None,
-    dist: str | None,
-    seed: int,
-    case_options: dict[str, Any],
-    *,
-    beside: bool = False,
+    lab: Lab, request: Request, case_options: dict[str, Any]
 ) -> list[ladder.Prediction]:
     """Predict the chosen variants at each size; beside a kernel file the lab's fastest, too."""
-    gpu = gpus.load(gpu_name)
-    case = choice.case_of(lab, case_options)
-    if kernel:
-        chosen, notes = [choice.own_variant(lab, case, kernel)], list[str]()
+    gpu, case = gpus.load(request.gpu), choice.case_of(lab, case_options)
+    if request.kernel:
+        chosen, notes = [choice.own_variant(lab, case, request.kernel)], list[str]()
     else:
-        chosen, notes = choice.select(lab, case, variants, "cpu", host_features())
-    distribution = lab.distribution(dist)
+        chosen, notes = choice.select(lab, case, request.variants, "cpu", host_features())
+    dist = lab.distribution(request.dist)
     result = []
     with (
         live.BenchProgress() as progress,
@@ -114,8 +108,8 @@ def predict_sizes(
     ):
         progress.begin(f"predict {lab.name}")
 
-        for size in sizes or [lab.teaching.bench_size(case, "cuda")]:
-            data = Generated(lab, case, distribution, seed, folder=Path(name))
+        for size in request.sizes or [lab.teaching.bench_size(case, "cuda")]:
+            data = Generated(lab, case, dist, request.seed, folder=Path(name))
             items, flops = growth.amount(data, size)
 
             def timed(variant: Variant, size: Size = size, data: Generated = data) -> ladder.Rung:
@@ -125,7 +119,7 @@ def predict_sizes(
 
             rungs = [timed(variant) for variant in sorted(chosen, key=lambda one: one.order)]
             printed = list(notes)
-            if beside:
+            if request.beside:
                 best, which = fastest(lab, case, gpu, timed)
                 rungs.append(replace(best, ladder=rungs[0].ladder))
                 printed.append(which)

@@ -55,7 +55,7 @@ def report(
 
 def predict(lab: Lab, document: Document, gpu: str) -> Grid:
     """The predictions for the measured variants at the size that bench measures on a GPU."""
-    from cudalab.cli.work.predict import predict_sizes
+    from cudalab.cli.work.predict import Request, predict_sizes
     from cudalab.predict import show
 
     first = document.tables[0]
@@ -63,6 +63,6 @@ def predict(lab: Lab, document: Document, gpu: str) -> Grid:
     names = dict.fromkeys(row.variant for row in first.rows if row.variant in known)
     if not names:
         raise UsageError("--predict: none of cudalab's own variants is in the results")
-    chosen = ",".join(names)
-    (prediction,) = predict_sizes(lab, gpu, chosen, None, None, None, 0, dict(first.case))
+    request = Request(gpu=gpu, variants=",".join(names))
+    (prediction,) = predict_sizes(lab, request, dict(first.case))
     return show.grid(prediction)
