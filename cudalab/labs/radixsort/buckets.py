@@ -13,6 +13,7 @@ from cudalab.labs.radixsort import parts
 GROUP_BITS = 8  # by which a long array is split first
 MAX_TOP_BITS = 15
 MIN_TWO_SPLITS = GROUP_BITS + 2  # a scan takes four bins at a time
+WORDS_BEFORE_BINS = 36  # as in kernels/radixsort/parts/sort_bucket.cuh
 MIN_SAMPLED_BITS = 13  # twice as many buckets as there are cells in sampled_buckets.cu
 
 
@@ -45,8 +46,8 @@ def bin_bits_of(job: Job, top_bits: int) -> int:
 
 
 def bucket_bytes(job: Job, bin_bits: int) -> int:
-    """The dynamic shared memory of a block that sorts a bucket: keys, four words more, bins."""
-    return 4 * (bucket_items_of(job) + 4) + (2 << bin_bits)
+    """The dynamic shared memory of a block that sorts a bucket: keys, some words, bins."""
+    return 4 * (bucket_items_of(job) + WORDS_BEFORE_BINS) + (2 << bin_bits)
 
 
 def bucket_blocks(job: Job, top_bits: int) -> int:

@@ -339,14 +339,16 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
     Buckets as in the plan `most_significant_first`; Word, statuses and ticket as in `onesweep`.
 
     clear_words, count_buckets, sweep_all: as in the plan `most_significant_first`
-    split(const T *in, T *out, Buckets *buckets, Word *statuses, Word *ticket, unsigned n,
-          int top_bits, int segment_bits)
-        stable, by 8 bits within each of the segments that share segment_bits top bits: first 0,
-        then top_bits - 8; one block per tile of PAIRS_PER_THREAD pairs per thread, all in shared
-        memory, and one more for each segment
+    split_into_segments(const T *in, T *out, Buckets *buckets, Word *statuses, Word *ticket,
+                        unsigned n, int top_bits, int segment_bits = 0)
+        stable, by FIRST_BITS top bits; one block per tile of PAIRS_PER_THREAD pairs per thread, all
+        in shared memory, and one more
+    split_segments(same arguments)
+        the same by RADIX_BITS bits within each of the segments that share segment_bits = top_bits -
+        RADIX_BITS top bits; one more block for each of them
     sort_buckets(const T *in, T *out, Buckets *buckets, unsigned n, int top_bits, int bin_bits)
         stable; one block of BUCKET_THREADS threads per bucket, then COPY_BLOCKS as above; shared
-        memory for BUCKET_KEYS_PER_THREAD pairs per thread, 16 bytes, and 2^bin_bits bins of 2 bytes
+        memory for BUCKET_KEYS_PER_THREAD pairs per thread, 32 bytes, and 2^bin_bits bins of 2 bytes
         and 16 bytes more, or 8 bytes per thread if that is more
     """
     device, pairs, n = job.device, parts.input_of(job), job.params["n"]
@@ -358,26 +360,31 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
     top_bits = max(buckets.top_bits_of(n, bucket_items), (bucket_items - 1).bit_length())
     tile_items, tile_bytes = parts.tile_of(job)
     state, ticket = parts.shared_state(job, "buckets"), parts.cleared(job, 1)
-    statuses = parts.statuses_of(job, n // tile_items + (1 << (top_bits - buckets.GROUP_BITS)))
+    segment_bits = top_bits - parts.radix_bits(job)
+    statuses = parts.statuses_of(job, n // tile_items + (1 << segment_bits))
     spare, out = parts.two_buffers(job)
     sweep = parts.sweep_all(job, spare, out, statuses, state)
     if top_bits > buckets.max_top_bits(job):
         return Step(sweep, out)
 
+    job.define("FIRST_BITS", at_least=segment_bits)
     split_args = state, statuses, ticket, np.uint32(n), np.int32(top_bits)
-    splits = [(pairs, out, 0), (out, spare, top_bits - buckets.GROUP_BITS)]
+    splits = [
+        (job.kernels["split_into_segments"], pairs, out, 0),
+        (job.kernels["split_segments"], out, spare, segment_bits),
+    ]
     count = buckets.count_buckets(job, 4 << top_bits, state, np.uint32(n), np.int32(top_bits))
     bin_bits = buckets.bin_bits_of(job, top_bits)
     sort_args = spare, out, state, np.uint32(n), np.int32(top_bits), np.int32(bin_bits)
-    sort_bytes = 8 * bucket_items + 16 + max((2 << bin_bits) + 16, 8 * bucket_threads)
-    split, sort = job.kernels["split"], job.kernels["sort_buckets"]
+    sort_bytes = 8 * bucket_items + 32 + max((2 << bin_bits) + 16, 8 * bucket_threads)
+    sort = job.kernels["sort_buckets"]
     sort_blocks = buckets.bucket_blocks(job, top_bits)
 
     def run() -> None:
         count()
-        for source, target, segment_bits in splits:
-            blocks = n // tile_items + (1 << segment_bits)
-            args = source, target, *split_args, np.int32(segment_bits)
+        for split, source, target, bits in splits:
+            blocks = n // tile_items + (1 << bits)
+            args = source, target, *split_args, np.int32(bits)
             device.launch(split, blocks, threads, *args, shared_bytes=tile_bytes)
         device.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
         sweep()

@@ -108,16 +108,14 @@ struct LookBack {
                 status[k] =
                     t - first_tile > k ? load(&statuses[(size_t)(t - 1 - k) * RADIX + digit]) : 0;
             bool ready = true;  // all of them so far
-            unsigned used = 0;
 #pragma unroll
             for (unsigned k = 0; k < AT_ONCE; ++k) {
                 ready = ready && !complete && status[k] >> 33 == run;
                 if (!ready) continue;
                 before += (unsigned)status[k];
                 complete = status[k] >> 32 & 1;
-                ++used;
+                --t;
             }
-            t -= used;
         }
         store(&statuses[(size_t)tile * RADIX + digit],
               (Word)run << 33 | 1ull << 32 | (before + count));

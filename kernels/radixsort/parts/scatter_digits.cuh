@@ -54,6 +54,12 @@ __device__ inline void pin(unsigned& value) {
     asm volatile("" : "+r"(value));
 }
 
+// The same for an address: left alone, the compiler works it out again for each access.
+template <class U>
+__device__ inline void pin(U*& address) {
+    asm volatile("" : "+l"(address));
+}
+
 // Ranks a warp's rows of 32 keys, row after row, among the keys with the same digit: the ranks of
 // rows 2r and 2r + 1 are the halves of ranks[r]. counters[digit] becomes the number of the warp's
 // keys with that digit.
@@ -78,21 +84,35 @@ __device__ inline void rank_rows(const Bits (&bits)[ROWS], int shift, unsigned* 
     }
 }
 
+// Calls visit(row) for the rows of THREADS_PER_BLOCK places in which the thread has one of `items`.
+// If all rows are full there are no conditions, so that loads of rows overlap.
+template <unsigned ROWS, class Visit>
+__device__ inline void for_rows(unsigned items, const Visit& visit) {
+    if (items >= ROWS * THREADS_PER_BLOCK) {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row) visit(row);
+    } else {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row)
+            if (row * THREADS_PER_BLOCK + threadIdx.x < items) visit(row);
+    }
+}
+
 // Brings the `chunk_items` keys from `start` on, at most ROWS for each thread, to their places in
-// `out`; equal digits keep their order. `places` says where: thread d calls places.publish(d,
-// count) when the keys with digit d are counted, and later places.first(d, count), which returns
-// the place in `out` of the first of them. hidden_shift is equal to `shift`, but in shared memory,
-// so that the compiler does not know it.
-template <unsigned ROWS, class Places>
+// `out`, by digits of WIDTH bits; equal digits keep their order. `places` says where: thread d
+// calls places.publish(d, count) when the keys with digit d are counted, and later places.first(d,
+// count), which returns the place in `out` of the first of them. hidden_shift is equal to `shift`,
+// but in shared memory, so that the compiler does not know it.
+template <unsigned ROWS, int WIDTH = RADIX_BITS, class Places>
 __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned start,
                                      unsigned chunk_items, int shift, const int& hidden_shift,
                                      Places& places) {
-    constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
+    constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK, DIGITS = 1u << WIDTH;
     extern __shared__ unsigned long long chunk_memory[];  // CHUNK_ITEMS keys, and their values
     Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
     [[maybe_unused]] T* const staged_values = reinterpret_cast<T*>(staged + CHUNK_ITEMS);
-    __shared__ unsigned counters[WARPS][RADIX];  // counts of a warp, then its places in `staged`
-    __shared__ unsigned output_shift[RADIX];     // from a place in `staged` to the place in `out`
+    __shared__ unsigned counters[WARPS][DIGITS];  // counts of a warp, then its places in `staged`
+    __shared__ unsigned output_shift[DIGITS];     // from a place in `staged` to the place in `out`
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
     // A warp takes ROWS * 32 neighbouring keys; they lie in memory in the order of warp, row and
@@ -114,19 +134,19 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     }
 
     unsigned ranks[(ROWS + 1) / 2];
-    rank_rows<RADIX_BITS>(bits, shift, counters[warp], ranks);
+    rank_rows<WIDTH>(bits, shift, counters[warp], ranks);
     __syncthreads();  // all warps have counted, and have written out the chunk before
 
     // Thread d scans digit d: over the digits before it, then over the warps. A counter becomes the
     // place in `staged` of the warp's first key with that digit.
     unsigned count = 0, total;
-    if (threadIdx.x < RADIX) {
+    if (threadIdx.x < DIGITS) {
 #pragma unroll
         for (unsigned w = 0; w < WARPS; ++w) count += counters[w][threadIdx.x];
         places.publish(threadIdx.x, count);
     }
     const unsigned place = exclusive_scan_block<THREADS_PER_BLOCK>(count, total);
-    if (threadIdx.x < RADIX) {
+    if (threadIdx.x < DIGITS) {
         unsigned warp_place = place;
 #pragma unroll
         for (unsigned w = 0; w < WARPS; ++w) {
@@ -143,28 +163,21 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
 #pragma unroll
     for (unsigned row = 0; row < ROWS; ++row) {
         const unsigned rank = ranks[row / 2] >> row % 2 * 16 & 0xffff;
-        const unsigned place = counters[warp][digit_at(bits[row], same_shift, RADIX_BITS)] + rank;
+        const unsigned place = counters[warp][digit_at(bits[row], same_shift, WIDTH)] + rank;
         staged[place] = bits[row];
         if constexpr (PAIRS) staged_values[place] = values[row];
     }
-    if (threadIdx.x < RADIX)
+    if (threadIdx.x < DIGITS)
         output_shift[threadIdx.x] = places.first(threadIdx.x, count) - place;  // modulo 2^32
     __syncthreads();  // the chunk is in digit order, and the places in `out` are known
 
-    // Neighbours in `staged` are neighbours in `out`, except where the digit changes. A whole chunk
-    // needs no conditions, so the loads of its rows overlap.
-    const auto write = [&](unsigned place) {
+    // Neighbours in `staged` are neighbours in `out`, except where the digit changes.
+    for_rows<ROWS>(chunk_items, [&](unsigned row) {
+        const unsigned place = row * THREADS_PER_BLOCK + threadIdx.x;
         const Bits key = staged[place];
-        const unsigned digit = digit_at(key, shift, RADIX_BITS);
+        const unsigned digit = digit_at(key, shift, WIDTH);
         const unsigned out_place = output_shift[digit] + place;
         out[out_place] = from_ordered_bits<T>(key);
         if constexpr (PAIRS) out[n + out_place] = staged_values[place];
-    };
-    if (chunk_items >= CHUNK_ITEMS) {
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row) write(row * THREADS_PER_BLOCK + threadIdx.x);
-    } else {
-#pragma unroll 1
-        for (unsigned i = threadIdx.x; i < chunk_items; i += THREADS_PER_BLOCK) write(i);
-    }
+    });
 }

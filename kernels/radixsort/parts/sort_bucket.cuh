@@ -11,11 +11,13 @@
 
 constexpr int MAX_RUN_BITS = 8;    // keys that differ in so few bits need not be moved
 constexpr unsigned FULL_BIN = 24;  // more keys than this are not compared with each other
-// The keys of a bucket, the words before its bins, these, and some words for scans.
-constexpr unsigned WORDS_BEFORE = 4;  // of which the last is used: bins are aligned to 16 bytes
-constexpr unsigned BUCKET_BYTES =
-    (BUCKET_ITEMS + WORDS_BEFORE) * sizeof(Bits) + (sizeof(short) << MAX_BIN_BITS) + 256;
-static_assert(BUCKET_ITEMS % 4 == 0, "bins are aligned");
+// The words between a bucket's keys and its bins: one that is greater than all keys, a counter for
+// each lane that has no key, and the last, where the first bin begins; bins are aligned.
+constexpr unsigned WORDS_BEFORE = 36;
+constexpr unsigned BINS_AT = BUCKET_ITEMS + WORDS_BEFORE;
+// Keys, these words, bins, and some words for scans.
+constexpr unsigned BUCKET_BYTES = BINS_AT * sizeof(Bits) + (sizeof(short) << MAX_BIN_BITS) + 256;
+static_assert(BUCKET_ITEMS % 4 == 0, "bins are aligned to 16 bytes");
 
 // Writes the keys that have been counted: 2^width bins, which begin where `starts` says, have one
 // value each, the first one `lowest`; a warp writes a run of it. Not inline: the caller has no
@@ -36,29 +38,43 @@ template <bool SMALL, class Key, class GiveUp>
 __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsigned lowest,
                                    int width, int bin_bits, const GiveUp& give_up) {
     extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
+    __shared__ unsigned hidden_scale;
     Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
-    unsigned* const bins = staged + BUCKET_ITEMS + WORDS_BEFORE;
+    unsigned* const bins = staged + BINS_AT;
     const unsigned bin_words = 1u << (bin_bits - 1);
-    // The highest bin_bits of the bits in which keys may differ: one multiplication that also
-    // subtracts, and one shift.
-    const unsigned scale = 1u << (BITS - max(width, bin_bits)), offset = lowest * scale;
-    const auto bin_of = [&](Bits key) { return (key * scale - offset) >> (BITS - bin_bits); };
-    const auto count_in = [&](unsigned bin) {  // returns the count before
-        const unsigned both = atomicAdd(&bins[bin / 2], bin % 2 ? 0x10000u : 1u);
-        return bin % 2 ? both >> 16 : both & 0xffff;
+    // The highest bin_bits of the bits in which keys may differ, and one more: a multiplication
+    // that also subtracts, and a shift. A word of two counters has four bytes.
+    const unsigned scale = 1u << (BITS - max(width, bin_bits));
+    const auto twice_bin_of = [&](Bits key, unsigned scale) {
+        return (key * scale - lowest * scale) >> (BITS - 1 - bin_bits);
+    };
+    // Returns the count before. Without a branch: a lane that has no key counts for itself.
+    const unsigned own_counter = BUCKET_ITEMS + 1 + threadIdx.x % 32;
+    const auto count = [&](Bits key, bool inside, unsigned scale) {
+        const unsigned twice_bin = twice_bin_of(key, scale);
+        const bool is_high = twice_bin & 2;
+        const unsigned both = atomicAdd(&staged[inside ? BINS_AT + twice_bin / 4 : own_counter],
+                                        is_high ? 0x10000u : 1u);  // a bin is shared by the block
+        return is_high ? both >> 16 : both & 0xffff;
     };
     const auto is_past = [&](unsigned row) { return SMALL && row * BUCKET_THREADS >= items; };
+    const auto is_inside = [&](unsigned row) { return row * BUCKET_THREADS + threadIdx.x < items; };
+    const Key* own = in + threadIdx.x;
+    pin(own);
     Bits bits[BUCKET_KEYS_PER_THREAD];
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
         if (is_past(row)) break;
-        const unsigned i = row * BUCKET_THREADS + threadIdx.x;
-        bits[row] = i < items ? ordered_bits(in[i]) : 0;
+        bits[row] = is_inside(row) ? ordered_bits(own[row * BUCKET_THREADS]) : ~0u;
     }
-    for (unsigned i = threadIdx.x; i < bin_words; i += BUCKET_THREADS) bins[i] = 0;
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < bin_words / 4; i += BUCKET_THREADS)
+        reinterpret_cast<uint4*>(bins)[i] = make_uint4(0, 0, 0, 0);
+    if (threadIdx.x < 32) staged[own_counter] = 0;
     if (threadIdx.x == 0) {
         bins[-1] = 0;         // where the first bin begins
         staged[items] = ~0u;  // greater than all keys before
+        hidden_scale = scale;
     }
     // No thread counts before all counters are zero. Equal keys would queue for one counter.
     if (__syncthreads_and(threadIdx.x >= items || bits[0] == ordered_bits(in[0])) &&
@@ -67,30 +83,29 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
         if (is_past(row)) break;
-        if (row * BUCKET_THREADS + threadIdx.x < items) count_in(bin_of(bits[row]));
-    }
-    const bool few_values = width <= min(MAX_RUN_BITS, bin_bits);
-    if (few_values && threadIdx.x == 0) {  // the first of their bins, and its value
-        const unsigned bin = bin_of(bits[0]);
-        staged[0] = bin >> width << width;
-        staged[1] = bits[0] - bin + staged[0];
+        count(bits[row], is_inside(row), scale);
     }
     __syncthreads();  // all have counted
 
     exclusive_scan_shared_halves<BUCKET_THREADS>(bins, bin_words);
-    if (few_values) {
+    if (width <= min(MAX_RUN_BITS, bin_bits)) {
+        const Bits key = ordered_bits(in[0]);
+        const unsigned bin = twice_bin_of(key, scale) / 2, first = bin >> width << width;
         const unsigned short* const starts = reinterpret_cast<const unsigned short*>(bins);
-        write_runs(out, starts + staged[0], items, staged[1], width);
+        write_runs(out, starts + first, items, key - bin + first, width);
         return;
     }
+    // If the compiler knew that the scale is the same, it would keep all bins from the first count.
+    const unsigned same_scale = hidden_scale;
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
         if (is_past(row)) break;
-        if (row * BUCKET_THREADS + threadIdx.x < items)
-            staged[count_in(bin_of(bits[row]))] = bits[row];
+        const unsigned place = count(bits[row], is_inside(row), same_scale);
+        staged[is_inside(row) ? place : row * BUCKET_THREADS + threadIdx.x] = bits[row];
     }
     __syncthreads();  // the keys are in their bins, and a bin's counter is its end
 
+    pin(out);
     if (width <= bin_bits) {  // a bin has room for one value only
         for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS)
             out[i] = from_ordered_bits<T>(staged[i]);
@@ -103,7 +118,7 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
 #pragma unroll 2
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) {
         const Bits key = staged[i];
-        const int bin = bin_of(key);
+        const int bin = (int)twice_bin_of(key, scale) / 2;
         const unsigned end = ends[bin], first = ends[bin - 1];
         const unsigned long long own = in_order(key, i);
         unsigned place = first;

@@ -27,17 +27,8 @@ __device__ inline void load_tile(const Key* in, unsigned n, Bits (&bits)[ROWS]) 
     if (threadIdx.x == 0 && TILES_AHEAD > 0 && left > (TILES_AHEAD + 1) * TILE_ITEMS)
         prefetch_to_l2(in + start + TILES_AHEAD * TILE_ITEMS, TILE_ITEMS * sizeof(Key));
     const Key* const first = in + start + threadIdx.x;
-    const auto load_row = [&](unsigned row) {
-        bits[row] = ordered_bits(first[row * THREADS_PER_BLOCK]);
-    };
-    if (left >= TILE_ITEMS) {  // no conditions: the loads overlap
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row) load_row(row);
-    } else {
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row)
-            if (row * THREADS_PER_BLOCK + threadIdx.x < left) load_row(row);
-    }
+    for_rows<ROWS>(left,
+                   [&](unsigned row) { bits[row] = ordered_bits(first[row * THREADS_PER_BLOCK]); });
 }
 
 // Splits the tile whose keys load_tile() has read. reserve(bin, count) returns where the first of
@@ -55,9 +46,7 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const Bi
 
     for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK) places[b] = 0;
     __syncthreads();  // no thread counts before all counters are zero
-#pragma unroll
-    for (unsigned row = 0; row < ROWS; ++row)
-        if (row * THREADS_PER_BLOCK + threadIdx.x < left) atomicAdd(&places[bin_of(bits[row])], 1u);
+    for_rows<ROWS>(left, [&](unsigned row) { atomicAdd(&places[bin_of(bits[row])], 1u); });
     __syncthreads();  // all have counted
     for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK)
         output_shift[b] = places[b] > 0 ? reserve(b, places[b]) : 0;
@@ -87,23 +76,17 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const Bi
             staged[place] = bits[row];
         }
     } else {
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row)
-            if (row * THREADS_PER_BLOCK + threadIdx.x < left)
-                staged[atomicAdd(&places[bin_of(bits[row])], 1u)] = bits[row];
+        for_rows<ROWS>(left, [&](unsigned row) {
+            staged[atomicAdd(&places[bin_of(bits[row])], 1u)] = bits[row];
+        });
     }
     __syncthreads();  // the tile is in the order of its bins
 
-    // Neighbours in `staged` go to neighbouring places, except where the bin changes. A whole tile
-    // needs no conditions, so the loads of its rows overlap.
-    const auto write = [&](unsigned i) { put(staged, i, output_shift[bin_of(staged[i])] + i); };
-    if (left >= TILE_ITEMS) {
-#pragma unroll 8
-        for (unsigned row = 0; row < ROWS; ++row) write(row * THREADS_PER_BLOCK + threadIdx.x);
-    } else {
-#pragma unroll 1
-        for (unsigned i = threadIdx.x; i < left; i += THREADS_PER_BLOCK) write(i);
-    }
+    // Neighbours in `staged` go to neighbouring places, except where the bin changes.
+    for_rows<ROWS>(left, [&](unsigned row) {
+        const unsigned i = row * THREADS_PER_BLOCK + threadIdx.x;
+        put(staged, i, output_shift[bin_of(staged[i])] + i);
+    });
 }
 
 // Writes keys to `out` as bit patterns, whose order as unsigned numbers is the order of the keys.
