@@ -84,20 +84,6 @@ __device__ inline void rank_rows(const Bits (&bits)[ROWS], int shift, unsigned* 
     }
 }
 
-// Calls visit(row) for the rows of THREADS_PER_BLOCK places in which the thread has one of `items`.
-// If all rows are full there are no conditions, so that loads of rows overlap.
-template <unsigned ROWS, class Visit>
-__device__ inline void for_rows(unsigned items, const Visit& visit) {
-    if (items >= ROWS * THREADS_PER_BLOCK) {
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row) visit(row);
-    } else {
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row)
-            if (row * THREADS_PER_BLOCK + threadIdx.x < items) visit(row);
-    }
-}
-
 // Brings the `chunk_items` keys from `start` on, at most ROWS for each thread, to their places in
 // `out`, by digits of WIDTH bits; equal digits keep their order. `places` says where: thread d
 // calls places.publish(d, count) when the keys with digit d are counted, and later places.first(d,
@@ -172,12 +158,18 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     __syncthreads();  // the chunk is in digit order, and the places in `out` are known
 
     // Neighbours in `staged` are neighbours in `out`, except where the digit changes.
-    for_rows<ROWS>(chunk_items, [&](unsigned row) {
-        const unsigned place = row * THREADS_PER_BLOCK + threadIdx.x;
+    const auto write = [&](unsigned place) {
         const Bits key = staged[place];
         const unsigned digit = digit_at(key, shift, WIDTH);
         const unsigned out_place = output_shift[digit] + place;
         out[out_place] = from_ordered_bits<T>(key);
         if constexpr (PAIRS) out[n + out_place] = staged_values[place];
-    });
+    };
+    if (chunk_items >= CHUNK_ITEMS) {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row) write(row * THREADS_PER_BLOCK + threadIdx.x);
+    } else {
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < chunk_items; i += THREADS_PER_BLOCK) write(i);
+    }
 }

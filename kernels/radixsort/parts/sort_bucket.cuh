@@ -11,11 +11,10 @@
 
 constexpr int MAX_RUN_BITS = 8;    // keys that differ in so few bits need not be moved
 constexpr unsigned FULL_BIN = 24;  // more keys than this are not compared with each other
-// The words between a bucket's keys and its bins: one that is greater than all keys, a counter for
-// each lane that has no key, and the last, where the first bin begins; bins are aligned.
+// Behind a bucket's keys: the greatest word, a counter for each lane without a key, two words more,
+// and where the first bin begins. Behind these: bins, and some words for scans.
 constexpr unsigned WORDS_BEFORE = 36;
 constexpr unsigned BINS_AT = BUCKET_ITEMS + WORDS_BEFORE;
-// Keys, these words, bins, and some words for scans.
 constexpr unsigned BUCKET_BYTES = BINS_AT * sizeof(Bits) + (sizeof(short) << MAX_BIN_BITS) + 256;
 static_assert(BUCKET_ITEMS % 4 == 0, "bins are aligned to 16 bytes");
 
@@ -41,17 +40,18 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
     __shared__ unsigned hidden_scale;
     Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
     unsigned* const bins = staged + BINS_AT;
+    const unsigned short* const starts = reinterpret_cast<const unsigned short*>(bins);
     const unsigned bin_words = 1u << (bin_bits - 1);
-    // The highest bin_bits of the bits in which keys may differ, and one more: a multiplication
-    // that also subtracts, and a shift. A word of two counters has four bytes.
+    // The highest of the bits in which keys may differ: a multiplication that also subtracts, and a
+    // shift. The highest bin_bits of them are a bin.
     const unsigned scale = 1u << (BITS - max(width, bin_bits));
-    const auto twice_bin_of = [&](Bits key, unsigned scale) {
-        return (key * scale - lowest * scale) >> (BITS - 1 - bin_bits);
+    const auto highest = [&](int num_bits, Bits key, unsigned scale) {
+        return (key * scale - lowest * scale) >> (BITS - num_bits);
     };
     // Returns the count before. Without a branch: a lane that has no key counts for itself.
     const unsigned own_counter = BUCKET_ITEMS + 1 + threadIdx.x % 32;
     const auto count = [&](Bits key, bool inside, unsigned scale) {
-        const unsigned twice_bin = twice_bin_of(key, scale);
+        const unsigned twice_bin = highest(bin_bits + 1, key, scale);
         const bool is_high = twice_bin & 2;
         const unsigned both = atomicAdd(&staged[inside ? BINS_AT + twice_bin / 4 : own_counter],
                                         is_high ? 0x10000u : 1u);  // a bin is shared by the block
@@ -63,8 +63,7 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
     pin(own);
     Bits bits[BUCKET_KEYS_PER_THREAD];
 #pragma unroll
-    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
-        if (is_past(row)) break;
+    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD && !is_past(row); ++row) {
         bits[row] = is_inside(row) ? ordered_bits(own[row * BUCKET_THREADS]) : ~0u;
     }
 #pragma unroll 1
@@ -81,8 +80,7 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
         copy_if_equal(in, out, items))
         return;
 #pragma unroll
-    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
-        if (is_past(row)) break;
+    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD && !is_past(row); ++row) {
         count(bits[row], is_inside(row), scale);
     }
     __syncthreads();  // all have counted
@@ -90,20 +88,18 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
     exclusive_scan_shared_halves<BUCKET_THREADS>(bins, bin_words);
     if (width <= min(MAX_RUN_BITS, bin_bits)) {
         const Bits key = ordered_bits(in[0]);
-        const unsigned bin = twice_bin_of(key, scale) / 2, first = bin >> width << width;
-        const unsigned short* const starts = reinterpret_cast<const unsigned short*>(bins);
+        const unsigned bin = highest(bin_bits, key, scale), first = bin >> width << width;
         write_runs(out, starts + first, items, key - bin + first, width);
         return;
     }
     // If the compiler knew that the scale is the same, it would keep all bins from the first count.
     const unsigned same_scale = hidden_scale;
 #pragma unroll
-    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
-        if (is_past(row)) break;
+    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD && !is_past(row); ++row) {
         const unsigned place = count(bits[row], is_inside(row), same_scale);
         staged[is_inside(row) ? place : row * BUCKET_THREADS + threadIdx.x] = bits[row];
     }
-    __syncthreads();  // the keys are in their bins, and a bin's counter is its end
+    __syncthreads();  // the keys are in their bins, and a bin's start has become its end
 
     pin(out);
     if (width <= bin_bits) {  // a bin has room for one value only
@@ -111,30 +107,29 @@ __device__ inline void sort_bucket(const Key* in, T* out, unsigned items, unsign
             out[i] = from_ordered_bits<T>(staged[i]);
         return;
     }
-    const unsigned short* const ends = reinterpret_cast<const unsigned short*>(bins);
     // Of equal keys the one that is first in the bin comes first. A key behind the bin's end is
     // greater, so keys are compared two at a time.
-    const auto in_order = [](Bits key, unsigned i) { return (unsigned long long)key << 32 | i; };
 #pragma unroll 2
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) {
         const Bits key = staged[i];
-        const int bin = (int)twice_bin_of(key, scale) / 2;
-        const unsigned end = ends[bin], first = ends[bin - 1];
-        const unsigned long long own = in_order(key, i);
-        unsigned place = first;
+        const int bin = (int)highest(bin_bits, key, scale);
+        const unsigned end = starts[bin], first = starts[bin - 1];
+        unsigned place = i;
         if (end - first > FULL_BIN) {  // in order, if all are equal
             if (i > first && staged[i - 1] != key) give_up();
-            place = i;
         } else {
+            unsigned long long borrows = 0;  // each key before it subtracts one from the high half
+            const auto compare = [&](unsigned other) {
+                borrows = ((borrows & ~0ull << 32) | staged[other]) - key - (other < i);
+            };
             unsigned other = first;
 #pragma unroll 1  // a bin has two or three keys, rarely more
             do {
-                const bool one = in_order(staged[other], other) < own;
-                const bool two = in_order(staged[other + 1], other + 1) < own;
-                place += one;
-                place += two;
+                compare(other);
+                compare(other + 1);
                 other += 2;
             } while (other < end);
+            place = first - (unsigned)(borrows >> 32);
         }
         out[place] = from_ordered_bits<T>(key);
     }

@@ -19,6 +19,20 @@ template <unsigned ROWS>
 constexpr unsigned RESIDENT_SPLITS = resident_blocks(
     BLOCKS_PER_SM, THREADS_PER_BLOCK, ROWS * THREADS_PER_BLOCK * sizeof(Bits) + sizeof(Bins) + 256);
 
+// Calls visit(row) for the rows of THREADS_PER_BLOCK places in which the thread has one of `items`.
+// If all rows are full there are no conditions, so that loads of rows overlap.
+template <unsigned ROWS, class Visit>
+__device__ inline void for_rows(unsigned items, const Visit& visit) {
+    if (items >= ROWS * THREADS_PER_BLOCK) {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row) visit(row);
+    } else {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row)
+            if (row * THREADS_PER_BLOCK + threadIdx.x < items) visit(row);
+    }
+}
+
 // Loads a tile's keys into registers, in rows of THREADS_PER_BLOCK neighbours.
 template <unsigned ROWS, class Key>
 __device__ inline void load_tile(const Key* in, unsigned n, Bits (&bits)[ROWS]) {
@@ -40,8 +54,7 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const Bi
     constexpr unsigned TILE_ITEMS = ROWS * THREADS_PER_BLOCK;
     extern __shared__ unsigned long long chunk_memory[];  // a tile
     Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
-    unsigned* const places = memory.places;
-    unsigned* const output_shift = memory.output_shift;
+    unsigned *const places = memory.places, *const output_shift = memory.output_shift;
     const unsigned left = n - blockIdx.x * TILE_ITEMS;
 
     for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK) places[b] = 0;
