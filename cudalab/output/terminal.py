@@ -91,7 +91,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         return
     widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
     if sum(min(width, MIN_CELL) + 3 for width in widths[1:]) + widths[0] + 4 > target.width:
-        _paragraphs(title, columns, rows)
+        target.print(Text(title, style="bold"))
+        _paragraphs(columns, rows)
         return
     grid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold")
     for name in columns:
@@ -107,12 +108,12 @@ def _without_empty(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> lis
     return [[row[i] for i in used] for row in (columns, *rows)]
 
 
-def _paragraphs(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def _paragraphs(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print the first cell of each row, and below it the others with their columns' titles."""
     target = console()
-    target.print(Text(title, style="bold"))
     for first, *others in rows:
-        target.print(Text(first, style="bold"))
+        number = f"{columns[0]} " if first[:1].isdecimal() else ""
+        target.print(Text(number + first, style="bold"))
         for name, text in zip(columns[1:], others, strict=True):
             if text:
                 target.print(Text(fill(f"{name}: {text}", target.width, **_INDENTED)))
@@ -142,7 +143,8 @@ def catalogue(
             del needed[name]
             dropped.append(name)
     if sum(needed.values()) + 3 * len(needed) > target.width:
-        _paragraphs(title, columns, rows)
+        target.print(Text(title, style="bold"))
+        _paragraphs(columns, rows)
         return
     shown = Table(box=SIMPLE_HEAD, show_edge=False)
     shown.title, shown.title_justify = Text(title, style="bold"), "left"
@@ -191,17 +193,28 @@ def explanation(title: str, parts: Iterable[Part]) -> None:
     width = min(target.width, MAX_WIDTH)
     for part in (Heading(title + "\n"), *parts):
         if isinstance(part, Columns):
-            shown = Table(box=SIMPLE_HEAD, header_style="bold", show_edge=False)
-            for number, column in enumerate(part.columns):
-                shown.add_column(column, overflow="fold", no_wrap=number == 0)
-            for row in part.rows:
-                shown.add_row(*map(Text, row))
-            _unpadded(target, shown, width)
+            _table_of_words(target, part, width)
         else:
             for line in _lines_of(part, width):
                 target.print(line, soft_wrap=True)
         if not isinstance(part, Heading):  # no empty line below a heading
             target.print()
+
+
+def _table_of_words(target: Console, part: Columns, width: int) -> None:
+    """Print a table between two lines of text; as paragraphs where its words have no room."""
+    first, *others = zip(part.columns, *part.rows, strict=True)
+    words = [[word for text in texts for word in text.split()] for texts in others]
+    widths = [max(map(cell_len, texts)) for texts in (first, *words)]
+    if sum(widths) + 3 * len(widths) > width + 1:
+        _paragraphs(part.columns, part.rows)
+        return
+    shown = Table(box=SIMPLE_HEAD, header_style="bold", show_edge=False)
+    for column, least in zip(part.columns, widths, strict=True):
+        shown.add_column(column, overflow="fold", no_wrap=column == first[0], min_width=least)
+    for row in part.rows:
+        shown.add_row(*map(Text, row))
+    _unpadded(target, shown, width)
 
 
 def _lines_of(part: Heading | Prose | Drawing | Commands, width: int) -> list[Text]:

@@ -491,6 +491,16 @@ def test_a_page_ends_with_commands_and_fits(topic):
     assert not explain.summary(topic).endswith(".")
 
 
+@pytest.mark.parametrize("width", ["40", "60", "80"])
+@pytest.mark.parametrize("topic", explain.TOPICS)
+def test_no_screen_is_so_narrow_that_a_table_s_words_are_cut(topic, width):
+    words = Counter(shown(topic, COLUMNS=width).decode().split())
+    for part in explain.page(topic):
+        if isinstance(part, Table):
+            in_cells = Counter(word for row in part.rows for cell in row for word in cell.split())
+            assert not in_cells - words
+
+
 @pytest.mark.parametrize("topic", explain.TOPICS)
 def test_a_page_in_a_pipe_is_plain_text(topic):
     lines = shown(topic).decode().splitlines()
