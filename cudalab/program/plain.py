@@ -70,7 +70,9 @@ class _Plain:
         own = [*compiler.compile, *flags.with_users(flags.PROGRAM), *part.flags]
         self.command = [*own, *(() if compiler.is_clang else flags.GCC_PROGRAM)]
         self.command += ["-I", str(header), *part.headers]
-        self.command += ["-include", runtime.PRECOMPILED, *macros]
+        for name in (runtime.PRECOMPILED, *runtime.special_functions(part.texts)):
+            self.command += ["-include", name]
+        self.command += macros
         self.preprocessor = loops.Preprocessor(
             [*own, *macros], self.command, folder / "read", part.host.macros
         )

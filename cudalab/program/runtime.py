@@ -91,6 +91,12 @@ def flags_of(part: str) -> tuple[str, ...]:
 
 
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
+_SPECIAL = "cudalab/special_functions.h"
+_SPECIAL_FUNCTION = re.compile(
+    r"\b(?:assoc_laguerre|assoc_legendre|beta|comp_ellint_[123]|cyl_bessel_[ijk]|cyl_neumann"
+    r"|ellint_[123]|expint|hermite|laguerre|legendre|riemann_zeta|sph_(?:bessel|legendre|neumann))"
+    r"[fl]?\b"
+)
 HOST_LIBRARY = "libhost.so"
 # Added to the flags of kernel files: programs use exceptions, main must be visible, nvcc takes
 # arrays of variable length in functions of the host, and the C library, which the interpreter has
@@ -108,6 +114,11 @@ def libraries(sources: Iterable[Path]) -> Sequence[Path]:
     """The libraries, of the cache `zig`, that a program may need: compiled once, with zig only."""
     text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in sources)
     return find_compiler().libraries(text)
+
+
+def special_functions(texts: Iterable[str]) -> tuple[str, ...]:
+    """The header that the program's own needs behind it, if a text names a function of it."""
+    return (_SPECIAL,) if any(map(_SPECIAL_FUNCTION.search, texts)) else ()
 
 
 class Runtime:

@@ -172,7 +172,8 @@ class _Observed:
             parsed = rewrite.edited(part.files, part.names, refused=refused, observed=True)
             rewritten = [each.rewritten(f"{ONLY_LAUNCHED}_OBSERVED") for each in parsed]
             by_name = dict(zip(part.names, rewritten, strict=True))
-            head = f'#include "{runtime.PRECOMPILED}"\n{part.host.macros}'
+            first = (runtime.PRECOMPILED, *runtime.special_functions(part.texts))
+            head = "".join(f'#include "{name}"\n' for name in first) + part.host.macros
             texts += [head + inlined(part.names[i], by_name, set()) for i in part.for_device]
             self.parsed += parsed
         return texts

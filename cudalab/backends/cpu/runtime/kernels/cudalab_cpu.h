@@ -3,12 +3,15 @@
 // A kernel is an ordinary function. The threads of a block run one after another until one of them
 // must wait for others; from then on each is a fiber (fibers.h). `__shared__` is memory of the
 // OS thread that runs the block, so all threads of a block, and no other block, see it.
+//
+// A template that these headers call themselves has a result whose type is deduced: so g++ makes it
+// once, when it reads the headers, and not at the end of each file.
 #pragma once
 
 #include <initializer_list>  // as with nvcc, for loops over lists in braces
 
-// The special functions of C++17, which no kernel may call: g++ would make their templates for
-// each file anew, which takes a third of the time of a small one.
+// The special functions of C++17, which no kernel may call: g++ would make their templates at the
+// end of each file, which takes a third of the time of a small one.
 #if defined(_GLIBCXX_USE_STD_SPEC_FUNCS) && !defined(_GLIBCXX_CMATH)
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #define _GLIBCXX_USE_STD_SPEC_FUNCS 0
