@@ -61,6 +61,20 @@ def test_sample_program_on_a_larger_input(program, device_name, tmp_path):
     assert verdict.returncode == 0, verdict.stderr.decode()
 
 
+@pytest.mark.parametrize("instrument", [(), ("--sanitize",)], ids=["plain", "observed"])
+def test_programs_may_use_the_special_functions_of_the_library(tmp_path, instrument):
+    """Our header leaves them out where no text names one."""
+    (tmp_path / "beta.h").write_text("#include <cmath>\ninline double of(int n) { return BETA; }\n")
+    text = """#include <cstdio>
+    #define BETA std::beta(n, 3.0)
+    #include "beta.h"
+    int main() { printf("%.4f %.4f\\n", of(2), std::riemann_zeta(2.0)); }
+    """
+    (tmp_path / "special.cu").write_text(text)
+    done = cudalab("run", "--device", "cpu", *instrument, str(tmp_path / "special.cu"))
+    assert (done.returncode, done.stdout) == (0, b"0.0833 1.6449\n"), done.stderr.decode()
+
+
 def test_every_lab_has_a_program():
     labs = {path.name for path in (ROOT / "samples").iterdir() if any(path.glob("*.in.bin"))}
     assert {lab for _, lab, _ in SAMPLES.values()} == labs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -14,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab.backends.cpu.compiler import toolchain
+from cudalab.backends.cpu import kernel_runtime
+from cudalab.backends.cpu.compiler import flags, toolchain
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.checker.submit.program import copy_runtime
 from cudalab.errors import (
@@ -338,6 +340,21 @@ def test_a_damaged_cache_entry_is_built_again(tmp_path):
         entry.write_bytes(entry.read_bytes()[:100])
     done = run_python(code, environment)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_precompiled_header_leaves_no_template_to_each_file(tmp_path):
+    compiler = toolchain.find_compiler()
+    if not compiler.name.endswith("g++"):
+        pytest.skip("only g++ precompiles the header")
+    kernel_runtime.runtime_library()
+    own, made = flags.kernel_flags(), tmp_path / "made"
+    (tmp_path / "empty.cpp").write_text('#include "cudalab_cpu.h"\n')
+    searched = kernel_runtime.searched(own)
+    given = ("-c", str(tmp_path / "empty.cpp"), "-o", str(tmp_path / "empty.o"))
+    command = (*compiler.compile, *own, *searched, *given, f"-fdump-tree-original={made}")
+    assert toolchain.run(command).returncode == 0
+    functions = re.findall(r"^;; Function (.*)", made.read_text(), re.MULTILINE)
+    assert [each for each in functions if "cudalab" in each or "std::__detail" in each] == []
 
 
 def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path):
