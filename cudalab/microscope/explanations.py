@@ -76,6 +76,7 @@ def _applies(when: dict[str, Any], finding: Finding) -> bool:
     known = vars(finding) | {
         "between": "blocks" if blocks else "lanes" if lanes else "",
         "unlike": {finding.access, finding.other_access} == {"load", "atomic"},
+        "is_before": finding.beyond is not None and finding.beyond < 0,
         "says": when.get("says") if when.get("says", "") in finding.detail else "",
     }
     for name, value in when.items():
@@ -270,6 +271,7 @@ def _detail(finding: Finding) -> str:
 BIT_FIELDS = "bit fields"  # the detail of a race between two that share a word
 _CONDITIONAL = frozenset({"if", "for", "while", "switch"})
 _BIT_FIELD = re.compile(r"\b(\w+)\s*:\s*\d+\s*[;,=]")
+_SEVERAL_STORES = re.compile(r"\]\s*=[^=].*\]\s*=[^=]|=\s*(\w+)\s*;\s*\1\s*=[^=]")
 _MEMBER = re.compile(r"(?:\.|->)\s*(\w+)")
 _OF_TYPE = re.compile(r"^index (?P<index>-?\d+) of an array of type \S+?(?P<size>\[.*)")
 
@@ -277,17 +279,20 @@ _OF_TYPE = re.compile(r"^index (?P<index>-?\d+) of an array of type \S+?(?P<size
 def with_clues(finding: Finding, texts: Mapping[str, Sequence[str]]) -> Finding:
     """The finding with what the lines of the source, by file, say about it."""
     lines = texts.get(finding.place.file, ())
+    line = lines[finding.place.line - 1] if 1 <= finding.place.line <= len(lines) else ""
     other = finding.other_place
     if finding.kind == "barrier_divergence" and finding.note and other:
         same = other.file == finding.place.file
         skipped = same and _skips("\n".join(lines), finding.place.line, other.line)
         return replace(finding, note=not skipped)
+    if finding.kind == "lost_update" and _SEVERAL_STORES.search(line):
+        return replace(finding, kind="race")
     if finding.kind in ("race", "lost_update") and other and not finding.detail:
         one, two = (_bit_fields(place, texts) for place in (finding.place, other))
         return replace(finding, detail=BIT_FIELDS) if len(one | two) > 1 else finding
     match = _OF_TYPE.match(finding.detail)
-    if finding.kind == "out_of_bounds" and match and finding.place.line <= len(lines):
-        indexed = re.findall(r"(\w+)\s*\[", lines[finding.place.line - 1])
+    if finding.kind == "out_of_bounds" and match and line:
+        indexed = re.findall(r"(\w+)\s*\[", line)
         declared = rf"\w[\s*&]+(\w+)\s*{re.escape(match['size'])}"
         names = {name for name in re.findall(declared, "\n".join(lines)) if name in indexed}
         if len(names) == 1:

@@ -62,6 +62,8 @@ def test_each_case_of_the_table_has_a_finding(case):
         fields["other_thread"] = Thread((3 + (between == "blocks"), 0, 0), (18, 0, 0))
     if fields.pop("unlike", False):
         fields |= {"access": "load", "other_access": "atomic"}
+    if fields.pop("is_before", False):
+        fields["beyond"] = -4
     if words := fields.pop("says", None):
         fields["detail"] = words
     said = explanations.explain(finding(fields.pop("kind", "out_of_bounds"), **fields))

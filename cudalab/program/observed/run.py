@@ -196,7 +196,7 @@ def _run_program(load: Callable[[int], _Program], arguments: Sequence[str], pipe
 MESSAGE_KINDS = (
     *("failed kernel", "unread error", "leak", "failed call", "overrun", "refusal"),
     *("errors read", "unread call", "unwritten copy", "early time", "unawaited kernel"),
-    *("unread result", "time read"),
+    *("unread result", "time read", "byte fill"),
 )
 _MessageCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
 _Visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -223,6 +223,7 @@ class _Program:
         self.library, self.pipe = library, pipe
         self.kill_after, self.detect = kill_after, detect
         self.variables: dict[int, str] = {}  # region -> name
+        self.made: dict[int, tuple[int, str]] = {}  # region -> bytes, and where it was allocated
         self.checker = module.load_runtime()
         ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
         self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
@@ -393,6 +394,7 @@ class _Program:
             grid=tuple(launch.grid),
             block=tuple(launch.block),
             buffers={region: (called[region], 0) for region in called},
+            about=self._about,
         )
         if self.detect:
             self.send("findings", rows.findings(self.checker, names))
@@ -417,4 +419,11 @@ class _Program:
                 named = parameters[i] if i < len(parameters) else ""
                 made = f"{memory.contents.file.decode()}:{memory.contents.line}"
                 called.setdefault(memory.contents.region, named or f"the memory of {made}")
+                self.made[memory.contents.region] = memory.contents.bytes, made
         return called
+
+    def _about(self, kind: str, region: int) -> str:
+        """What a finding of this kind says of memory besides its name."""
+        num_bytes, made = self.made.get(region, (0, ""))
+        is_known = kind == "out_of_bounds" and num_bytes
+        return f"{num_bytes:,} bytes, allocated at {made}" if is_known else ""

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from cudalab.backends.trace import Finding, Place
+from cudalab.language.scopes import Scope
 from cudalab.language.source import lines_of
-from cudalab.language.tokens import Lines, called, closing, closure, tokenize
+from cudalab.language.structure import CudaFile
+from cudalab.language.tokens import Lines, tokenize
 from cudalab.microscope import sanitize
 from cudalab.microscope.explanations import NULL
 from cudalab.microscope.findings import FindingRow, errors, grouped
@@ -44,6 +46,7 @@ _NEEDED = re.compile(
     r"cudaError(?!NotSupported)\w+: .*",
     re.DOTALL,
 )
+_SHOWS = re.compile(r"\b(?:f?printf|puts|putchar|cout|cerr|fwrite|write|ofstream|fopen)\b")
 _MEASURES = re.compile(
     r"\b(?:clock(?:64|_gettime)?|gettimeofday|chrono|omp_get_wtime|MPI_Wtime|sdkGetTimerValue)\b"
 )
@@ -115,7 +118,9 @@ def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = Fal
     observed = [
         *seen.findings,
         *(_told("early_time", text) for text in seen.told("early time")),
-        *_lost_prints(seen, files),
+        *(_told("byte_fill", text, note=True) for text in seen.told("byte fill")),
+        *(_told("lost_print", text, note=True) for text in seen.told("unawaited kernel")),
+        *_lost_values(seen, files),
     ]
     if not ignored and not seen.told("unread error"):  # or it may follow from those
         observed += [
@@ -168,26 +173,16 @@ def _told(kind: str, text: str, kernel: str = "", *, note: bool = False) -> Find
     return Finding(kind, kernel, place, NOBODY, detail=at["text"], note=note)
 
 
-def _lost_prints(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
-    """The notes that the program ends before anything has waited for a kernel that prints."""
-    printing = _printing(files)
-    for text in seen.told("unawaited kernel"):
-        place, _, kernel = text.rpartition(": ")
-        if _function(kernel) in printing:
-            words = f"Kernel {kernel} prints, and the program ends without waiting for it"
-            yield _told("lost_print", f"{place}: {words}", kernel, note=True)
-
-
 def _unread_results(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
     """The notes that kernels compute what nothing reads, if all that they read was observed.
 
-    A kernel that prints shows what it computes, and one that fails need not be read. A program that
-    measures times may need no results, unless it reads those of other kernels.
+    What a kernel computes that fails need not be read. A program that prints nothing needs no
+    results, nor may one that measures times, unless it reads others.
     """
     whole = all(each.examined is None for each in seen.launches)
     failed = any(not each.note for each in seen.findings) or seen.told("failed kernel")
-    printing = _printing(files) & {_function(each.kernel) for each in seen.launches}
-    if not whole or failed or seen.ended_by or printing:
+    shows = any(_SHOWS.search(file.text) for file in files)
+    if not whole or failed or seen.ended_by or not shows:
         return
     measures = seen.told("time read") or any(_MEASURES.search(file.text) for file in files)
     for text in seen.told("unread result"):
@@ -195,25 +190,28 @@ def _unread_results(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
             yield _told("unread_result", text, note=True)
 
 
+def _lost_values(seen: Observed, files: Sequence[File]) -> Iterator[Finding]:
+    """The notes that kernels which ran assign to parameters, and do nothing else with them."""
+    kernels = {_function(each.kernel) for each in seen.launches}
+    for file in files:
+        read = CudaFile(file.text)
+        read.read(Scope("namespace"), frozenset())
+        functions = (node for node in read.root.of_kind("function") if "__global__" in node.words)
+        for node in (node for node in functions if node.text in kernels):
+            targets = {one.children[0] for one in node.of_kind("assign")}
+            for name in (name for one in node.parameters for name in one.names):
+                uses = [one for one in node.of_kind("name") if one.text == name.name]
+                is_number = name.type.kind in ("integer", "float", "half", "bool")
+                if uses and is_number and not name.type.is_reference and targets.issuperset(uses):
+                    line = read.lines[read.words.tokens[uses[0].first].start]
+                    words = f"Kernel {node.text} assigns to its parameter {name.name}"
+                    text = f"{file.label}:{line}: {words}, and nothing reads that"
+                    yield _told("lost_value", text, node.text, note=True)
+
+
 def _function(kernel: str) -> str:
     """The name of a kernel without its namespaces and template arguments."""
     return kernel.partition("<")[0].rpartition("::")[2]
-
-
-def _printing(files: Sequence[File]) -> set[str]:
-    """The functions that print, perhaps by calling others."""
-    calls: dict[str, set[str]] = {}  # of each function
-    for file in files:
-        tokens = [token for token in tokenize(file.text) if token.kind != "directive"]
-        for i, token in enumerate(tokens[:-1]):
-            head = closing(tokens, i + 1) if tokens[i + 1].text == "(" else None
-            if head is None or head + 1 >= len(tokens) or tokens[head + 1].text != "{":
-                continue
-            if token.text in ("if", "for", "while", "switch"):
-                continue
-            if (end := closing(tokens, head + 1)) is not None:
-                calls.setdefault(token.text, set()).update(called(tokens[head + 2 : end]))
-    return closure({"printf"}, lambda known: [one for one in calls if calls[one] & known])
 
 
 def _unchecked(seen: Observed, texts: dict[str, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import ctypes
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -163,6 +163,7 @@ class Names:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     buffers: Mapping[int, tuple[str, int]]  # name, and bytes of an item if known, by region
+    about: Callable[[str, int], str] = lambda _kind, _region: ""  # of memory, for a kind of finding
 
     def region(self, number: int) -> str | None:
         """The name of a buffer or of a shared array."""
@@ -396,7 +397,7 @@ def finding(row: Any, names: Names) -> Finding:
         index=row.offset // item_bytes if row.has_index == 1 else None,
         beyond=row.beyond if outside else None,
         missing=_MISSING[row.missing],
-        detail="" if of_local else detail,
+        detail="" if of_local else detail or names.about(kind, row.region),
         count=row.count,
         by=names.place(row.by) if row.by else None,
         note=row.kind in _NOTES,

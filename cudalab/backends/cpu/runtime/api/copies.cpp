@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "order.h"
+#include "sorted_map.h"
 
 namespace cudalab {
 
@@ -18,9 +19,13 @@ static cudaError_t check_copy(Call& call, const void* target, size_t target_byte
         to_device = is_device_address(target);
         from_device = is_device_address(source);
     }
+    const char* hint = "";
+    if (to_device != from_device && is_device_address(target) != to_device &&
+        is_device_address(source) != from_device)
+        hint = ", and the source is on the other side: the target comes first";
     if (to_device ? !reaches(target, target_bytes, why, sizeof why)
                   : !is_for_host(target, why, sizeof why))
-        return call.fail(cudaErrorInvalidValue, "the target %s", why);
+        return call.fail(cudaErrorInvalidValue, "the target %s%s", why, hint);
     if (from_device ? !reaches(source, source_bytes, why, sizeof why)
                     : !is_for_host(source, why, sizeof why))
         return call.fail(cudaErrorInvalidValue, "the source %s", why);
@@ -204,22 +209,36 @@ cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* sou
                 {target, target_pitch, source, source_pitch, width, height, kind, false});
 }
 
+// The byte that a fill takes of a value; each call that gives it more is told of once.
+static unsigned byte_of(const Call& call, int value) {
+    static SortedMap<bool> told;
+    const unsigned byte = (unsigned)value & 0xff;
+    bool& known = told[(uintptr_t)call.place.file + (uintptr_t)call.place.line];
+    if (known || (value >= -128 && value <= 255)) return byte;
+    known = true;
+    char text[300];
+    snprintf(text, sizeof text, "%s:%d: %s fills each byte with %u, not each number with %d",
+             call.place.file, call.place.line, call.name, byte, value);
+    report(MessageKind::BYTE_FILL, text);
+    return byte;
+}
+
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes, const char* file, int line) {
     Call call("cudaMemset", {file, line});
-    return fill(call, nullptr, {pointer, bytes, (unsigned)value & 0xff, 1, bytes, 1});
+    return fill(call, nullptr, {pointer, bytes, byte_of(call, value), 1, bytes, 1});
 }
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream,
                             const char* file, int line) {
     Call call("cudaMemsetAsync", {file, line}, Call::ANYWHERE);
-    return fill(call, stream, {pointer, bytes, (unsigned)value & 0xff, 1, bytes, 1});
+    return fill(call, stream, {pointer, bytes, byte_of(call, value), 1, bytes, 1});
 }
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height,
                          const char* file, int line) {
     Call call("cudaMemset2D", {file, line});
-    return fill(call, nullptr, {pointer, pitch, (unsigned)value & 0xff, 1, width, height});
+    return fill(call, nullptr, {pointer, pitch, byte_of(call, value), 1, width, height});
 }
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream, const char* file, int line) {
     Call call("cudaMemset2DAsync", {file, line}, Call::ANYWHERE);
-    return fill(call, stream, {pointer, pitch, (unsigned)value & 0xff, 1, width, height});
+    return fill(call, stream, {pointer, pitch, byte_of(call, value), 1, width, height});
 }

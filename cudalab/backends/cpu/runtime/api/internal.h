@@ -237,6 +237,7 @@ enum class MessageKind {
     UNAWAITED,      // a kernel that may still run when the program ends
     UNREAD_RESULT,  // of a kernel, in memory that nothing reads any more
     TIME_READ,      // between two events
+    BYTE_FILL,      // with a value that is no byte
 };
 void report(MessageKind what, const char* text);
 void tell_of_host_address(Place place, const char* kernel, unsigned argument, const void* address);

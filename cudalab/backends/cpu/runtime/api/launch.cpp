@@ -251,6 +251,7 @@ void pool_gives(const void*, Place, cudaStream_t) {}
 void pool_takes(const void*, Place, cudaStream_t) {}
 void time_is_read(const Call&, cudaEvent_t) {}
 void program_ends() {}
+void kernel_has_printed() {}
 void library_works() {}
 
 // Leaks, and failed calls whose result the program can check, are reported only on request; what a

@@ -66,6 +66,7 @@ void pool_gives(const void* memory, Place place, cudaStream_t stream);
 void pool_takes(const void* memory, Place place, cudaStream_t stream);
 void time_is_read(const Call& call, cudaEvent_t event);
 void program_ends();
+void kernel_has_printed();
 void library_works();  // device memory becomes accessible outside of all ordered work
 
 // For observe.cpp: memory comes and goes, is written, and the kernel of this thread's work has run.

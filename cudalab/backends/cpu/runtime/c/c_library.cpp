@@ -2,7 +2,7 @@
 
 #include <stdarg.h>
 
-#include "internal.h"
+#include "order.h"
 
 using namespace cudalab;
 
@@ -39,6 +39,7 @@ extern "C" int cudalab_printf_here(const char* format, ...) {
     va_list values;
     va_start(values, format);
     kernel_prints = cudalab_in_kernel();
+    if (kernel_prints) kernel_has_printed();
     const int length = kernel_is_silent ? 0 : vprintf(format, values);
     const bool printed_in_kernel = kernel_prints;
     kernel_prints = false;

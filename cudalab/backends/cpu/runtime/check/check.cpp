@@ -151,7 +151,8 @@ EXPORT void cudalab_check_part_written(unsigned number, size_t offset, size_t by
     mark_part_written(run.regions[number].shadow, offset, bytes);
 }
 
-// How many of `bytes` bytes from `offset` on have no value; the first of them is `first`.
+// How many of `bytes` bytes from `offset` on have no value; the first of them is `first`, and
+// `has_none` tells of each.
 EXPORT size_t cudalab_check_unwritten(unsigned number, size_t offset, size_t bytes, size_t* first,
                                       bool* has_none) {
     const Shadow& shadow = run.regions[number].shadow;

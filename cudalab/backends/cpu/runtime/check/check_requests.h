@@ -58,7 +58,7 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
         return nearest;
     }
     unsigned nearest = NO_REGION;
-    size_t distance = ~(size_t)0;
+    size_t distance = ~(size_t)0, usual = ~(size_t)0;
     for (unsigned i = 0; i < run.regions.count; ++i) {
         const Region& r = run.regions[i];
         if (!r.used) continue;
@@ -70,8 +70,11 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
                       : address >= r.low ? 0
                                          : (size_t)(r.low - address);
         if (away < distance) distance = away, nearest = i;
+        if (i == known) usual = away;
     }
     inside = false;
+    // An index that is wrong by far leads past other arrays than that of the line.
+    if (distance >= 16 && (usual < FAR || is_overflow(address, usual))) return known;
     // An address far away from all buffers means a wrong pointer rather than a wrong index, unless
     // an int could lead there, and nothing else is there.
     return distance < FAR || is_overflow(address, distance) ? nearest : NO_REGION;
@@ -141,7 +144,11 @@ static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
                     ? e.address + e.bytes > r.high && e.address < r.high ? 0 : e.address - r.high
                     : e.address - r.low;
             row.space = r.space;
-            if (far) snprintf(row.detail, sizeof row.detail, "has an int overflowed?");
+            const uint64_t below = (1ull << 32) - (uint64_t)row.offset / e.bytes;
+            if (far)
+                snprintf(row.detail, sizeof row.detail,
+                         below <= 1 << 16 ? "has an unsigned number been counted below 0?"
+                                          : "has an int overflowed?");
         }
     }
     if (fresh) {
@@ -179,6 +186,16 @@ static void out_of_reach(unsigned thread, const Event& e, unsigned number) {
     row.space = region(number).space;
 }
 
+// How much of a buffer that is read without a value has one.
+static void describe_written(FindingRow& row, const Region& r) {
+    const size_t bytes = (size_t)(r.high - r.low);
+    size_t written = 0;
+    for (size_t word = 0; word <= bytes / 4; ++word)
+        written += (unsigned)__builtin_popcount(r.shadow.written[word] & 15);
+    if (written < bytes)
+        snprintf(row.detail, sizeof row.detail, "of its %zu bytes, %zu have been", bytes, written);
+}
+
 static void detect(unsigned thread, const Event& e, unsigned number) {
     Region& r = region(number);
     if (!r.shadow.cells) return;
@@ -203,6 +220,7 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
     else if (e.kind == STORE)
         detector.store_plainly(now);
     const bool may_copy = e.kind == STORE && pending.copy[thread].to == e.address;
+    const size_t known = findings.rows.count;
     for (unsigned done = 0; done < e.bytes;) {
         const unsigned in_word = (unsigned)((now.offset + done) & 3);
         const unsigned here = 4 - in_word < e.bytes - done ? 4 - in_word : e.bytes - done;
@@ -214,6 +232,8 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
         if (r.used_bytes.words) r.used_bytes.add(word, e.kind - LOAD, mask, now.place);
         done += here;
     }
+    for (size_t i = known; i < findings.rows.count && r.space == GLOBAL; ++i)
+        if (findings.rows[i].kind == UNINITIALISED) describe_written(findings.rows[i], r);
 }
 
 // Calls visit(cell) for the words of an atomic operation that the running thread has carried out.

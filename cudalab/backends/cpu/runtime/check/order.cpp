@@ -220,9 +220,16 @@ void order_write(const void* address, size_t bytes) {
     copy_uses(address, bytes, 1);
 }
 // The kernel of the work that this thread performs has ended.
+static bool has_printed;  // since the kernel began
+void kernel_has_printed() {
+    has_printed = true;
+}
 void order_kernel() {
     if (!doing) return;
     const Locked locked;
+    order.tasks[doing->task].prints = has_printed;
+    order.shows |= has_printed;
+    has_printed = false;
     cudalab_check_take_uses(
         [](unsigned region, unsigned piece, const Use* words, const UsePlaces& places) {
             if (region >= order.memory_of.size() || !order.memory_of[region]) return;
@@ -289,7 +296,8 @@ static void end_result(const Memory& memory) {
 static void report_unread() {
     for (const auto& [address, memory] : order.memories) end_result(*memory);
     for (const Order::Unread& each : order.unread) {
-        if (order.has_libraries || (each.result.is_loaded && order.brings_back)) continue;
+        if (order.has_libraries || order.shows) continue;
+        if (each.result.is_loaded && order.brings_back) continue;
         bool reads_others = false;
         for (const char* kernel : order.read) reads_others |= kernel == each.result.kernel;
         char text[600];
@@ -309,9 +317,11 @@ void program_ends() {
     report_unread();
     while (unwritten.size()) end_unwritten(0, 0);
     for (const Task& task : order.tasks) {
-        if (!task.party.is_kernel || is_done(task, order.host)) continue;
+        if (!task.prints || is_done(task, order.host)) continue;
         char text[600];
-        snprintf(text, sizeof text, "%s:%d: %s", task.party.file, task.party.line, task.party.name);
+        snprintf(text, sizeof text,
+                 "%s:%d: Kernel %s prints, and the program ends without waiting for it",
+                 task.party.file, task.party.line, task.party.name);
         report(MessageKind::UNAWAITED, text);
     }
 }
@@ -412,7 +422,7 @@ static bool is_staged(const char* name, const Work& work) {
 
 // A new task, the next of a sequence.
 static unsigned add_task(unsigned sequence, Clock& clock, const Party& party) {
-    order.tasks.add({sequence, order.sequences.tick(clock, sequence), party, false});
+    order.tasks.add({sequence, order.sequences.tick(clock, sequence), party, false, false});
     return (unsigned)order.tasks.size() - 1;
 }
 static void begin(unsigned task, Clock& clock) {

@@ -58,6 +58,7 @@ struct Task {
     unsigned sequence, tick;
     Party party;
     bool is_staged;  // it has read what it copies, but perhaps not written it
+    bool prints;
 };
 // The piece of work that this thread of the host performs.
 struct Doing {
@@ -88,7 +89,7 @@ static struct Order {
     };
     List<Unread> unread;                       // results in memory that is freed
     List<const char*> read;                    // kernels of which a result has been copied
-    bool brings_back, has_libraries;           // something to the host; which read what they like
+    bool brings_back, has_libraries, shows;    // something to the host; which read all; by printf
 }& order = *(Order*)calloc(1, sizeof(Order));  // never destroyed: exit handlers may use it
 static thread_local Doing* doing;
 
