@@ -114,17 +114,17 @@ def end_by_closed_pipe() -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest the known names that are closest to `name`, or list all."""
+    """Suggest the known names that begin with `name` or are closest to it, or list all."""
     from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - only errors need it
 
     names = list(known)
-    # A name of three letters is half of many others: `gpu` of `cpu`.
-    close = get_close_matches(name, names, n=3, cutoff=0.5 if len(name) > 3 else 0.7)
-    if close:
+    near = [one for one in names if len(name) > 2 and one.startswith(name)]
+    if not 0 < len(near) <= 3:
+        # A name of three letters is half of many others: `gpu` of `cpu`.
+        close = get_close_matches(name, names, n=3, cutoff=0.6 if len(name) > 3 else 0.7)
         likeness = {one: SequenceMatcher(None, one, name).ratio() for one in close}
         near = [one for one in close if likeness[one] >= likeness[close[0]] - 0.25]
-        return "did you mean " + " or ".join(near) + "?"
-    return "expected one of " + ", ".join(names)
+    return f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(names)}"
 
 
 def install_command(*extras: str) -> str:

@@ -129,6 +129,19 @@ def test_usage_errors(args, words):
 
 
 @pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("sovle", "did you mean solve?"),
+        ("prof", "did you mean profile?"),  # it begins so, whatever else is like it
+        ("lern", "did you mean learn?"),
+        *((word, "expected one of ") for word in ("nosuch", "judge", "measure", "compile")),
+    ],
+)
+def test_a_command_is_suggested_only_if_it_is_like_the_word(word, meant):
+    expect(run(word), 2, f"No such command '{word}': {meant}")
+
+
+@pytest.mark.parametrize(
     ("args", "hint"),
     [
         ("bench redcue", "did you mean reduce?"),
