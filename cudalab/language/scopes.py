@@ -327,7 +327,7 @@ class Declarator(NamedTuple):
     last: int  # behind all
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Node:
     """A part of the text: the tokens from `first` up to, but without, `last`."""
 

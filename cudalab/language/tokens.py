@@ -279,9 +279,11 @@ class Words:
     def __init__(self, tokens: Sequence[Token], directives: Sequence[Token] = ()) -> None:
         """Find the partner of each bracket."""
         self.tokens = list(tokens)
-        signs = [as_sign(token) for token in tokens]
-        self.texts = [token.text for token in signs] + [""] * 8
-        self.kinds = [token.kind for token in signs] + ["end"] * 8
+        own = [token.text for token in tokens]
+        self.texts = [ALTERNATIVES.get(text, text) for text in own] + [""] * 8
+        self.kinds = [token.kind for token in tokens] + ["end"] * 8
+        for i in [i for i, text in enumerate(own) if text in ALTERNATIVES]:
+            self.kinds[i] = "sign"
         pairs = list(brackets(self.tokens, directives))
         self.partners = {**dict(pairs), **{end: start for start, end in pairs}}
 
@@ -315,10 +317,12 @@ class Words:
         if self.kinds[i] != "sign" or texts[i] in _ALONE:
             return texts[i]
         joined, k = texts[i], i
-        while len(joined) < 3 and self.adjacent(k) and self.kinds[k + 1] == "sign":
+        while len(joined) < 3 and self.kinds[k + 1] == "sign" and self.adjacent(k):
             k += 1
             joined += texts[k]
-        return next((joined[:n] for n in (3, 2) if joined[:n] in _OPERATORS), texts[i])
+        if joined in _OPERATORS:
+            return joined
+        return joined[:2] if joined[:2] in _OPERATORS else texts[i]
 
     def width(self, i: int, operator: str) -> int:
         """The number of tokens of an operator that begins here."""

@@ -66,6 +66,8 @@ class Levels:
     ) -> None:
         """Raise the levels until they hold for every assignment."""
         self.unit, self.uses = unit, uses
+        # Functions whose results do not depend on their arguments.
+        self.independent = BLOCK_VOTES | VOTES | OTHER_WARP_WIDE | {"__shfl_sync"} | unit.collective
         self.statements = statements
         self.results = results
         self.changed = {change.name for change in uses.changes(syntax.walk(statements))}
@@ -207,8 +209,7 @@ class Levels:
 
     def _after(self, words: Words, i: int) -> int:
         """Skip the arguments of calls whose results do not depend on them."""
-        name = words[i].text
-        if name in BLOCK_VOTES | VOTES | OTHER_WARP_WIDE | {"__shfl_sync"} | self.unit.collective:
+        if words[i].text in self.independent:
             opening = i + 1
             if texts(words[opening : opening + 1]) == ["<"]:
                 opening = (closing_angle(words, opening) or opening) + 1

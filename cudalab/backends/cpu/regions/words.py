@@ -171,8 +171,8 @@ def whole_arguments(words: Words, names: Collection[str]) -> Iterator[str]:
 def calls(words: Sequence[Token], names: Collection[str]) -> list[Call]:
     """The calls of functions with one of `names`, in the order of the text."""
     found = []
-    for i, word in enumerate(words[:-1]):
-        if word.text not in names or (i and words[i - 1].text in (".", "->")):
+    for i in [i for i, word in enumerate(words[:-1]) if word.text in names]:
+        if i and words[i - 1].text in (".", "->"):
             continue
         opening = i + 1
         if words[opening].text == "<":
