@@ -13,6 +13,7 @@ from cudalab.backends.cpu.compiler.flags import QUICK
 from cudalab.language import source
 
 LONG_AS_LOOPS = {"radixsort", "scan", "solve"}  # labs whose loops take a minute to compile
+RUN_LONG = {"split_1bit", "complete_pivot", "richardson_coalesced"}  # of these: as fibers, longer
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -56,7 +57,7 @@ def compile_together(device, lab, variant, cases):
     defines = [lab.kernel_defines(case) for case in cases]
     types = [each.get("T") for each in defines]
     hurried = [found in types[:number] for number, found in enumerate(types)]
-    is_long = lab.name in LONG_AS_LOOPS
+    is_long = lab.name in LONG_AS_LOOPS and variant.name not in RUN_LONG
     if "__constant__" in loaded.text:
         kernels = []
         for number, each in enumerate(defines):
