@@ -271,6 +271,7 @@ def _detail(finding: Finding) -> str:
 BIT_FIELDS = "bit fields"  # the detail of a race between two that share a word
 _CONDITIONAL = frozenset({"if", "for", "while", "switch"})
 _BIT_FIELD = re.compile(r"\b(\w+)\s*:\s*\d+\s*[;,=]")
+_DECIDES = re.compile(r"\b(?:if|while|switch|assert|printf)\b|\?|&&|\|\|")
 _SEVERAL_STORES = re.compile(r"\]\s*=[^=].*\]\s*=[^=]|=\s*(\w+)\s*;\s*\1\s*=[^=]")
 _MEMBER = re.compile(r"(?:\.|->)\s*(\w+)")
 _OF_TYPE = re.compile(r"^index (?P<index>-?\d+) of an array of type \S+?(?P<size>\[.*)")
@@ -285,6 +286,8 @@ def with_clues(finding: Finding, texts: Mapping[str, Sequence[str]]) -> Finding:
         same = other.file == finding.place.file
         skipped = same and _skips("\n".join(lines), finding.place.line, other.line)
         return replace(finding, note=not skipped)
+    if finding.kind == "uninitialised" and finding.note and finding.space == "shared":
+        return replace(finding, note=not _DECIDES.search(line))
     if finding.kind == "lost_update" and _SEVERAL_STORES.search(line):
         return replace(finding, kind="race")
     if finding.kind in ("race", "lost_update") and other and not finding.detail:

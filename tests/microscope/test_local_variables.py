@@ -593,6 +593,21 @@ __global__ void decides(const int* in, int* out, int n) {
     if (flag[threadIdx.x] == 0) return;  // uninitialised
     out[threadIdx.x] = 1;
 }
+__global__ void blurs(const int* in, int* out, int n) {
+    __shared__ int part[32];
+    if (INSIDE) part[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    int sum = part[threadIdx.x];  // anything behind the end
+    for (int k = 0; k < 32; ++k) sum += k * part[k];
+    if (INSIDE) out[threadIdx.x] = sum;
+}
+__global__ void counts(const int* in, int* out, int n) {
+    __shared__ int part[32];
+    if (INSIDE) part[threadIdx.x] = in[threadIdx.x];
+    int own = part[threadIdx.x];  // uninitialised
+    int any = __syncthreads_or(own == 3);
+    if (threadIdx.x == 0) *out = any;
+}
 __global__ void hurries(const int* in, int* out) {
     __shared__ int one[64], two[64];
     one[threadIdx.x] = in[threadIdx.x];
@@ -608,7 +623,9 @@ int main() {
     shifts<<<1, 32>>>(in, out, 20);
     sums<<<1, 32>>>(in, out, 20);
     decides<<<1, 32>>>(in, out, 20);
+    counts<<<1, 32>>>(in, out, 20);
     hurries<<<1, 64>>>(in, out);
+    blurs<<<1, 32>>>(in, out, 20);
     cudaDeviceSynchronize();
     cudaFree(in), cudaFree(out);
 }
@@ -628,7 +645,10 @@ def test_a_copy_of_what_has_no_value_has_none_and_is_no_mistake(tmp_path):
         ("shifts", "uninitialised", "out[threadIdx.x] = two[threadIdx.x] + 1;", False),
         ("sums", "uninitialised", "int sum = part[threadIdx.x];", False),
         ("decides", "uninitialised", "if (flag[threadIdx.x] == 0) return;", False),
+        ("counts", "uninitialised", "int own = part[threadIdx.x];", False),
         ("hurries", "race", "one[threadIdx.x] = in[threadIdx.x];", False),
+        ("blurs", "uninitialised", "for (int k = 0; k < 32; ++k) sum += k * part[k];", False),
+        ("blurs", "uninitialised", "int sum = part[threadIdx.x];", True),
     ]
     assert lines[rows[0]["other_line"] - 1] == "two[31 - threadIdx.x] = one[threadIdx.x];"
 

@@ -28,7 +28,7 @@ enum FindingKind : unsigned {
     OTHER_VALUES,  // of lanes that store to one word in one instruction
     AFTER_FREE,    // of memory that a kernel has allocated
     ZERO_DIVISION,
-    UNUSED_VALUE,  // an uninitialised local variable, by a thread that stores nothing behind it
+    UNUSED_VALUE,  // what has no value, by a thread that stores nothing behind it
 };
 enum Missing : unsigned { NOTHING, SYNCTHREADS, SYNCWARP, FENCE };
 const unsigned NO_THREAD = ~0u;

@@ -348,6 +348,7 @@ extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char*, int p
     unsigned thread = current.thread;
     ++current.tally.barriers;
     arrive_at_barrier(thread, place, HERE);
+    shows_unset(thread);
     run.block_op = op;
     run.predicates += predicate != 0;
     ++run.voters;
@@ -378,6 +379,7 @@ extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsign
     }
     current.tally.warp_barriers += op == SYNC;
     arrive(thread, HERE);
+    if (op != SYNC && op != TILE) shows_unset(thread);
     if (!(mask & bit(thread))) {
         bool fresh;
         FindingRow& row = report_here(WRONG_MASK, thread, 0, fresh);

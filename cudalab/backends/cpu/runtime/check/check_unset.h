@@ -26,7 +26,7 @@ struct UnsetRead {
     LocalNote variable;
     char* low;  // where that begins
 };
-const unsigned MOST_UNSET = 4;  // of a thread, between its stores
+const unsigned MOST_UNSET = 8;  // of a thread, between its stores
 
 // A store that is perhaps a copy of what has been read.
 struct Copy {
@@ -55,10 +55,13 @@ static bool is_shared(const char* p) {
            (size_t)(p - run.tls) < run.module->tls_bytes;
 }
 
+static unsigned region_of(const UnsetRead& read) {
+    return read.is_shared ? read.doing.region : LOCAL_REGION;
+}
+
 static void report_unset(FindingKind kind, unsigned thread, const UnsetRead& read) {
     bool fresh;
-    const unsigned region = read.is_shared ? read.doing.region : LOCAL_REGION;
-    FindingRow& row = findings.report(kind, read.place, 0, region, fresh);
+    FindingRow& row = findings.report(kind, read.place, 0, region_of(read), fresh);
     if (!fresh) return;
     row.thread = thread, row.block = run.block, row.other_place = read.copied;
     row.access = read.access, row.bytes = read.bytes;
@@ -74,7 +77,6 @@ static void report_unset(FindingKind kind, unsigned thread, const UnsetRead& rea
     snprintf(row.detail, sizeof row.detail, "%s", read.variable.name);
 }
 
-// A read of shared memory is reported unless it is a copy.
 static void reads_unset(unsigned thread, const UnsetRead& read) {
     unsigned char& count = pending.count[thread];
     if (count < MOST_UNSET)
@@ -85,9 +87,11 @@ static void reads_unset(unsigned thread, const UnsetRead& read) {
 
 // The same of a word of shared memory.
 static void reads_unset_word(const Doing& now, Place copied) {
-    const unsigned count = pending.count[now.thread];
     char* const address = (char*)now.address;
-    if (count && pending.reads[now.thread][count - 1].address == address) return;  // another word
+    for (unsigned i = 0; i < pending.count[now.thread]; ++i) {
+        const UnsetRead& known = pending.reads[now.thread][i];
+        if (known.is_shared && known.place == now.place) return;  // and not been stored
+    }
     reads_unset(now.thread, {now.place, address, now.bytes, LOAD, copied, true, now, {}, nullptr});
 }
 
@@ -166,15 +170,20 @@ static Place copied_to(unsigned thread, const char* p, size_t bytes) {
     return 0;
 }
 
-// The threads end: those that have stored nothing behind what they have read of their own variables
-// have used it for nothing.
+// Lanes, or the threads of a block, are told of what the thread may have computed.
+static void shows_unset(unsigned thread) {
+    settle(thread);
+    decide(thread, [](const UnsetRead& read) { return read.is_shared; });
+}
+
+// The threads end, or wait for other blocks: what those have read that end and have stored nothing
+// behind it was for nothing.
 static void end_unset() {
     for (unsigned t = 0; t < run.threads; ++t) {
-        settle(t);
-        decide(t, [](const UnsetRead& read) { return read.is_shared; });
+        run.parked ? shows_unset(t) : settle(t);
         for (unsigned i = 0; i < pending.count[t]; ++i) {
             const UnsetRead& read = pending.reads[t][i];
-            if (!findings.find(UNINITIALISED, read.place, 0, LOCAL_REGION))
+            if (!findings.find(UNINITIALISED, read.place, 0, region_of(read)))
                 report_unset(UNUSED_VALUE, t, read);
         }
         pending.count[t] = 0;
