@@ -292,22 +292,21 @@ static void end_result(const Memory& memory) {
     else if (memory.is_plain && result.kernel)
         order.unread.add({result, memory.place});
 }
-// If nothing at all is brought to the host, what kernels have read is not enough.
+// If nothing at all is brought to the host, what kernels have read is not enough. Of a kernel with
+// several results a program may read the one that it needs.
 static void report_unread() {
     for (const auto& [address, memory] : order.memories) end_result(*memory);
     for (const Order::Unread& each : order.unread) {
-        if (order.has_libraries || order.shows) continue;
-        if (each.result.is_loaded && order.brings_back) continue;
-        bool reads_others = false;
-        for (const char* kernel : order.read) reads_others |= kernel == each.result.kernel;
+        bool is_needed = each.result.is_loaded && order.brings_back;
+        for (const char* kernel : order.read) is_needed |= kernel == each.result.kernel;
+        if (is_needed || order.has_libraries || order.shows) continue;
         char text[600];
         snprintf(text, sizeof text,
                  "%s:%d: Kernel %s stores in the memory allocated at %s:%d, and %s",
                  each.result.launch.file, each.result.launch.line, each.result.kernel,
                  each.made.file, each.made.line,
-                 !order.brings_back ? "the program copies nothing to the host"
-                 : reads_others     ? "no copy and no kernel reads it, as they do its other results"
-                                    : "no copy and no kernel reads it");
+                 order.brings_back ? "no copy and no kernel reads it"
+                                   : "the program copies nothing to the host");
         report(MessageKind::UNREAD_RESULT, text);
     }
 }
