@@ -60,10 +60,17 @@ class CpuKernel:
         self.has_loops = not handle.thread
         self.is_flat = bool(handle.flat)
         self.by_whole_warps = bool(handle.by_whole_warps)
-        self.how = kernels.LOOPS if self.has_loops else "fibers"
+        self.reason = ""  # why it has no loops over threads
         self.with_fibers: Callable[[], AbstractContextManager[CpuKernel]] = lambda: nullcontext(
             self
         )
+
+    @property
+    def how(self) -> str:
+        """How it runs, and why so."""
+        if self.reason:
+            return kernels.described(self.reason)
+        return kernels.LOOPS if self.has_loops else "fibers"
 
 
 class CpuModule(base.CompiledModule):
@@ -88,9 +95,7 @@ class CpuModule(base.CompiledModule):
             )
         entry = f"{KERNEL}{name}"
         kernel = CpuKernel(name, layout.KernelEntry.in_dll(self.library, entry))
-        reason = "" if kernel.has_loops else self.reasons().get(name)
-        if reason:
-            kernel.how = kernels.described(reason)
+        kernel.reason = "" if kernel.has_loops else self.reasons().get(name, "")
         kernel.with_fibers = partial(self._with_fibers, entry)
         return kernel
 
