@@ -125,19 +125,21 @@ def _in_kernels(seen: Observed) -> Looks:
 
 
 def _by_launch(names: Names, seen: Observed, reported: Collection[str]) -> None:
-    """Print a line for each launch with reported findings; similar launches share one."""
-    alike: dict[str, list[int]] = {}
+    """Print a line for each launch with reported findings; those that differ in size share one."""
+    alike: dict[tuple[str, str, str], list[int]] = {}
     for i, launch in enumerate(seen.launches, 1):
         titles = {explain(one).title for one in launch.findings if one.kind in reported}
         if titles:
-            text = f"{_called(launch)}: {', '.join(sorted(titles))}"
-            alike.setdefault(text, []).append(i)
-    shown = list(alike.items())[:LAUNCHES_SHOWN]
+            key = launch.kernel, launch.place, ", ".join(sorted(titles))
+            alike.setdefault(key, []).append(i)
+    shown = []
+    for (kernel, place, of_titles), of in list(alike.items())[:LAUNCHES_SHOWN]:
+        sizes = dict.fromkeys(_size(seen.launches[i - 1]) for i in (of[0], of[-1]))
+        called = f"{kernel}{' to '.join(sizes)} at {place}"
+        shown.append(f"   {_numbers(of)}. {names.short(f'{called}: {of_titles}')}")
     if not shown:
         return
-    terminal.lines(
-        ["", "By launch:", *(f"   {_numbers(of)}. {names.short(text)}" for text, of in shown)]
-    )
+    terminal.lines(["", "By launch:", *shown])
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"   and {len(alike) - LAUNCHES_SHOWN} more kinds of launches"])
 
@@ -254,7 +256,11 @@ def _launches(seen: Observed) -> str:
 
 
 def _called(launch: Launch) -> str:
-    return f"{launch.kernel}<<<{_dim(launch.grid)}, {_dim(launch.block)}>>> at {launch.place}"
+    return f"{launch.kernel}{_size(launch)} at {launch.place}"
+
+
+def _size(launch: Launch) -> str:
+    return f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
 
 
 def _dim(size: tuple[int, int, int]) -> str:
