@@ -135,8 +135,8 @@ def _by_launch(names: Names, seen: Observed, reported: Collection[str]) -> None:
     shown = []
     for (kernel, place, of_titles), of in list(alike.items())[:LAUNCHES_SHOWN]:
         sizes = dict.fromkeys(_size(seen.launches[i - 1]) for i in (of[0], of[-1]))
-        called = f"{kernel}{' to '.join(sizes)} at {place}"
-        shown.append(f"   {_numbers(of)}. {names.short(f'{called}: {of_titles}')}")
+        text = f"{kernel}{' to '.join(sizes)} at {place}: {of_titles}"
+        shown.append(f"   {_numbers(of)}. {names.short(text)}")
     if not shown:
         return
     terminal.lines(["", "By launch:", *shown])
