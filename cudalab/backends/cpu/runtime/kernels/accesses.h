@@ -10,7 +10,7 @@
 
 namespace cudalab {
 template <class T>
-constexpr auto turns_of(T*) {
+constexpr CUDALAB_DEDUCED(Turns) turns_of(T*) {
     if (std::is_integral<T>::value && sizeof(T) == 4) return BY_LANE;
     if (sizeof(T) == 2) return LOOP_OF_HALF;
     return std::is_arithmetic<T>::value ? LOOP : LOOP_OF_TWO;
@@ -19,7 +19,7 @@ constexpr auto turns_of(T*) {
 
 // Kernels poll by operations that change nothing, so these may let other threads run.
 template <class T>
-inline auto cudalab_atomic_old(const void* p, T old, bool changed) {
+inline CUDALAB_DEDUCED(T) cudalab_atomic_old(const void* p, T old, bool changed) {
     if (!changed) {
         CUDALAB_CHANGED_NOTHING((const T*)p);
         ::cudalab::cudalab_spinning();
@@ -27,13 +27,13 @@ inline auto cudalab_atomic_old(const void* p, T old, bool changed) {
     return old;
 }
 template <class T>
-inline auto cudalab_swapped_old(T* p, T old, bool done) {
+inline CUDALAB_DEDUCED(T) cudalab_swapped_old(T* p, T old, bool done) {
     CUDALAB_SWAPPED(p, done);
     if (!done) ::cudalab::cudalab_spinning();
     return old;
 }
 template <class T, class F>
-inline auto cudalab_atomic(T* address, F update) {
+inline CUDALAB_DEDUCED(T) cudalab_atomic(T* address, F update) {
     CUDALAB_COMPUTES(true, address);
     typedef typename std::conditional<sizeof(T) == 2, uint16_t, unsigned>::type UpTo4;
     typedef typename std::conditional<sizeof(T) == 8, uint64_t, UpTo4>::type Bits;

@@ -11,7 +11,8 @@ namespace cudalab {
 // The value of a conversion to I: truncated, and at most what I holds. A GPU converts to types of
 // fewer than 32 bits by way of 32 bits.
 template <class I, class F>
-__attribute__((always_inline, no_sanitize("undefined"))) constexpr auto saturated(F x) {
+__attribute__((always_inline, no_sanitize("undefined"))) constexpr CUDALAB_DEDUCED(I)
+    saturated(F x) {
     if constexpr (sizeof(I) < 4) {
         return (I)saturated<typename std::conditional<(I)-1 < (I)0, int, unsigned>::type>(x);
     } else {
@@ -28,7 +29,7 @@ enum Rounding { DOWN, UP, TO_ZERO };
 
 // `x`, an integer or a double, as the next F in a direction.
 template <class F, class T>
-inline auto rounded(T x, Rounding direction) {
+inline CUDALAB_DEDUCED(F) rounded(T x, Rounding direction) {
     typedef typename std::conditional<std::is_integral<T>::value, __int128, T>::type Exact;
     const F nearest = (F)x;
     const bool down = direction == DOWN || (direction == TO_ZERO && x > 0);

@@ -3,9 +3,6 @@
 // A kernel is an ordinary function. The threads of a block run one after another until one of them
 // must wait for others; from then on each is a fiber (fibers.h). `__shared__` is memory of the
 // OS thread that runs the block, so all threads of a block, and no other block, see it.
-//
-// A template that these headers call themselves has a result whose type is deduced: so g++ makes it
-// once, when it reads the headers, and not at the end of each file.
 #pragma once
 
 #include <initializer_list>  // as with nvcc, for loops over lists in braces
@@ -15,6 +12,14 @@
 #if defined(_GLIBCXX_USE_STD_SPEC_FUNCS) && !defined(_GLIBCXX_CMATH)
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #define _GLIBCXX_USE_STD_SPEC_FUNCS 0
+#endif
+
+// The type of what a template returns that these headers call themselves. Where it is deduced, g++
+// makes the template once, when it reads the headers, and not at the end of each file.
+#if __cplusplus >= 201402L
+#define CUDALAB_DEDUCED(...) auto
+#else  // a host's file in C++11
+#define CUDALAB_DEDUCED(...) __VA_ARGS__
 #endif
 
 #include <assert.h>

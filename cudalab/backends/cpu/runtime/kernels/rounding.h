@@ -10,7 +10,8 @@ namespace cudalab {
 // `compute` with a direction of rounding. No operation may move across the change: the operands
 // and the result are volatile.
 template <class F, class T, class... More>
-inline __attribute__((noinline)) auto directed(int direction, F compute, T a, More... more) {
+inline __attribute__((noinline)) CUDALAB_DEDUCED(T)
+    directed(int direction, F compute, T a, More... more) {
     const int before = fegetround();
     fesetround(direction);
     volatile T result = compute((volatile T&)a, (volatile More&)more...);

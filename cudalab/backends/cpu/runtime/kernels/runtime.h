@@ -230,14 +230,14 @@ inline uint64_t warp_result() {
 }
 
 template <class T>
-inline auto to_bits(T value) {
+inline CUDALAB_DEDUCED(uint64_t) to_bits(T value) {
     static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
     uint64_t bits = 0;
     __builtin_memcpy(&bits, &value, sizeof(T));
     return bits;
 }
 template <class T>
-inline auto from_bits(uint64_t bits) {
+inline CUDALAB_DEDUCED(T) from_bits(uint64_t bits) {
     T value;
     __builtin_memcpy(&value, &bits, sizeof(T));
     return value;

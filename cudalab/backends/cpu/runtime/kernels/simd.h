@@ -8,7 +8,7 @@ namespace cudalab {
 // `compute` for each part of the words, as numbers of the type Part; what it returns is cut to
 // the part's bits.
 template <class Part, class F, class... Words>
-inline auto by_parts(F compute, Words... words) {
+inline CUDALAB_DEDUCED(unsigned) by_parts(F compute, Words... words) {
     typedef typename std::make_unsigned<Part>::type Bits;
     unsigned result = 0;
     for (unsigned at = 0; at < 32; at += 8 * sizeof(Part))
