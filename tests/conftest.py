@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -89,21 +90,36 @@ def pytest_collection_modifyitems(config, items):
     # Workers on a GPU share the cache of compiled kernels, and its machine has memory for several
     # of the largest arrays.
     on_gpu = chosen_devices(config) == ("cuda",)
-    grouped = {"unit"} if on_gpu else {"unit", "labs"}
+    grouped = {"unit"} if on_gpu else {"unit", "labs", "contract"}
     for number, item in enumerate(items):
         if on_gpu and item.path.stem == "test_huge":
             item.add_marker(pytest.mark.xdist_group(f"huge {number % HUGE_AT_ONCE}"))
         elif item.path.parent.name in grouped and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     yield
-    if hasattr(config, "workerinput"):  # groups begin first, so that none ends alone
-        items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    if hasattr(config, "workerinput"):
+        items.sort(key=places_of(items).get)
     if "cuda" in chosen_devices(config):
         return
     skip = pytest.mark.skip(reason="needs a GPU: pytest --device cuda")
     for item in items:
         if item.get_closest_marker("cuda"):
             item.add_marker(skip)
+
+
+def places_of(items):
+    """Where each test stands: groups first, so that none ends alone.
+
+    All other tests are mixed, a part of each folder at a time: those of some compute, while others
+    wait for a process to end.
+    """
+    alone = [item for item in items if not item.get_closest_marker("xdist_group")]
+    places = dict.fromkeys(items, 0.0)
+    in_folder, seen = Counter(item.path.parent for item in alone), Counter()
+    for item in alone:
+        seen[item.path.parent] += 1
+        places[item] = seen[item.path.parent] / in_folder[item.path.parent]
+    return places
 
 
 def pytest_generate_tests(metafunc):

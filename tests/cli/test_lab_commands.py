@@ -190,6 +190,7 @@ def test_unreadable_input(tmp_path):
     expect(sort("-i", tmp_path / "in.bin"), 2, "not readable")
 
 
+@pytest.mark.xdist_group("big input")
 @pytest.mark.parametrize("supervised", [[], ["--kill-after", "60"]], ids=["", "supervised"])
 def test_closed_output_ends_like_a_filter(big_input, supervised, device_name):
     with big_input.open("rb") as stdin:
@@ -231,6 +232,7 @@ def limited(limit, *args):
     )
 
 
+@pytest.mark.xdist_group("big input")
 @pytest.mark.parametrize("supervised", [[], ["--kill-after", "60"]], ids=["", "supervised"])
 def test_full_disk_keeps_the_old_file(big_input, tmp_path, supervised):
     sort()  # the kernels are compiled now, and no other file will be written

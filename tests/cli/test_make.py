@@ -12,6 +12,8 @@ from whole_programs import with_gcc
 
 from cudalab.program.toolkit.make import environment
 
+pytestmark = pytest.mark.xdist_group("make")  # one build for all
+
 PROJECT = Path(__file__).parents[1] / "programs" / "separate"
 ANSWER = b"1112 182 4\n"  # as in test_run.py
 

@@ -23,6 +23,8 @@ from cudalab.predict.counts import Cost, KernelCounts, Row
 from cudalab.predict.recorder import Recorder
 from cudalab.system import records
 
+pytestmark = pytest.mark.xdist_group("predicted ladder")  # one prediction for all
+
 LOAD = Row(("my.cu", 1, "global", "load"), "in", 4)
 BARRIER = ("my.cu", 2, "barrier", "block")
 
