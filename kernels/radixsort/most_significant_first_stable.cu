@@ -122,8 +122,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS)
 split_into_segments(const T* in, T* out, Buckets* buckets, Word* statuses, Word* ticket, unsigned n,
                     int top_bits, int segment_bits) {
     if (!buckets->fit) return;
-    sweep_tile_of_segment<FIRST_BITS>(in, out, buckets, statuses, take_tile(ticket), {0, 0, n}, n,
-                                      top_bits, segment_bits);
+    sweep_tile_of_segment<FIRST_BITS>(in, out, buckets, statuses, take_tile(ticket),
+                                      Segment{0, 0, n}, n, top_bits, segment_bits);
 }
 
 // The second split, of 2^segment_bits segments.
