@@ -4,6 +4,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from cudalab.bench import stats
 from cudalab.bench.comparison import BROKEN, FASTER, SAME, SLOWER, UNDECIDED, Comparison, Verdict
@@ -165,14 +166,18 @@ def winner(table: Table, environment: Environment) -> list[str]:
     for cache in table.caches():
         where = f" ({cache})" if len(table.caches()) > 1 else ""
         where += f" ({EMULATED}: no measure of a GPU)" if environment.emulated else ""
-        ladder = [
-            (one.median_ms, row)
-            for row, one in table.timed
-            if row.cache == cache and row.comparable and row.samples_ms
-        ]
-        if len(ladder) > 1:
-            (_, best), (_, second), *_ = sorted(ladder, key=lambda pair: pair[0])
-            lines.append(_ahead(best, second, where))
+        ladder = sorted(
+            (
+                (one.median_ms, one.noise > UNUSABLE, row)
+                for row, one in table.timed
+                if row.cache == cache and row.comparable and row.samples_ms
+            ),
+            key=itemgetter(0),
+        )
+        if unusable := [row.name for _, is_unusable, row in ladder[:2] if is_unusable]:
+            lines.append(f"no winner{where}: unusable times of {' and '.join(unusable)}")
+        elif len(ladder) > 1:
+            lines.append(_ahead(ladder[0][-1], ladder[1][-1], where))
     return lines
 
 

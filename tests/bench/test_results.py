@@ -570,6 +570,13 @@ def test_factors_have_three_digits_or_all_before_the_point(factor, text):
     ]
 
 
+def test_a_row_with_unusable_times_is_not_the_fastest():
+    found = table([row("b", [2.0] * 6), row("a", [0.1, 0.1, 1.0, 1.0, 5.0, 5.0])])
+    shown = grids.of_table(found, environment())[0]
+    assert "unusable" in shown.rows[1]
+    assert grids.winner(found, environment()) == ["no winner: unusable times of a"]
+
+
 def test_a_lossy_row_is_named_so_and_compared_with_no_other():
     rows = [row("b", [2.0] * 6), row("coarse", [0.5] * 6, precision="bf16"), row("a", [1.0] * 6)]
     found = document(table(rows), table(rows))
