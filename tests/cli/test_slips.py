@@ -56,7 +56,7 @@ def test_a_result_that_nobody_reads_is_a_note():
         assert "1. note: result that nobody reads Kernel square stores in the memory" in report
         assert why in report
         assert report.count("square stores") == 1
-    for right in ("by_steps", "rounds_up"):
+    for right in ("by_steps", "rounds_up", "spare"):
         assert "note" not in sanitized(right)[1]
 
 

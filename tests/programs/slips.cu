@@ -14,6 +14,10 @@ __global__ void square(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = in[i] * in[i];
 }
+__global__ void stores_both(const float* in, float* out, float* spare, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = spare[i] = in[i];
+}
 __global__ void fill(float* image, int width, int height) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x < width && y < height) image[y * width + x] = 1;
@@ -88,12 +92,21 @@ int main(int, char** words) {
         cudaMemcpy(host, out, BYTES, cudaMemcpyDeviceToHost);
         cudaFree(in), cudaFree(out);
     } else if (!strcmp(slip, "not_copied") || !strcmp(slip, "wrong_copied") ||
-               !strcmp(slip, "by_steps") || !strcmp(slip, "in_place")) {
+               !strcmp(slip, "by_steps") || !strcmp(slip, "in_place") || !strcmp(slip, "spare")) {
         float *in = device_copy(), *out, *last;
         cudaMalloc(&out, BYTES), cudaMalloc(&last, BYTES);
-        if (slip[0] == 'i') out = in;
-        square<<<4, 256>>>(in, out, N);
+        int n = N;
+        if (slip[0] == 'i') {  // it reads what it has stored itself, and in several pages
+            cudaFree(in), cudaMalloc(&in, 8 * BYTES), cudaMemset(in, 0, 8 * BYTES);
+            out = in, n = 8 * N;
+        }
+        square<<<32, 256>>>(in, out, n);
         if (slip[0] == 'b') square<<<4, 256>>>(out, last, N);  // `out` is for the device alone
+        if (slip[0] == 's') {  // another result of a kernel that nobody needs
+            stores_both<<<4, 256>>>(in, out, last, N);
+            square<<<4, 256>>>(out, out, N);
+            cudaMemcpy(host, out, BYTES, cudaMemcpyDeviceToHost);
+        }
         if (slip[0] == 'w') cudaMemcpy(host, in, BYTES, cudaMemcpyDeviceToHost);
         if (slip[0] == 'b') cudaMemcpy(host, last, BYTES, cudaMemcpyDeviceToHost);
         cudaDeviceSynchronize();

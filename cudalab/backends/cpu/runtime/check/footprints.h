@@ -88,20 +88,22 @@ static bool forget_covered(Footprint& earlier, const Footprint& later) {
 
 const unsigned NO_TASK = ~0u;
 
+// Whether some word is used in one of the ways.
+static bool uses_any(const Footprint& used, Use ways) {
+    for (size_t word = 0; used.words && word < PIECE_WORDS; ++word)
+        if (used.words[word] & ways) return true;
+    return !used.words && used.same & ways;
+}
+
 // What kernels have stored in memory, and who has looked at it.
 struct Result {
     const char* kernel;  // the last that has stored there; null: none
     Place launch;
+    size_t number;              // of that launch
     bool is_loaded, is_copied;  // by kernels; by copies
 
-    void add(const Footprint& used, const char* by, Place at) {
-        bool stores = false;
-        for (size_t word = 0; word < (used.words ? PIECE_WORDS : 4); word += 4) {
-            const Bytes bytes(used.four(word));
-            is_loaded |= bytes.loads != 0;
-            stores |= (bytes.stores | bytes.atomics) != 0;
-        }
-        if (stores) kernel = by, launch = at;
+    void become(const char* by, Place at, size_t number_of_launch) {
+        kernel = by, launch = at, number = number_of_launch;
     }
 };
 

@@ -210,6 +210,7 @@ static void copy_uses(const void* address, size_t bytes, unsigned kind) {
     Memory* memory = find_memory((uintptr_t)address);
     if (!memory) return;  // pageable
     memory->result.is_copied |= kind == 0;
+    if (kind == 0) order.knows_read(memory->result.kernel);
     for_pieces((uintptr_t)address - memory->begin, bytes, kind,
                [&](size_t piece, const Footprint& used) { use(*memory, piece, used); });
 }
@@ -227,6 +228,7 @@ void kernel_has_printed() {
 void order_kernel() {
     if (!doing) return;
     const Locked locked;
+    ++order.kernels;
     order.tasks[doing->task].prints = has_printed;
     order.shows |= has_printed;
     has_printed = false;
@@ -240,7 +242,12 @@ void order_kernel() {
             for (size_t i = 1; i < PIECE_WORDS && uniform; ++i) uniform = words[i] == words[0];
             if (uniform) footprint.same = words[0], footprint.words = nullptr;
             const Party& party = order.tasks[doing->task].party;
-            memory.result.add(footprint, party.name, {party.file, party.line});
+            const bool loads = uses_any(footprint, ANY_USE & ~WRITES);
+            if (loads && memory.result.number != order.kernels)  // what another launch has stored
+                order.knows_read(memory.result.kernel);
+            memory.result.is_loaded |= loads;
+            if (uses_any(footprint, WRITES))
+                memory.result.become(party.name, {party.file, party.line}, order.kernels);
             order.brings_back |= memory.is_for_host && memory.result.kernel;
             use(memory, piece, footprint);
         });
@@ -287,9 +294,7 @@ void order_unwritten(const UnwrittenCopy& copy) {
 // Memory ends: what kernels have left there may be what the program was to compute.
 static void end_result(const Memory& memory) {
     const Result& result = memory.result;
-    if (result.kernel && result.is_copied)
-        order.read.add(result.kernel);
-    else if (memory.is_plain && result.kernel)
+    if (memory.is_plain && result.kernel && !result.is_copied)
         order.unread.add({result, memory.place});
 }
 // If nothing at all is brought to the host, what kernels have read is not enough. Of a kernel with

@@ -87,8 +87,14 @@ static struct Order {
         Result result;
         Place made;
     };
-    List<Unread> unread;                       // results in memory that is freed
-    List<const char*> read;                    // kernels of which a result has been copied
+    List<Unread> unread;     // results in memory that is freed
+    size_t kernels;          // that have run
+    List<const char*> read;  // kernels of which a result has been read
+    void knows_read(const char* kernel) {
+        for (const char* known : read)
+            if (known == kernel) return;
+        read.add(kernel);
+    }
     bool brings_back, has_libraries, shows;    // something to the host; which read all; by printf
 }& order = *(Order*)calloc(1, sizeof(Order));  // never destroyed: exit handlers may use it
 static thread_local Doing* doing;
