@@ -15,7 +15,13 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.keys import draw
-from cudalab.labs.radixsort.buckets import GROUP_BITS, MAX_TOP_BITS, max_top_bits, top_bits_of
+from cudalab.labs.radixsort.buckets import (
+    GROUP_BITS,
+    MAX_TOP_BITS,
+    WORDS_BEFORE_BINS,
+    max_top_bits,
+    top_bits_of,
+)
 from cudalab.labs.radixsort.lab import MAX_SPLIT, MAX_SPLIT_PAIRS, MIN_SPLIT_PAIRS
 from cudalab.language.source import kernels_dir
 
@@ -281,6 +287,19 @@ def test_sweeps_sort_what_does_not_fit(device, variant, shape, defines):
         keys[::2] = keys[1] + np.uint32(1)
     assert without_sweeps(device, keys, defines, variant) is not None
     assert sort(device, variant, keys, defines) is None
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("defines", [{}, SMALL_BUCKETS])
+def test_a_bucket_that_is_full(device, defines, more):
+    """As many pairs as a block can sort in each of eight buckets, or one more or less."""
+    used = registry.find(LAB, STABLE).defines | defines
+    items = int(used["BUCKET_THREADS"]) * int(used["BUCKET_KEYS_PER_THREAD"]) + more
+    low = np.random.default_rng(4).integers(0, 1 << 19, 8 * items, dtype=np.uint32)
+    keys = low | np.arange(8, dtype=np.uint32).repeat(items) * np.uint32(9 << 25)
+    keys = np.random.default_rng(5).permutation(keys)
+    assert (without_sweeps(device, keys, defines, STABLE) is None) == (more <= 0)
+    assert sort(device, STABLE, keys, defines) is None
 
 
 @counted
@@ -666,6 +685,7 @@ def test_host_and_kernels_agree_on_bits():
     parts = kernels_dir() / "radixsort" / "parts"
     assert f"unsigned GROUP_BITS = {GROUP_BITS}," in (parts / "top_bits.cuh").read_text()
     assert f"int MAX_TOP_BITS = {MAX_TOP_BITS};" in (parts / "buckets.cuh").read_text()
+    assert f"WORDS_BEFORE = {WORDS_BEFORE_BINS};" in (parts / "sort_bucket.cuh").read_text()
 
 
 def test_splits_leave_buckets_room():
