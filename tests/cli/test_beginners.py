@@ -52,6 +52,13 @@ def test_a_report_says_what_is_wrong(slip, words):
     assert "lost update" not in report
 
 
+def test_what_follows_from_a_launch_that_has_failed_is_no_note():
+    done = run("beginners.cu", "cpu", "--sanitize", arguments=["blocks_too_large"])
+    assert done.stdout == b"the launch has failed\n"
+    assert b"note: copy" not in done.stderr
+    assert b"blocks of 2048 x 1 x 1 threads: 1 to 1024 are allowed" in done.stderr
+
+
 def test_a_plain_run_tells_of_a_fill_with_more_than_a_byte_once():
     said = run("beginners.cu", "cpu", arguments=["fills_with_more"]).stderr.decode()
     assert said.count("fills each byte with 255") == 1

@@ -61,7 +61,12 @@ int main(int, char** words) {
     if (is("forgets_sizeof") || is("size_of_pointer") || is("exchanges")) twice<<<2, 256>>>(x, N);
     if (is("left_neighbour")) heads<<<2, 256>>>(x, y, N);
     if (is("swaps")) sort<<<2, 256>>>(x, N);
+    if (is("blocks_too_large")) twice<<<1, 2048>>>(y, N);
     if (is("by_value")) sum<<<1, 1>>>(x, host[0], N);
+    if (is("blocks_too_large") && cudaGetLastError() != cudaSuccess) {
+        puts("the launch has failed");
+        cudaFree(x), cudaMalloc(&x, bytes);
+    }
     cudaMemcpy(host, is("left_neighbour") ? y : x, bytes, cudaMemcpyDeviceToHost);
     cudaFree(x), cudaFree(y);
 }

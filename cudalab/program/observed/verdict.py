@@ -122,7 +122,8 @@ def judge(name: str, files: Sequence[File], seen: Observed, *, leaks: bool = Fal
         *(_told("lost_print", text, note=True) for text in seen.told("unawaited kernel")),
         *_lost_values(seen, files),
     ]
-    if not ignored and not seen.told("unread error"):  # or it may follow from those
+    fails = any(": launch: " in text for text in seen.told("failed call"))
+    if not ignored and not fails and not seen.told("unread error"):  # or it may follow from those
         observed += [
             *(_told("unwritten_copy", text, note=True) for text in seen.told("unwritten copy")),
             *_unread_results(seen, files),
