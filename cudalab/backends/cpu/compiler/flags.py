@@ -179,7 +179,7 @@ def for_kernels() -> tuple[str, ...]:
 @cache
 def for_runtime() -> tuple[str, ...]:
     """The options by which the runtime's own sources find each other."""
-    own = (RUNTIME / name for name in ("api", "check", "grids"))
+    own = (RUNTIME / name for name in ("api", "check", "grids", "order"))
     return (*_searched(*own, *sorted(RUNTIME.glob("optional/*"))), *for_kernels())
 
 
