@@ -40,7 +40,9 @@
 // the third launch sorts the input by sweeps. If all buckets fit, it returns at once.
 //
 // Limits: a longer array has too many buckets for one split and is sorted by sweeps. So are keys
-// that share their top bits, such as small integers, after a split that was of no use.
+// that share their top bits, such as small integers, after a split that was of no use. An array
+// that one block can sort is sorted slower than by `one_block`: 2^13 keys take 14.1 µs on an H200
+// instead of 12.7.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, SHORT_KEYS_PER_THREAD, KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD,

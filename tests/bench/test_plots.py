@@ -247,6 +247,7 @@ def test_marks_are_closed_and_around_their_middle(mark):
     assert 6 <= bottom - top <= 9
 
 
+@pytest.mark.usefixtures("matplotlib")
 def test_a_path_of_all_commands():
     points, _ = plots._outline("M1 2h3v-1m0 -4H0V9l1 1-2 2L5 5c1 1 2 2 3 0z")
     assert points == [
